@@ -72,8 +72,8 @@ def calls_of(layer: Layer, torch: Any) -> tuple[Calls, int]:
     generator = numpy.random.default_rng(0)
     image, kernel = (generator.standard_normal(shape).astype(numpy.float32) for shape in layer[1:3])
     sizes = [
-        (size + 2 * pad - places) // layer.stride + 1
-        for size, pad, places in zip(image.shape[2:], layer.padding, kernel.shape[2:], strict=True)
+        (size + 2 * pad - positions) // layer.stride + 1
+        for size, pad, positions in zip(image.shape[2:], layer.padding, kernel.shape[2:], strict=True)
     ]
     share = generator.standard_normal((image.shape[0], kernel.shape[0], *sizes)).astype(numpy.float32)
     x, w, y = (twofold.tensor(array[:, :, None]) for array in (image, kernel, share))

@@ -4,8 +4,8 @@
 
 Each line is one call: milliseconds of NumPy and of ours, and the ratio of ours to NumPy's, the least of some rounds in
 which both take turns. NumPy's OpenBLAS has the threads that it takes by itself, ours always one for each matrix. Where
-both return places NumPy's need not be stable, ours are. ``--cpu`` counts the time of the processor, for one thread on a
-machine with other work.
+both return positions NumPy's need not be stable, ours are. ``--cpu`` counts the time of the processor, for one thread
+on a machine with other work.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def integers(random: Any) -> tuple[Any, ...]:
 
 def leading(x: Any, k: int) -> Any:
     """The k largest in order."""
-    places = numpy.argpartition(x, -k, -1)[..., -k:]
-    found = numpy.take_along_axis(x, places, -1)
-    return numpy.take_along_axis(places, numpy.argsort(-found, -1), -1)
+    positions = numpy.argpartition(x, -k, -1)[..., -k:]
+    found = numpy.take_along_axis(x, positions, -1)
+    return numpy.take_along_axis(positions, numpy.argsort(-found, -1), -1)
 
 
 WORK = [

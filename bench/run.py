@@ -29,7 +29,7 @@ SAMPLE_SECONDS = 0.4
 
 
 def environment(threads: int, cache: str | None = None) -> dict[str, str]:
-    """The workers' environment: threads for every library, the source tree first, caches in one place."""
+    """The workers' environment: threads for every library, the source tree first, caches in one directory."""
     result = dict(os.environ)
     names = ("BENCH", "TWOFOLD", "OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "TF_NUM_INTRAOP", "TF_NUM_INTEROP")
     result.update({f"{name}_THREADS": str(threads) for name in names})

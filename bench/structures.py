@@ -75,16 +75,16 @@ def network(torch: Any) -> Any:
 
         def loss_by_hand(self, trees: list[Tree]) -> Any:
             levels: list[list[Tree]] = []
-            place: dict[int, int] = {}
+            position: dict[int, int] = {}
             for one in trees:
                 sort_by_height(one, levels)
             for level in levels:
                 for one in level:
-                    place[id(one)] = len(place)
+                    position[id(one)] = len(position)
             h, c = self.at_leaf(torch.tensor([one[0] for one in levels[0]]))
             for level in levels[1:]:
-                left = torch.tensor([place[id(one[0])] for one in level])
-                right = torch.tensor([place[id(one[1])] for one in level])
+                left = torch.tensor([position[id(one[0])] for one in level])
+                right = torch.tensor([position[id(one[1])] for one in level])
                 below = torch.cat([h.index_select(0, left), h.index_select(0, right)], 1)
                 own, cell = self.at_node(below, c.index_select(0, left), c.index_select(0, right))
                 h, c = torch.cat([h, own]), torch.cat([c, cell])

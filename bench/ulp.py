@@ -54,8 +54,8 @@ def worst(op: Any, dtype: DType, count: int) -> tuple[float, list[float]]:
     """The largest error and where it occurs."""
     arrays = operands(op, dtype, count)
     distance = errors(op, dtype, arrays, computed(op, (), dtype, arrays), exact_values(op, (), dtype, arrays))
-    place = int(distance.argmax())
-    return float(distance[place]), [float(widen(array, dtype)[place]) for array in arrays]
+    position = int(distance.argmax())
+    return float(distance[position]), [float(widen(array, dtype)[position]) for array in arrays]
 
 
 def affordable(op: Any, dtype: DType, count: int, seconds: float) -> int:
@@ -80,7 +80,7 @@ def special_values(op: Any) -> str:
 
 def special_differences(op: Any) -> Iterator[str]:
     """Special operands at which a result is not what the reference says; of one operand, signs of zeros included."""
-    places: dict[str, list[str]] = {}
+    positions: dict[str, list[str]] = {}
     for dtype in DTYPES:
         arrays = rounding_errors.special_operands(op, dtype)
         exact = exact_values(op, (), dtype, arrays)
@@ -89,11 +89,11 @@ def special_differences(op: Any) -> Iterator[str]:
         values = widen(found, dtype)
         if len(arrays) == 1:
             wrong |= (values == 0) & (exact == 0) & (numpy.signbit(values) != numpy.signbit(exact))
-        for place in numpy.flatnonzero(wrong):
-            at = ", ".join(f"{float(widen(array, dtype)[place]):.4g}" for array in arrays)
-            text = f"`{op.name}({at})` is {values[place]:.6g}, not {float(exact[place]):.6g}"
-            places.setdefault(text, []).append(dtype.name)
-    for text, dtypes in places.items():
+        for position in numpy.flatnonzero(wrong):
+            at = ", ".join(f"{float(widen(array, dtype)[position]):.4g}" for array in arrays)
+            text = f"`{op.name}({at})` is {values[position]:.6g}, not {float(exact[position]):.6g}"
+            positions.setdefault(text, []).append(dtype.name)
+    for text, dtypes in positions.items():
         yield f"{text} ({', '.join(dtypes)})"
 
 

@@ -44,7 +44,7 @@ bool write_into(PyTensor* tensor, ValueRef value) {
   fresh->index = value->index;
   fresh->consumed = value->consumed;
   fresh->made_by = value->made_by;
-  fresh->history = leaf_gradient ? nullptr : value->history;
+  fresh->saved = leaf_gradient ? nullptr : value->saved;
   fresh->slot = leaf_gradient ? old->slot : value->slot;
   if (fresh->slot) ++fresh->slot->references;
   tensor->value = fresh.take();
@@ -97,7 +97,7 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
 
 // Lets a backward pass that reads what the storage held find out that it does not hold it any more.
 void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
-  if (old->references == 1 && !old->pending && !old->history) return;  // nobody else has it
+  if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
   Storage* storage = storage_of(tensor);
   Recorder::note(old.get(), Snapshot(storage, true));
   if (silent) ++storage->silent;
@@ -130,7 +130,7 @@ bool store(PyTensor* tensor, ValueRef value, bool silent) {
   return true;
 }
 
-// The same without a place in the graph.
+// The same without a position in the graph.
 ValueRef plain_value(const ValueRef& value) {
   if (!value->requires_grad) return value;
   if (!realise(value.get())) return ValueRef();
@@ -152,7 +152,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
     PyObject* handle = wrap(value);
     PyObject* made = nullptr;
     if (handle && source->repeats && !shown->repeats) {
-      // One of several places of an element in the parent says nothing of the others: the root is written to.
+      // One of several positions of an element in the parent says nothing of the others: the root is written to.
       target = view->root;
       made = PyObject_CallFunctionObjArgs(hooks.write_storage, reinterpret_cast<PyObject*>(tensor), handle, nullptr);
     } else if (handle) {
@@ -172,8 +172,8 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
     if (!written || !assign(target, std::move(written), silent || view->data)) return false;
   }
   if (view->data) ++tensor->version;
-  bool same_place = flows(tensor) && (tensor->value->is_leaf || !before);
-  if (same_place) return true;  // read again when it is asked for
+  bool same_position = flows(tensor) && (tensor->value->is_leaf || !before);
+  if (same_position) return true;  // read again when it is asked for
   if (!view->operation && !has_graph) value = share(view->parent->value);
   else if (has_graph) tensor->detached = false;
   retain_further(tensor->value, value.get());

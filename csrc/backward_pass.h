@@ -55,7 +55,7 @@ class RefMap {
 
 // One trace that the cotangents pass through: the open one, or one that has run.
 struct Scope {
-  std::shared_ptr<History> history;  // null for the open trace
+  std::shared_ptr<SavedTrace> saved;  // null for the open trace
   std::vector<Ref> cotangents;       // by entry, references of the open trace
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
   std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
@@ -95,7 +95,7 @@ class BackwardPass {
 
  private:
   // Where contributions to a cotangent go: an entry of a scope, or a slot.
-  struct Place {
+  struct Destination {
     Scope* scope = nullptr;
     Ref index = kNoRef;
     GradientSlot* slot = nullptr;
@@ -105,7 +105,7 @@ class BackwardPass {
 
   // A reference that is still to be used: its value, or the scalar that it is.
   struct HeldRef {
-    Ref* place;
+    Ref* destination;
     ValueRef value;
     Type* type;
     uint64_t scalar;
@@ -143,11 +143,11 @@ class BackwardPass {
   bool unpack(Visit& visit);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
-  bool find_place(Scope& scope, Ref target, Place* place);
-  bool find_leaf(Value* leaf, Ref target, Place* place);
+  bool find_destination(Scope& scope, Ref target, Destination* destination);
+  bool find_leaf(Value* leaf, Ref target, Destination* destination);
   bool give(Scope& scope, Ref target, Ref cotangent);
-  bool give(const Place& place, Ref cotangent);
-  std::vector<Term>& terms_of(const Place& place);
+  bool give(const Destination& destination, Ref cotangent);
+  std::vector<Term>& terms_of(const Destination& destination);
   bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
@@ -165,7 +165,7 @@ class BackwardPass {
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
   bool requires_grad(Ref ref) const;
-  Scope& scope_of(const std::shared_ptr<History>& history);
+  Scope& scope_of(const std::shared_ptr<SavedTrace>& saved);
   bool capture(Scope& scope, size_t index);
   Type* type_of(Ref ref) const;
   ValueRef value_of(Ref ref);
@@ -178,13 +178,13 @@ class BackwardPass {
     Ref target, cotangent;
     std::vector<Term> terms;
   };
-  Sum& sum_of(const Place& place);
+  Sum& sum_of(const Destination& destination);
   bool settle_slot(Sum& sum);
 
   Recorder& recorder_;
   const BackwardRequest& request_;
   Scope open_;
-  std::map<uint64_t, Scope, std::greater<>> histories_;
+  std::map<uint64_t, Scope, std::greater<>> saved_traces_;
   std::vector<Sum> sums_;
   std::unordered_map<GradientSlot*, size_t> sum_of_;
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root

@@ -51,7 +51,7 @@ class BatchPlanner {
     if (keys_.size() > calls_ / 2) return false;
     schedule();
     if (plan_->launches.size() > calls_ / 2) return false;
-    find_places();
+    find_positions();
     find_operands();
     return true;
   }
@@ -300,7 +300,7 @@ class BatchPlanner {
     }
   }
 
-  // What is asked for, or has parts, cannot do without a place of its own.
+  // What is asked for, or has parts, cannot do without a position of its own.
   void mark_staying() {
     for (Ref ref : canonical_.outputs) {
       const Ref base = ref >= 0 ? base_of(by_->same[static_cast<size_t>(ref)]) : ref;
@@ -338,7 +338,7 @@ class BatchPlanner {
       }
     }
     for (const Edge& edge : edges_) uses[edge.from] = 0;
-    std::vector<uint8_t>& continued = by_->moves;  // places are found later
+    std::vector<uint8_t>& continued = by_->moves;  // positions are found later
     for (uint32_t i : by_->heads) {
       if (by_->before[i] != kNone) continued[by_->before[i]] = 1;
     }
@@ -425,7 +425,7 @@ class BatchPlanner {
   }
 
   // Where the values lie that are no calls.
-  void find_places() {
+  void find_positions() {
     for (uint32_t i : by_->heads) {
       if (by_->role[i] == Role::kPart) {
         find_part(i);

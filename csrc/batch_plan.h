@@ -44,7 +44,7 @@ struct CallsAlone {
   uint32_t large = 0, host = 0, only = 0, waiting = 0;
 };
 
-// A value that is no call's result but part of one, whose place depends on a Python integer. Its part of the place that
+// A value that is no call's result but part of one, whose position depends on a Python integer. Its part of the position that
 // `source` has is `offset` bytes on, and `step` more for each one of the integer, if there is one.
 struct MovingPart {
   uint32_t entry;
@@ -71,8 +71,8 @@ class BatchPlan {
   std::vector<uint32_t> first_ref;        // by entry: where its operands begin, or those of the body that begins there
   std::vector<int32_t> home;    // by entry: the launch whose results it lies among, or ~leaf
   std::vector<int64_t> at;      // by entry: where it begins there, in bytes
-  std::vector<MovingPart> moving;  // in order: whose places are found when the plan runs
-  std::vector<uint8_t> merged;  // by entry: joined operands that only another call joins; they have no place of their own
+  std::vector<MovingPart> moving;  // in order: whose positions are found when the plan runs
+  std::vector<uint8_t> merged;  // by entry: joined operands that only another call joins; they have no position of their own
   std::vector<uint32_t> dead, first_dead;   // the launches whose results nobody reads after a launch, one launch after another
 
  private:

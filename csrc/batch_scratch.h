@@ -22,7 +22,7 @@ struct BatchScratch {
   std::vector<uint32_t> key, depth, uses;
   std::vector<uint32_t> last;               // of its chain, or itself
   std::vector<int32_t> carried;
-  std::vector<uint8_t> stays, moves;        // it, or a part of it, is asked for; its place depends on a number
+  std::vector<uint8_t> stays, moves;        // it, or a part of it, is asked for; its position depends on a number
   std::vector<uint32_t> heads;              // the entries that are not inside of bodies
   std::vector<uint32_t> pending, first_user, next_user, users, before, leaf_uses;
 

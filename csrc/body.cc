@@ -119,13 +119,13 @@ class BodyFinder {
   void divide() {
     static Operation* const accumulate = operation_of(hooks.accumulate);
     const auto n = static_cast<uint32_t>(trace_.entries.size());
-    CodePlace last{}, site{};
+    CodePosition last{}, site{};
     uint32_t location = 0;  // of the site
     bool backward = false;
     piece_.resize(n);
     for (uint32_t i = 0; i < n; ++i) {
       const Provenance here = provenance_[i];
-      if (here.origin() != location) site = code_place(location = here.origin());
+      if (here.origin() != location) site = code_position(location = here.origin());
       const bool differentiates = here.forward != 0, may = fits(i);
       bool goes_on = i > 0 && may && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
       // What arrives at a value from several sides is added where it arrives.

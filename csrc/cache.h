@@ -88,11 +88,11 @@ class Cache {
     std::vector<Ref> dropped;  // what goes may run Python, which may come back here
     for (const Item& item : items) {
       if (account.bytes <= account.budget / 4 * 3) break;
-      if (item.place->second.use_count() > 1) continue;
+      if (item.position->second.use_count() > 1) continue;
       account.bytes -= item.cost;
       ++account.evictions;
-      dropped.push_back(std::move(item.place->second));
-      items_.erase(item.place);
+      dropped.push_back(std::move(item.position->second));
+      items_.erase(item.position);
     }
     account.count = items_.size();
     held_ = account.bytes + account.bytes / 4;  // what is in use cannot go: look again when much has been added
@@ -107,24 +107,24 @@ class Cache {
 
   // Drops the eighth that was used least recently; false if nothing could be dropped.
   bool drop_oldest() {
-    std::vector<Place> places;
+    std::vector<Position> positions;
     for (auto item = items_.begin(); item != items_.end(); ++item) {
-      if (item->second.use_count() == 1) places.push_back(item);
+      if (item->second.use_count() == 1) positions.push_back(item);
     }
-    std::sort(places.begin(), places.end(), [](Place a, Place b) { return a->second->used < b->second->used; });
-    places.resize((places.size() + 7) / 8);
-    drop(places);
-    return !places.empty();
+    std::sort(positions.begin(), positions.end(), [](Position a, Position b) { return a->second->used < b->second->used; });
+    positions.resize((positions.size() + 7) / 8);
+    drop(positions);
+    return !positions.empty();
   }
 
   // Drops what `goes` says.
   template <class Goes>
   void drop_if(Goes goes) {
-    std::vector<Place> places;
+    std::vector<Position> positions;
     for (auto item = items_.begin(); item != items_.end(); ++item) {
-      if (goes(item->second)) places.push_back(item);
+      if (goes(item->second)) positions.push_back(item);
     }
-    drop(places);
+    drop(positions);
   }
 
   size_t size() const { return items_.size(); }
@@ -132,11 +132,11 @@ class Cache {
   CacheAccount account;
 
  private:
-  using Place = typename std::unordered_map<std::string, Ref>::iterator;
+  using Position = typename std::unordered_map<std::string, Ref>::iterator;
   struct Item {
     uint64_t used;
     size_t cost;
-    Place place;
+    Position position;
   };
 
   static size_t cost(const std::string& key, const Value& value) {
@@ -144,14 +144,14 @@ class Cache {
     return kNode + key.capacity() + value.memory();
   }
 
-  void drop(const std::vector<Place>& places) {
+  void drop(const std::vector<Position>& positions) {
     std::vector<Ref> dropped;
-    for (Place place : places) {
-      account.bytes -= std::min(account.bytes, cost(place->first, *place->second));
-      dropped.push_back(std::move(place->second));
-      items_.erase(place);
+    for (Position position : positions) {
+      account.bytes -= std::min(account.bytes, cost(position->first, *position->second));
+      dropped.push_back(std::move(position->second));
+      items_.erase(position);
     }
-    account.evictions += places.size();
+    account.evictions += positions.size();
     account.count = items_.size();
   }
 

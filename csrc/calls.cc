@@ -16,31 +16,31 @@ namespace twofold {
 namespace {
 
 // Where a value was made: in a trace that has run, in the open one, or by a declaration.
-struct Place {
-  enum Kind : uint8_t { kHistory, kOpen, kDeclared, kLeaf };
+struct Identity {
+  enum Kind : uint8_t { kSaved, kOpen, kDeclared, kLeaf };
   Kind kind;
-  uint64_t group, index;  // history and entry, or order of declaration, or address
+  uint64_t group, index;  // saved trace and entry, or order of declaration, or address
 
   auto order() const { return std::tuple(kind, group, index); }
 };
 
-Place place_of(const Value* value) {
-  if (value->declared && (value->declared->operation || value->declared->is_gradient)) return {Place::kDeclared, 0, value->declared->order};
+Identity identity_of(const Value* value) {
+  if (value->declared && (value->declared->operation || value->declared->is_gradient)) return {Identity::kDeclared, 0, value->declared->order};
   bool made = value->requires_grad && !value->is_leaf && !value->declared;
-  if (made && value->pending && value->owner == &Recorder::current()) return {Place::kOpen, 0, static_cast<uint64_t>(value->index)};
-  if (made && !value->pending && value->history) return {Place::kHistory, value->history->order, static_cast<uint64_t>(value->index)};
-  return {Place::kLeaf, 0, reinterpret_cast<uint64_t>(value)};
+  if (made && value->pending && value->owner == &Recorder::current()) return {Identity::kOpen, 0, static_cast<uint64_t>(value->index)};
+  if (made && !value->pending && value->saved) return {Identity::kSaved, value->saved->order, static_cast<uint64_t>(value->index)};
+  return {Identity::kLeaf, 0, reinterpret_cast<uint64_t>(value)};
 }
 
-// One number per place; handles of one value share it while no trace runs in between.
-uint64_t key_of(const Place& place) {
-  uint64_t index = place.kind == Place::kLeaf ? place.index >> 2 : place.group << 32 ^ place.index;
-  return index << 2 | place.kind;
+// One number per identity; handles of one value share it while no trace runs in between.
+uint64_t key_of(const Identity& identity) {
+  uint64_t index = identity.kind == Identity::kLeaf ? identity.index >> 2 : identity.group << 32 ^ identity.index;
+  return index << 2 | identity.kind;
 }
 
 // A call: what made a value, what went in, and to which inputs a gradient flows.
 struct Call {
-  Place place;
+  Identity identity;
   ValueRef result;               // null where a trace that has run did not keep it
   Operation* operation;          // null for a declared gradient
   AttributesRef attributes;
@@ -65,9 +65,9 @@ class CallTraversal {
 
  private:
   uint64_t push(const ValueRef& value);
-  void declared(const ValueRef& value, const Place& place);
+  void declared(const ValueRef& value, const Identity& identity);
   bool open_entry(size_t index);
-  bool history_entry(const std::shared_ptr<History>& history, size_t index);
+  bool saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t index);
   // The key of an input, which is climbed to if a gradient flows there.
   uint64_t input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value);
 
@@ -77,24 +77,24 @@ class CallTraversal {
 };
 
 uint64_t CallTraversal::push(const ValueRef& value) {
-  Place place = place_of(value.get());
-  uint64_t key = key_of(place);
-  if (place.kind == Place::kLeaf && value->requires_grad && value->is_leaf && !value->declared) starts_.insert(key);
-  bool wanted = place.kind == Place::kDeclared || (recorded_ && place.kind != Place::kLeaf);
+  Identity identity = identity_of(value.get());
+  uint64_t key = key_of(identity);
+  if (identity.kind == Identity::kLeaf && value->requires_grad && value->is_leaf && !value->declared) starts_.insert(key);
+  bool wanted = identity.kind == Identity::kDeclared || (recorded_ && identity.kind != Identity::kLeaf);
   if (wanted && seen_.insert(key).second) stack_.push_back(value);
   return key;
 }
 
-void CallTraversal::declared(const ValueRef& value, const Place& place) {
+void CallTraversal::declared(const ValueRef& value, const Identity& identity) {
   const Declared& source = *value->declared;
-  Call call{place, value, source.operation, source.attributes, {}, source.inputs, source.input_types, source.gradient_mask};
+  Call call{identity, value, source.operation, source.attributes, {}, source.inputs, source.input_types, source.gradient_mask};
   for (const Leaf& leaf : source.inputs) call.keys.push_back(leaf.value ? push(leaf.value) : 0);
   calls.push_back(std::move(call));
 }
 
 uint64_t CallTraversal::input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value) {
   if (!value || !entry.flows_to(i)) return 0;
-  if (!value->requires_grad) starts_.insert(key_of(call.place));
+  if (!value->requires_grad) starts_.insert(key_of(call.identity));
   return push(value);
 }
 
@@ -103,7 +103,7 @@ bool CallTraversal::open_entry(size_t index) {
   Entry entry = recorder.entry(index);
   if (!entry.requires_grad()) return true;
   Signature* signature = entry.signature;
-  Call call{{Place::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), signature->operation, signature->attributes,
+  Call call{{Identity::kOpen, 0, index}, recorder.value_of_entry(static_cast<Ref>(index), true), signature->operation, signature->attributes,
             {}, {}, signature->inputs, entry.gradient_mask};
   const Ref* refs = recorder.inputs(entry);
   for (uint32_t i = 0; i < entry.count; ++i) {
@@ -115,27 +115,27 @@ bool CallTraversal::open_entry(size_t index) {
   return true;
 }
 
-bool CallTraversal::history_entry(const std::shared_ptr<History>& history, size_t index) {
-  const Trace& trace = history->trace->trace;
+bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t index) {
+  const Trace& trace = saved->trace->trace;
   const Entry& entry = trace.entries[index];
   if (!entry.requires_grad()) return true;
-  if (index < history->consumed.size() && history->consumed[index]) {
+  if (index < saved->consumed.size() && saved->consumed[index]) {
     PyErr_SetString(PyExc_RuntimeError, "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.");
     return false;
   }
   Signature* signature = entry.signature;
-  Call call{{Place::kHistory, history->order, index}, ValueRef(), signature->operation, signature->attributes, {}, {}, signature->inputs,
+  Call call{{Identity::kSaved, saved->order, index}, ValueRef(), signature->operation, signature->attributes, {}, {}, signature->inputs,
             entry.gradient_mask};
-  if (history->kept[index]) call.result = kept_value(history, index);
+  if (saved->kept[index]) call.result = kept_value(saved, index);
   const Ref* refs = trace.inputs(entry);
   for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf;
     uint64_t key = 0;
     if (refs[i] < 0) {
-      leaf = history->leaves[static_cast<size_t>(~refs[i])];
+      leaf = saved->leaves[static_cast<size_t>(~refs[i])];
       key = input_key(call, entry, i, leaf.value);
     } else {
-      ValueRef value = kept_value(history, static_cast<size_t>(refs[i]));
+      ValueRef value = kept_value(saved, static_cast<size_t>(refs[i]));
       key = input_key(call, entry, i, value);
       if (value->buffer) leaf.value = value;
     }
@@ -150,12 +150,12 @@ bool CallTraversal::run() {
   while (!stack_.empty()) {
     ValueRef value = std::move(stack_.back());
     stack_.pop_back();
-    Place place = place_of(value.get());
-    if (place.kind == Place::kDeclared) declared(value, place);
-    else if (place.kind == Place::kOpen && !open_entry(place.index)) return false;
-    else if (place.kind == Place::kHistory && !history_entry(value->history, place.index)) return false;
+    Identity identity = identity_of(value.get());
+    if (identity.kind == Identity::kDeclared) declared(value, identity);
+    else if (identity.kind == Identity::kOpen && !open_entry(identity.index)) return false;
+    else if (identity.kind == Identity::kSaved && !saved_entry(value->saved, identity.index)) return false;
   }
-  std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.place.order() < b.place.order(); });
+  std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.identity.order() < b.identity.order(); });
   return true;
 }
 
@@ -185,7 +185,7 @@ PyObject* describe(const Call& call) {
   }
   Owned result(call.result ? wrap(call.result) : none());
   if (!result) return nullptr;
-  return Py_BuildValue("KOOOOOOK", static_cast<unsigned long long>(key_of(call.place)), result.object,
+  return Py_BuildValue("KOOOOOOK", static_cast<unsigned long long>(key_of(call.identity)), result.object,
                        call.operation ? call.operation->python : Py_None, call.attributes ? call.attributes->tuple : Py_None, keys.object,
                        inputs.object, types.object, static_cast<unsigned long long>(call.mask));
 }
@@ -234,7 +234,7 @@ PyObject* depends_outside(PyObject*, PyObject* arguments) {
   if (!read_values(tensors, values) || !read_values(targets, stops)) return nullptr;
   CallTraversal traversal(true);
   std::unordered_set<uint64_t> keys;
-  for (const ValueRef& stop : stops) keys.insert(key_of(place_of(stop.get())));
+  for (const ValueRef& stop : stops) keys.insert(key_of(identity_of(stop.get())));
   for (const ValueRef& value : values) traversal.start(value);
   if (!traversal.run()) return nullptr;
   return PyBool_FromLong(traversal.starts_outside(keys));
@@ -244,7 +244,7 @@ PyObject* depends_outside(PyObject*, PyObject* arguments) {
 PyObject* call_key(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(object)->tp_name);
   Value* value = current_value(reinterpret_cast<PyTensor*>(object));
-  return value ? PyLong_FromUnsignedLongLong(key_of(place_of(value))) : nullptr;
+  return value ? PyLong_FromUnsignedLongLong(key_of(identity_of(value))) : nullptr;
 }
 
 // tracked(tensor, declared) -> the same value as the start of a gradient of its own

@@ -275,8 +275,8 @@ std::unique_ptr<Specialisation> Specialiser::run() {
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   for (Ref ref : refs) {
     if (ref >= 0) {
-      auto place = std::lower_bound(wanted.begin(), wanted.end(), ref);
-      made->outputs.push_back({static_cast<int32_t>(place - wanted.begin()), -1, ValueRef()});
+      auto position = std::lower_bound(wanted.begin(), wanted.end(), ref);
+      made->outputs.push_back({static_cast<int32_t>(position - wanted.begin()), -1, ValueRef()});
     } else {
       const LeafSource& source = sources_[static_cast<size_t>(~ref)];
       made->outputs.push_back({-1, source.input, source.captured.value});

@@ -76,9 +76,9 @@ class Keeper {
       Deferred::Call call{entry.signature, provenance_[index], {}};
       for (uint32_t k = 0; k < entry.count; ++k) {
         Ref ref = cached_.trace.inputs(entry)[k];
-        auto [place, fresh] = known.try_emplace(ref, ~static_cast<Ref>(made->leaves.size()));
+        auto [position, fresh] = known.try_emplace(ref, ~static_cast<Ref>(made->leaves.size()));
         if (fresh && !add_leaf(*made, ref)) return nullptr;
-        call.inputs.push_back(place->second);
+        call.inputs.push_back(position->second);
       }
       known[static_cast<Ref>(index)] = static_cast<Ref>(made->calls.size());
       made->calls.push_back(std::move(call));

@@ -27,14 +27,14 @@ void take_signature(const Signature* signature, Maker& maker) {
 void entry_inputs(const Value* value, Maker& maker) {
   Recorder& recorder = Recorder::current();
   const Entry entry = value->pending ? recorder.entry(static_cast<size_t>(value->index))
-                                     : value->history->trace->trace.entries[static_cast<size_t>(value->index)];
-  const Ref* refs = value->pending ? recorder.inputs(entry) : value->history->trace->trace.inputs(entry);
+                                     : value->saved->trace->trace.entries[static_cast<size_t>(value->index)];
+  const Ref* refs = value->pending ? recorder.inputs(entry) : value->saved->trace->trace.inputs(entry);
   const std::vector<Ref> given(refs, refs + entry.count);
   for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf;
     if (entry.flows_to(i)) {
-      if (given[i] < 0) leaf = (value->pending ? recorder.leaves() : value->history->leaves)[static_cast<size_t>(~given[i])];
-      else leaf.value = value->pending ? recorder.value_of_entry(given[i], true) : kept_value(value->history, static_cast<size_t>(given[i]));
+      if (given[i] < 0) leaf = (value->pending ? recorder.leaves() : value->saved->leaves)[static_cast<size_t>(~given[i])];
+      else leaf.value = value->pending ? recorder.value_of_entry(given[i], true) : kept_value(value->saved, static_cast<size_t>(given[i]));
     }
     maker.inputs.push_back(std::move(leaf));
   }
@@ -55,10 +55,10 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
   // Nobody looks into the trace of another thread.
   if (value->pending && (value->owner != &Recorder::current() || value->owner->in_flight(value)) && !realise(value)) return -1;
   if (value->pending) take_signature(Recorder::current().entry(static_cast<size_t>(value->index)).signature, maker);
-  else if (value->history) take_signature(value->history->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
+  else if (value->saved) take_signature(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
   else if (value->consumed && value->made_by) take_signature(value->made_by, maker);
   else return 0;
-  if (inputs && (value->pending || value->history)) entry_inputs(value, maker);
+  if (inputs && (value->pending || value->saved)) entry_inputs(value, maker);
   return 1;
 }
 

@@ -66,49 +66,49 @@ bool BackwardPass::record(Signature* signature, const Ref* inputs, size_t count,
 Origin BackwardPass::origin_of(const Scope& scope, Ref ref) const {
   if (ref < 0) return {};
   size_t index = static_cast<size_t>(ref);
-  if (scope.history) return {kNoRef, scope.history->provenance[index].origin()};
+  if (scope.saved) return {kNoRef, scope.saved->provenance[index].origin()};
   return {ref, recorder_.provenance(index).origin()};
 }
 
-Scope& BackwardPass::scope_of(const std::shared_ptr<History>& history) {
+Scope& BackwardPass::scope_of(const std::shared_ptr<SavedTrace>& saved) {
   crossed_ = true;
-  Scope& scope = histories_[history->order];
-  if (!scope.history) {
-    scope.history = history;
-    scope.cotangents.assign(history->trace->trace.entries.size(), kNoRef);
+  Scope& scope = saved_traces_[saved->order];
+  if (!scope.saved) {
+    scope.saved = saved;
+    scope.cotangents.assign(saved->trace->trace.entries.size(), kNoRef);
     scope.needed.assign(request_.targets.empty() ? 0 : scope.cotangents.size(), 0);
-    if (history->consumed.empty()) history->consumed = history->trace->consumed;
-    history->consumed.resize(scope.cotangents.size(), 0);
+    if (saved->consumed.empty()) saved->consumed = saved->trace->consumed;
+    saved->consumed.resize(scope.cotangents.size(), 0);
   }
   return scope;
 }
 
-BackwardPass::Sum& BackwardPass::sum_of(const Place& place) {
-  auto [found, fresh] = sum_of_.try_emplace(place.slot, sums_.size());
-  if (fresh) sums_.push_back(Sum{place.slot, place.index, kNoRef, {}});
+BackwardPass::Sum& BackwardPass::sum_of(const Destination& destination) {
+  auto [found, fresh] = sum_of_.try_emplace(destination.slot, sums_.size());
+  if (fresh) sums_.push_back(Sum{destination.slot, destination.index, kNoRef, {}});
   return sums_[found->second];
 }
 
-bool BackwardPass::find_leaf(Value* leaf, Ref target, Place* place) {
+bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) {
   if (!leaf || !leaf->requires_grad) return true;
   if (leaf->is_leaf) {
-    if (leaf->slot) *place = Place{nullptr, target, leaf->slot};
+    if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot};
     return true;
   }
   if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
-  if (leaf->history) *place = Place{&scope_of(leaf->history), leaf->index, nullptr};
+  if (leaf->saved) *destination = Destination{&scope_of(leaf->saved), leaf->index, nullptr};
   return true;
 }
 
-bool BackwardPass::give(const Place& place, Ref cotangent) {
-  if (place.slot) return add(&sum_of(place).cotangent, cotangent, {});
-  if (!place.scope) return true;
-  return add(&place.scope->cotangents[static_cast<size_t>(place.index)], cotangent, origin_of(*place.scope, place.index));
+bool BackwardPass::give(const Destination& destination, Ref cotangent) {
+  if (destination.slot) return add(&sum_of(destination).cotangent, cotangent, {});
+  if (!destination.scope) return true;
+  return add(&destination.scope->cotangents[static_cast<size_t>(destination.index)], cotangent, origin_of(*destination.scope, destination.index));
 }
 
 bool BackwardPass::give(Scope& scope, Ref target, Ref cotangent) {
-  Place place;
-  return find_place(scope, target, &place) && give(place, cotangent);
+  Destination destination;
+  return find_destination(scope, target, &destination) && give(destination, cotangent);
 }
 
 // What a gradient reads as references of the open trace, and to which of them gradients flow.
@@ -170,17 +170,17 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
 bool BackwardPass::capture(Scope& scope, size_t index) {
-  if (!scope.history) {
+  if (!scope.saved) {
     Value* value = recorder_.live(static_cast<Ref>(index));
-    if (value && value->slot && !value->is_leaf) give(Place{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
+    if (value && value->slot && !value->is_leaf) give(Destination{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
     return true;
   }
-  GradientSlot* watched = watched_at(scope.history->watched, index);
+  GradientSlot* watched = watched_at(scope.saved->watched, index);
   if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
-  if (watched && watched->retains) give(Place{nullptr, kNoRef, watched}, scope.cotangents[index]);
+  if (watched && watched->retains) give(Destination{nullptr, kNoRef, watched}, scope.cotangents[index]);
   for (Value* target : request_.targets) {
-    if (target->history != scope.history || target->index != static_cast<int32_t>(index) || !target->slot) continue;
-    if (target->slot != watched || !watched->retains) give(Place{nullptr, kNoRef, target->slot}, scope.cotangents[index]);
+    if (target->saved != scope.saved || target->index != static_cast<int32_t>(index) || !target->slot) continue;
+    if (target->slot != watched || !watched->retains) give(Destination{nullptr, kNoRef, target->slot}, scope.cotangents[index]);
   }
   return true;
 }
@@ -190,7 +190,7 @@ bool BackwardPass::is_wanted(Scope& scope, const Entry& entry, const Ref* inputs
 }
 
 bool BackwardPass::visit(Scope& scope, size_t index) {
-  const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
   if (!capture(scope, index)) return false;
@@ -203,15 +203,15 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   const GradientPlan* plan = gradient_plan_of(entry.signature, wanted);
   int reading = plan ? reads_values(*plan, entry.count) : -1;
   if (reading < 0) return false;
-  if (reading && (scope.history ? scope.history->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
+  if (reading && (scope.saved ? scope.saved->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
   Visit visit{scope, index, entry, inputs.data(), *plan};
   shared_.clear();
-  if (scope.history && !scope.history->packed.empty() && !unpack(visit)) return false;
+  if (scope.saved && !scope.saved->packed.empty() && !unpack(visit)) return false;
   for (uint32_t k = 0; k < entry.count; ++k) {
     if (is_wanted(scope, entry, inputs.data(), k) && !cotangent_of(visit, k)) return false;
   }
   shared_.clear();
-  if (!scope.history && reading) reading_.push_back(static_cast<uint32_t>(index));
+  if (!scope.saved && reading) reading_.push_back(static_cast<uint32_t>(index));
   if (request_.retain) return true;
   if (!reading) {  // of an input that nobody asks for
     plan = gradient_plan_of(entry.signature, entry.gradient_mask);
@@ -219,7 +219,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
     if (reading < 0) PyErr_Clear();
   }
   if (!reading) return true;
-  if (scope.history) scope.history->consumed[index] = 1;
+  if (scope.saved) scope.saved->consumed[index] = 1;
   else recorder_.mark_consumed(index);
   return true;
 }
@@ -232,19 +232,19 @@ void BackwardPass::reach(const Value* value) {
     if (value->slot) reached_.insert(value->slot);
   } else if (value->consumed) {
     dead_end_ = true;
-  } else if (value->history) {
-    scope_of(value->history).needed[static_cast<size_t>(value->index)] = 1;
+  } else if (value->saved) {
+    scope_of(value->saved).needed[static_cast<size_t>(value->index)] = 1;
   }
 }
 
 void BackwardPass::reach_inputs(Scope& scope) {
   for (size_t i = scope.needed.size(); i-- > 0;) {
-    const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
+    const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[i] : recorder_.entry(i);
     if (!scope.needed[i] || !entry.requires_grad()) continue;
-    const Ref* inputs = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
+    const Ref* inputs = scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry);
     for (uint32_t k = 0; k < entry.count; ++k) {
       if (!entry.flows_to(k)) continue;
-      const Leaf* leaf = inputs[k] < 0 ? &(scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~inputs[k])] : nullptr;
+      const Leaf* leaf = inputs[k] < 0 ? &(scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~inputs[k])] : nullptr;
       if (!leaf) scope.needed[static_cast<size_t>(inputs[k])] = 1;
       else if (leaf->value && leaf->value->requires_grad) reach(leaf->value.get());
     }
@@ -253,7 +253,7 @@ void BackwardPass::reach_inputs(Scope& scope) {
 
 bool BackwardPass::is_at(const Value* target, const Scope& scope, Ref ref) const {
   if (target->index != ref || target->is_leaf) return false;
-  return scope.history ? target->history == scope.history : target->pending && target->owner == &recorder_;
+  return scope.saved ? target->saved == scope.saved : target->pending && target->owner == &recorder_;
 }
 
 bool BackwardPass::is_target(const Scope& scope, Ref ref) const {
@@ -262,22 +262,22 @@ bool BackwardPass::is_target(const Scope& scope, Ref ref) const {
 
 bool BackwardPass::leads_to_target(Scope& scope, Ref ref) {
   if (ref >= 0) return scope.needed[static_cast<size_t>(ref)] || is_target(scope, ref);
-  const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
+  const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
   if (!leaf || !leaf->requires_grad) return false;
   if (leaf->is_leaf) return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return target->slot == leaf->slot; });
-  auto found = leaf->history ? histories_.find(leaf->history->order) : histories_.end();
-  return found != histories_.end() && leads_to_target(found->second, leaf->index);
+  auto found = leaf->saved ? saved_traces_.find(leaf->saved->order) : saved_traces_.end();
+  return found != saved_traces_.end() && leads_to_target(found->second, leaf->index);
 }
 
 // ... then of that, what leads to one of the values.
 void BackwardPass::keep_leading(Scope& scope) {
   for (size_t i = 0; i < scope.needed.size(); ++i) {
-    const Entry& entry = scope.history ? scope.history->trace->trace.entries[i] : recorder_.entry(i);
+    const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[i] : recorder_.entry(i);
     if (!scope.needed[i]) continue;
     for (const Value* target : request_.targets) {
       if (is_at(target, scope, static_cast<Ref>(i))) reached_.insert(target->slot);
     }
-    const Ref* inputs = scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry);
+    const Ref* inputs = scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry);
     scope.needed[i] = 0;
     for (uint32_t k = 0; k < entry.count && entry.requires_grad(); ++k) {
       if (entry.flows_to(k) && leads_to_target(scope, inputs[k])) scope.needed[i] = 1;
@@ -290,8 +290,8 @@ bool BackwardPass::mark_needed() {
   reach(request_.root);
   for (auto [root, seed] : request_.more) reach(root);
   reach_inputs(open_);
-  for (auto& [order, scope] : histories_) reach_inputs(scope);
-  for (auto scope = histories_.rbegin(); scope != histories_.rend(); ++scope) keep_leading(scope->second);
+  for (auto& [order, scope] : saved_traces_) reach_inputs(scope);
+  for (auto scope = saved_traces_.rbegin(); scope != saved_traces_.rend(); ++scope) keep_leading(scope->second);
   keep_leading(open_);
   for (const Value* target : request_.targets) {
     if (dead_end_ && !reached_.count(target->slot)) return raise(kSecondPass);
@@ -333,10 +333,10 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
 }
 
 bool BackwardPass::start(Value* root, Ref cotangent) {
-  Place place;
-  if (root->pending) place = Place{&open_, root->index, nullptr};
-  else if (!find_leaf(root, kNoRef, &place)) return false;
-  return give(place, cotangent);
+  Destination destination;
+  if (root->pending) destination = Destination{&open_, root->index, nullptr};
+  else if (!find_leaf(root, kNoRef, &destination)) return false;
+  return give(destination, cotangent);
 }
 
 bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
@@ -366,9 +366,9 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
     if (!seed(other, cotangent, &first) || !start(other, first)) return false;
   }
   if (!walk(open_)) return false;
-  while (!histories_.empty()) {
-    Scope scope = std::move(histories_.begin()->second);
-    histories_.erase(histories_.begin());
+  while (!saved_traces_.empty()) {
+    Scope scope = std::move(saved_traces_.begin()->second);
+    saved_traces_.erase(saved_traces_.begin());
     if (!walk(scope)) return false;
   }
   if (!settle_slots()) return false;

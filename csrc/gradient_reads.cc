@@ -20,31 +20,31 @@ ValueRef own_value(PyObject* tensor) {
 
 // A reference of the scope's trace as one of the open trace.
 bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
-  if (!scope.history) {
+  if (!scope.saved) {
     *out = ref;
     return true;
   }
   Ref& known = scope.translated.at(ref);
   if (known == kNoRef) {
-    const History& history = *scope.history;
-    const Trace& trace = history.trace->trace;
+    const SavedTrace& saved = *scope.saved;
+    const Trace& trace = saved.trace->trace;
     if (ref < 0) {
-      const Leaf& leaf = history.leaves[static_cast<size_t>(~ref)];
+      const Leaf& leaf = saved.leaves[static_cast<size_t>(~ref)];
       known = leaf.value ? recorder_.leaf_reference(leaf.value.get())
                          : recorder_.scalar_reference(trace.leaves[static_cast<size_t>(~ref)], leaf.scalar);
     } else {
       size_t index = static_cast<size_t>(ref);
-      if (!history.kept[index]) {
+      if (!saved.kept[index]) {
         PyErr_SetString(PyExc_RuntimeError, "backward: a value that the gradient reads was not kept");
         return false;
       }
       ValueRef value(new_value(trace.entries[index].signature->output));
-      value->location = history.provenance[index].location;
-      value->buffer = history.kept[index];
+      value->location = saved.provenance[index].location;
+      value->buffer = saved.kept[index];
       value->requires_grad = trace.entries[index].requires_grad();
       value->is_leaf = !value->requires_grad;
       value->index = ref;
-      if (value->requires_grad) value->history = scope.history;
+      if (value->requires_grad) value->saved = scope.saved;
       known = recorder_.leaf_reference(value.get());
     }
     if (PyErr_Occurred()) return false;
@@ -54,12 +54,12 @@ bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
 }
 
 bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const {
-  const Trace* trace = scope.history ? &scope.history->trace->trace : nullptr;
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
   uint32_t location = 0;
   Type* type = trace ? trace->type_of_ref(ref) : type_of(ref);
   if (ref >= 0) {
     location = origin_of(scope, ref).location;
-  } else if (const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get()) {
+  } else if (const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get()) {
     location = leaf->location;
   }
   PyErr_Format(PyExc_RuntimeError,
@@ -71,10 +71,10 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
 
 // What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
-  if (!scope.history) read_.add(ref);
-  const Snapshot* snapshot = (scope.history ? scope.history->shown : recorder_.shown()).find(ref);
+  if (!scope.saved) read_.add(ref);
+  const Snapshot* snapshot = (scope.saved ? scope.saved->shown : recorder_.shown()).find(ref);
   if (!snapshot && ref < 0) {
-    const Value* leaf = (scope.history ? scope.history->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
+    const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
     snapshot = leaf ? leaf->shown.get() : nullptr;
   }
   if (snapshot) {
@@ -88,9 +88,9 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   }
   if (ref < 0) return 0;
   auto at = [&]() -> const Entry& {
-    return scope.history ? scope.history->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
+    return scope.saved ? scope.saved->trace->trace.entries[static_cast<size_t>(ref)] : recorder_.entry(static_cast<size_t>(ref));
   };
-  auto inputs_at = [&] { return scope.history ? scope.history->trace->trace.inputs(at()) : recorder_.inputs(at()); };
+  auto inputs_at = [&] { return scope.saved ? scope.saved->trace->trace.inputs(at()) : recorder_.inputs(at()); };
   if (!at().signature->operation->is_view || at().count == 0) return 0;
   Ref first;
   int state = read_now(scope, inputs_at()[0], &first);
@@ -138,7 +138,7 @@ std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
   };
   hold_all(scope);
   for (Ref& ref : shared_) hold_one(ref);
-  for (auto& [order, other] : histories_) hold_all(other);
+  for (auto& [order, other] : saved_traces_) hold_all(other);
   for (Sum& sum : sums_) {
     hold_one(sum.cotangent);
     hold_terms(sum.terms);
@@ -147,33 +147,33 @@ std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
 }
 
 bool BackwardPass::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
-  for (auto& [place, value, type, scalar] : held) {
+  for (auto& [position, value, type, scalar] : held) {
     if (!value) {
-      *place = recorder_.scalar_reference(type, scalar);
+      *position = recorder_.scalar_reference(type, scalar);
       continue;
     }
     if (value->failed) return realise(value.get());
-    *place = value->pending ? value->index : recorder_.leaf_reference(value.get());
+    *position = value->pending ? value->index : recorder_.leaf_reference(value.get());
     if (PyErr_Occurred()) return false;
   }
   scope.translated.clear();
-  for (auto& [order, other] : histories_) other.translated.clear();
+  for (auto& [order, other] : saved_traces_) other.translated.clear();
   return true;
 }
 
 // What hooks kept of the values that the gradients of a call read, made tensors again.
 bool BackwardPass::unpack(Visit& visit) {
-  const History& history = *visit.scope.history;
+  const SavedTrace& saved = *visit.scope.saved;
   uint64_t stamp = recorder_.stamp();
   auto held = hold(visit.scope);
-  for (const Packed& packed : history.packed) {
+  for (const Packed& packed : saved.packed) {
     if (packed.entry != static_cast<int32_t>(visit.index)) continue;
     auto reads = [&](const Gradient& gradient) {
       return std::binary_search(gradient.reads.begin(), gradient.reads.end(), packed.used);
     };
     if (std::none_of(visit.plan.gradients.begin(), visit.plan.gradients.end(), reads)) continue;
     Ref ref = packed.used == -2 ? static_cast<Ref>(visit.index) : visit.inputs[packed.used];
-    Type* type = history.trace->trace.type_of_ref(ref);
+    Type* type = saved.trace->trace.type_of_ref(ref);
     PyObject* tensor = PyObject_CallOneArg(packed.unpack, packed.object);
     Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
     ValueRef found;
@@ -184,16 +184,16 @@ bool BackwardPass::unpack(Visit& visit) {
       PyErr_Format(PyExc_RuntimeError, "saved_tensors_hooks: %s was packed and %s was unpacked. Return the like of what was packed.",
                    type->text().c_str(), value->type->text().c_str());
     } else if (value && realise(value)) {
-      ValueRef place(new_value(type));
-      if (ref >= 0 && history.trace->trace.entries[static_cast<size_t>(ref)].requires_grad()) {
-        place->requires_grad = true;
-        place->is_leaf = false;
-        place->index = ref;
-        place->history = visit.scope.history;
-      } else if (ref < 0 && history.leaves[static_cast<size_t>(~ref)].value) {
-        place = history.leaves[static_cast<size_t>(~ref)].value;
+      ValueRef position(new_value(type));
+      if (ref >= 0 && saved.trace->trace.entries[static_cast<size_t>(ref)].requires_grad()) {
+        position->requires_grad = true;
+        position->is_leaf = false;
+        position->index = ref;
+        position->saved = visit.scope.saved;
+      } else if (ref < 0 && saved.leaves[static_cast<size_t>(~ref)].value) {
+        position = saved.leaves[static_cast<size_t>(~ref)].value;
       }
-      found = at_place_of(place.get(), type, value->buffer);
+      found = at_place_of(position.get(), type, value->buffer);
     }
     Py_XDECREF(tensor);
     if (!found) return false;

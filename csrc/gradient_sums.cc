@@ -18,17 +18,17 @@ constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no numbe
 }  // namespace
 
 // Where contributions to the cotangent of a reference go; nowhere if no gradient flows there. False with a Python error set.
-bool BackwardPass::find_place(Scope& scope, Ref target, Place* place) {
+bool BackwardPass::find_destination(Scope& scope, Ref target, Destination* destination) {
   if (target >= 0) {
-    *place = Place{&scope, target, nullptr};
+    *destination = Destination{&scope, target, nullptr};
     return true;
   }
   size_t number = static_cast<size_t>(~target);
-  ValueRef leaf = scope.history ? scope.history->leaves[number].value : recorder_.leaves()[number].value;
-  return find_leaf(leaf.get(), target, place);
+  ValueRef leaf = scope.saved ? scope.saved->leaves[number].value : recorder_.leaves()[number].value;
+  return find_leaf(leaf.get(), target, destination);
 }
 
-std::vector<Term>& BackwardPass::terms_of(const Place& place) { return place.scope ? place.scope->terms[place.index] : sum_of(place).terms; }
+std::vector<Term>& BackwardPass::terms_of(const Destination& destination) { return destination.scope ? destination.scope->terms[destination.index] : sum_of(destination).terms; }
 
 // Keeps the gradient of an input as its factors.
 bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
@@ -36,8 +36,8 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   term.call = visit.entry.signature;
   term.input = k;
   term.gradient = &gradient;
-  const History* history = visit.scope.history.get();
-  term.order = {history ? history->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
+  const SavedTrace* saved = visit.scope.saved.get();
+  term.order = {saved ? saved->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
   term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
   for (size_t i = 0; i < refs.size(); ++i) {
     if (gradient.used[i] == gradient.form.left && term.kind() != Form::kRows) term.left = refs[i];
@@ -50,26 +50,26 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
       term.inputs.clear();
     }
   }
-  Place place;
-  if (!find_place(visit.scope, visit.inputs[k], &place)) return false;
-  if (place.reached()) terms_of(place).push_back(std::move(term));
+  Destination destination;
+  if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
+  if (destination.reached()) terms_of(destination).push_back(std::move(term));
   return true;
 }
 
 // Whether somebody asks for the cotangent of an entry: hooks, or those who keep it.
 bool BackwardPass::is_captured(const Scope& scope, size_t index) const {
-  if (!scope.history) {
+  if (!scope.saved) {
     const Value* value = recorder_.live(static_cast<Ref>(index));
     return value && value->slot && !value->is_leaf;
   }
-  return watched_at(scope.history->watched, index) || is_target(scope, static_cast<Ref>(index));
+  return watched_at(scope.saved->watched, index) || is_target(scope, static_cast<Ref>(index));
 }
 
 // Gives products that the cotangent of a transposed matrix consists of to the matrix.
 bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
-  const Entry& entry = scope.history ? scope.history->trace->trace.entries[index] : recorder_.entry(index);
+  const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[index] : recorder_.entry(index);
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
-  const Ref input = (scope.history ? scope.history->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
+  const Ref input = (scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
   if (!scope.needed.empty() && !(scope.needed[index] && leads_to_target(scope, input))) return true;
   const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
   const Gradient* gradient = plan ? plan->at(0) : nullptr;
@@ -78,10 +78,10 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   auto rest = std::stable_partition(terms.begin(), terms.end(), [](const Term& term) { return term.kind() != Form::kProduct; });
   std::vector<Term> passed(rest, terms.end());
   terms.erase(rest, terms.end());
-  Place place;
-  if (!find_place(scope, input, &place)) return false;
-  if (!place.reached() || passed.empty()) return true;
-  std::vector<Term>& above = terms_of(place);
+  Destination destination;
+  if (!find_destination(scope, input, &destination)) return false;
+  if (!destination.reached() || passed.empty()) return true;
+  std::vector<Term>& above = terms_of(destination);
   for (Term& term : passed) {
     std::swap(term.left, term.right);
     term.transposed = !term.transposed;
@@ -110,7 +110,7 @@ bool BackwardPass::settle_slots() {
 // added to a slot any more, and what its terms hold need not wait for the end. None where earlier traces may add to them.
 std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const Scope& scope) const {
   std::vector<std::pair<size_t, GradientSlot*>> found;
-  if (scope.history) return found;
+  if (scope.saved) return found;
   std::unordered_set<const GradientSlot*> seen;
   for (size_t i = 0; i < scope.cotangents.size(); ++i) {
     const Entry& entry = recorder_.entry(i);

@@ -81,13 +81,13 @@ bool viewed_layout(Operation* op, Attributes* attributes, Type* input, const Lay
                    const Layout** found) {
   static auto& known = *new std::map<std::tuple<uint32_t, uint32_t, uint32_t, const Layout*>, const Layout*>();
   std::tuple key(op->id, attributes->id, input->id, source);
-  auto place = known.find(key);
-  if (place == known.end()) {
+  auto position = known.find(key);
+  if (position == known.end()) {
     if (!asked_layout(op, attributes, input, source, rest, output, found)) return false;
     known.emplace(key, *found);
     return true;
   }
-  *found = place->second;
+  *found = position->second;
   return true;
 }
 

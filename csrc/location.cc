@@ -359,7 +359,7 @@ uint32_t set_scope(uint32_t number) { return std::exchange(scope, number); }
 
 uint32_t scope_of(uint32_t location) { return location < locations.size() ? locations[location].scope : 0; }
 
-CodePlace code_place(uint32_t location) {
+CodePosition code_position(uint32_t location) {
   if (location >= locations.size()) return {0, 0, 0};
   const Location& found = locations[location];
   return {code_of(found.site), static_cast<uint32_t>(found.site), found.parent};

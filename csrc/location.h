@@ -27,11 +27,11 @@ struct RunProvenance {
   Provenance operator[](size_t entry) const { return entries[source[entry]]; }
 };
 
-// A location as its place in the code of one function, and the location where that was called, 0 if nothing called it.
-struct CodePlace {
+// A location as its position in the code of one function, and the location where that was called, 0 if nothing called it.
+struct CodePosition {
   uint32_t code, offset, caller;
 };
-CodePlace code_place(uint32_t location);
+CodePosition code_position(uint32_t location);
 
 // 0 means unknown. Needs the interpreter lock; the interpreter may collect garbage.
 uint32_t capture_location();

@@ -232,25 +232,25 @@ nb::object trace_above(nb::list tensors) {
   Recorder& recorder = Recorder::current();
   const Value* first = values.at(0).get();
   const bool pending = first->pending && first->owner == &recorder && !recorder.in_flight(first);
-  if (!pending && !first->history) return nb::none();
+  if (!pending && !first->saved) return nb::none();
   if (pending) recorder.forget_prediction();
-  const History* history = pending ? nullptr : first->history.get();
+  const SavedTrace* saved = pending ? nullptr : first->saved.get();
   nb::list numbers, lines, leaves;
   std::vector<Ref> outputs;
   for (size_t k = 0; k < values.size(); ++k) {
     const Value* value = values[k].get();
-    const bool same = pending ? value->pending && value->owner == &recorder : !value->pending && value->history.get() == history;
+    const bool same = pending ? value->pending && value->owner == &recorder : !value->pending && value->saved.get() == saved;
     if (!same) continue;
     numbers.append(k);
     outputs.push_back(value->index);
   }
-  const CanonicalTrace canonical(pending ? recorder.trace() : history->trace->trace, outputs);
+  const CanonicalTrace canonical(pending ? recorder.trace() : saved->trace->trace, outputs);
   for (int32_t entry : canonical.entry_source) {
     const auto i = static_cast<size_t>(entry);
-    const Provenance provenance = pending ? recorder.provenance(i) : history->provenance[i];
+    const Provenance provenance = pending ? recorder.provenance(i) : saved->provenance[i];
     lines.append(nb::make_tuple(provenance.location, provenance.forward));
   }
-  const std::vector<Leaf>& sources = pending ? recorder.leaves() : history->leaves;
+  const std::vector<Leaf>& sources = pending ? recorder.leaves() : saved->leaves;
   for (size_t k = 0; k < canonical.leaf_source.size(); ++k) {
     const auto source = static_cast<size_t>(canonical.leaf_source[k]);
     leaves.append(source < sources.size() ? captured_object(sources[source], canonical.trace.leaves[k]) : nb::none());
@@ -460,7 +460,7 @@ void bind_functions(nb::module_& m) {
   m.def("history_order", [](nb::handle tensor) {
     Value* value = is_tensor(tensor.ptr()) ? current_value(reinterpret_cast<PyTensor*>(tensor.ptr())) : nullptr;
     if (!value) throw nb::type_error("expected a tensor");
-    return value->pending ? UINT64_MAX : value->history ? value->history->order : 0;
+    return value->pending ? UINT64_MAX : value->saved ? value->saved->order : 0;
   }, "Grows with every run whose values can be differentiated; 0 for a value without a trace.");
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));

@@ -11,7 +11,7 @@
 namespace twofold {
 namespace {
 
-constexpr int64_t kRoundNanoseconds = 50;  // of a round, beside its body
+constexpr int64_t kIterationNanoseconds = 50;  // of an iteration, beside its body
 
 int64_t rounded(int64_t nbytes) {
   constexpr auto alignment = static_cast<int64_t>(kAlignment);
@@ -71,7 +71,7 @@ int64_t Loop::scratch_bytes() const {
   return total + rounded(static_cast<int64_t>(placed.size() * sizeof(int64_t)));
 }
 
-int64_t Loop::rounds(void* const* slots) const {
+int64_t Loop::iterations(void* const* slots) const {
   if (!counted) return limit;
   int64_t count;
   std::memcpy(&count, slots[conditional ? 1 : 0], sizeof count);
@@ -79,12 +79,12 @@ int64_t Loop::rounds(void* const* slots) const {
   return limit < 0 ? count : std::min(count, limit);
 }
 
-// Lays the block that a round returned into its value; a wrong place must never write outside.
+// Lays the block that an iteration returned into its value; a wrong position must never write outside.
 void Loop::put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
-                     int64_t place) const {
+                     int64_t position) const {
   const size_t k = value.carried;
   const int64_t size = carried_nbytes[k];
-  const int64_t at = std::clamp<int64_t>(place * value.row_nbytes, 0, value.nbytes - size);
+  const int64_t at = std::clamp<int64_t>(position * value.row_nbytes, 0, value.nbytes - size);
   std::memcpy(advanced(results[k], at), outputs[k], static_cast<size_t>(size));
   inputs[k] = results[k];
 }
@@ -105,36 +105,36 @@ void Loop::run(void* const* slots, Interrupts& interrupts) const {
     spare[k] = free;
     free += rounded(carried_nbytes[k / 2]);
   }
-  auto* places = reinterpret_cast<int64_t*>(free);
+  auto* positions = reinterpret_cast<int64_t*>(free);
   auto* go_on = reinterpret_cast<uint8_t*>(free + rounded(static_cast<int64_t>(placed.size() * sizeof(int64_t))));
   for (size_t k = 0; k < placed.size(); ++k) {
     const Placed& value = placed[k];
-    outputs[carried + written + k] = places + k;
+    outputs[carried + written + k] = positions + k;
     std::memcpy(results[value.carried], inputs[value.carried], static_cast<size_t>(value.nbytes));
     inputs[value.carried] = results[value.carried];
   }
   outputs.back() = go_on;
   *go_on = conditional ? *static_cast<const uint8_t*>(slots[0]) : 1;
 
-  const int64_t most = rounds(slots);
-  int64_t round = 0;
-  for (; *go_on && (most < 0 || round < most); ++round) {
-    const int64_t row = descending ? most - 1 - round : round;
-    for (size_t k = 0; k < carried; ++k) outputs[k] = spare[2 * k + static_cast<size_t>(round & 1)];
+  const int64_t most = iterations(slots);
+  int64_t iteration = 0;
+  for (; *go_on && (most < 0 || iteration < most); ++iteration) {
+    const int64_t row = descending ? most - 1 - iteration : iteration;
+    for (size_t k = 0; k < carried; ++k) outputs[k] = spare[2 * k + static_cast<size_t>(iteration & 1)];
     for (size_t k = 0; k < read; ++k) inputs[carried + k] = advanced(rows[k], row * read_nbytes[k]);
     for (size_t k = 0; k < written; ++k) outputs[carried + k] = advanced(rows_out[k], row * written_nbytes[k]);
     run_part(body, inputs.data(), outputs.data(), arena, interrupts);
     for (size_t k = 0; k < carried; ++k) inputs[k] = outputs[k];
-    for (size_t k = 0; k < placed.size(); ++k) put_block(placed[k], results, outputs, inputs, places[k]);
-    interrupts.after(kRoundNanoseconds);
+    for (size_t k = 0; k < placed.size(); ++k) put_block(placed[k], results, outputs, inputs, positions[k]);
+    interrupts.after(kIterationNanoseconds);
   }
   for (size_t k = 0; k < carried; ++k) {
     if (results[k] != inputs[k]) std::memcpy(results[k], inputs[k], static_cast<size_t>(carried_nbytes[k]));
   }
-  for (size_t k = 0; k < written && limit > round; ++k) {
-    std::memset(advanced(rows_out[k], round * written_nbytes[k]), 0, static_cast<size_t>((limit - round) * written_nbytes[k]));
+  for (size_t k = 0; k < written && limit > iteration; ++k) {
+    std::memset(advanced(rows_out[k], iteration * written_nbytes[k]), 0, static_cast<size_t>((limit - iteration) * written_nbytes[k]));
   }
-  std::memcpy(rows_out[written], &round, sizeof round);
+  std::memcpy(rows_out[written], &iteration, sizeof iteration);
 }
 
 bool NestedForm::read(PyObject* tuple) {

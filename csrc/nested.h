@@ -45,16 +45,16 @@ class Branch final : public Nested {
   size_t memory() const override;
 };
 
-// Slots: whether to start (bool, if conditional), number of rounds (int64, if counted), first values of what is
-// carried from round to round, arrays of which each round reads a row, fixed inputs; then the last values carried,
-// arrays of which each round writes a row, the number of rounds made (int64), scratch.
-// The body's outputs: the values carried on, the rows written, places (int64, one for each placed value) and, if
+// Slots: whether to start (bool, if conditional), number of iterations (int64, if counted), first values of what is
+// carried from iteration to iteration, arrays of which each iteration reads a row, fixed inputs; then the last values carried,
+// arrays of which each iteration writes a row, the number of iterations made (int64), scratch.
+// The body's outputs: the values carried on, the rows written, positions (int64, one for each placed value) and, if
 // conditional, whether to go on (bool). Of a placed value the body returns only the block that changes, and which
 // row that block begins at: the value stays where the result is, and the body reads it there.
 class Loop final : public Nested {
  public:
   Part body;
-  int64_t limit = -1;  // most rounds; -1: no limit, and then no rows
+  int64_t limit = -1;  // most iterations; -1: no limit, and then no rows
   bool descending = false, conditional = false, counted = false;
   std::vector<int64_t> carried_nbytes, read_nbytes, written_nbytes;
   size_t fixed = 0;
@@ -68,14 +68,14 @@ class Loop final : public Nested {
   void run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override;
-  // That of the body, then two buffers for each value carried, then the places, then a byte.
+  // That of the body, then two buffers for each value carried, then the positions, then a byte.
   int64_t scratch_bytes() const override;
   size_t memory() const override;
 
  private:
-  int64_t rounds(void* const* slots) const;
+  int64_t iterations(void* const* slots) const;
   void put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
-                 int64_t place) const;
+                 int64_t position) const;
 };
 
 // What no size changes of something nested; with programs and numbers it is made for given sizes.

@@ -70,16 +70,16 @@ Py_ssize_t position_of_out(PyObject* names) {
   return -1;
 }
 
-// Calls `slow` without the keyword at `place` and writes the result to the tensors given there.
-PyObject* call_into(PyObject* slow, PyObject* const* arguments, Py_ssize_t count, PyObject* names, Py_ssize_t place) {
+// Calls `slow` without the keyword at `position` and writes the result to the tensors given there.
+PyObject* call_into(PyObject* slow, PyObject* const* arguments, Py_ssize_t count, PyObject* names, Py_ssize_t position) {
   Py_ssize_t keywords = PyTuple_GET_SIZE(names);
   PyObject* fewer = PyTuple_New(keywords - 1);
   if (!fewer) return nullptr;
   std::vector<PyObject*> kept(arguments, arguments + count + keywords);
-  PyObject* target = kept[static_cast<size_t>(count + place)];
-  kept.erase(kept.begin() + count + place);
+  PyObject* target = kept[static_cast<size_t>(count + position)];
+  kept.erase(kept.begin() + count + position);
   for (Py_ssize_t i = 0; i < keywords - 1; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(names, i < place ? i : i + 1);
+    PyObject* name = PyTuple_GET_ITEM(names, i < position ? i : i + 1);
     Py_INCREF(name);
     PyTuple_SET_ITEM(fewer, i, name);
   }
@@ -151,9 +151,9 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
       (!op->checks_numbers || passes_checks(arguments, count))) {
     return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
   }
-  Py_ssize_t place = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
-  PyObject* result = place >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, place)
-                     : place < 0 && op->memo ? call_by_types(op, arguments, flags, names)
+  Py_ssize_t position = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
+  PyObject* result = position >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, position)
+                     : position < 0 && op->memo ? call_by_types(op, arguments, flags, names)
                                              : PyObject_Vectorcall(op->slow, arguments, flags, names);
   if (!result && PyErr_ExceptionMatches(PyExc_Exception)) locate_error(op->slow, arguments, count, names);
   return result;

@@ -30,9 +30,9 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
   Py_ssize_t index;
   PyObject* made;
   if (!PyArg_ParseTuple(item, "nO", &index, &made)) return false;
-  const auto place = static_cast<size_t>(index);
+  const auto position = static_cast<size_t>(index);
   if (PyExceptionInstance_Check(made)) {
-    Gradient& failed = grown(plan, place);
+    Gradient& failed = grown(plan, position);
     failed.error.reset(Py_NewRef(made));
     return true;
   }
@@ -53,7 +53,7 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
     Py_XSETREF(signature->graph, Py_NewRef(graph));
     signature->differentiable = is_differentiable(output->dtype);
   }
-  add_gradient(plan, s->inputs.size(), place, std::move(signature), std::move(used), form);
+  add_gradient(plan, s->inputs.size(), position, std::move(signature), std::move(used), form);
   return true;
 }
 
@@ -95,8 +95,8 @@ bool read_slots(PyObject* tuple, std::vector<int32_t>& slots) {
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, const std::vector<int32_t>& used) {
   std::vector<Type*> types;
   for (int32_t slot : used) {
-    const auto place = static_cast<size_t>(slot);
-    types.push_back(slot < 0 ? s->output : place < s->inputs.size() ? s->inputs[place] : plan.gradients[place].signature->output);
+    const auto position = static_cast<size_t>(slot);
+    types.push_back(slot < 0 ? s->output : position < s->inputs.size() ? s->inputs[position] : plan.gradients[position].signature->output);
   }
   return types;
 }
@@ -104,9 +104,9 @@ std::vector<Type*> types_read(const GradientPlan& plan, const Signature* s, cons
 void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef signature, std::vector<int32_t> used, Form form) {
   std::vector<int32_t> reads;
   for (int32_t slot : used) {
-    const auto place = static_cast<size_t>(slot);
-    if (slot < 0 || place < inputs) reads.push_back(slot);
-    else reads.insert(reads.end(), plan.gradients[place].reads.begin(), plan.gradients[place].reads.end());
+    const auto position = static_cast<size_t>(slot);
+    if (slot < 0 || position < inputs) reads.push_back(slot);
+    else reads.insert(reads.end(), plan.gradients[position].reads.begin(), plan.gradients[position].reads.end());
   }
   std::sort(reads.begin(), reads.end());
   reads.erase(std::unique(reads.begin(), reads.end()), reads.end());

@@ -320,13 +320,13 @@ void Recorder::note(Value* value, const Snapshot& snapshot) {
   }
   if (!value->shown) value->shown = std::make_unique<Snapshot>(snapshot);
   if (value->stamp == current().stamp_) current().shown_.add(~value->leaf_number, snapshot);
-  if (value->history && !value->is_leaf) value->history->shown.add(value->index, snapshot);
+  if (value->saved && !value->is_leaf) value->saved->shown.add(value->index, snapshot);
 }
 
 void Recorder::watch(Value* value) {
   GradientSlot* slot = value->slot;
-  if (!slot || !(value->pending || value->history)) return;
-  std::vector<Watch>& watched = value->pending ? value->owner->watched_ : value->history->watched;
+  if (!slot || !(value->pending || value->saved)) return;
+  std::vector<Watch>& watched = value->pending ? value->owner->watched_ : value->saved->watched;
   if (!watched_at(watched, static_cast<size_t>(value->index))) watched.emplace_back(value->index, slot);
 }
 

@@ -199,15 +199,15 @@ class GradientScope {
 bool rest_without_lock();
 // Replaces the value's memory by a private copy if somebody outside may write to it.
 ValueRef stable_value(Value* value);
-// A value of the buffer's memory at the place in the graph where `value` stands.
+// A value of the buffer's memory at the position in the graph where `value` stands.
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer);
 // The value of an entry of a trace that has run; without memory if it was not kept.
-ValueRef kept_value(const std::shared_ptr<History>& history, size_t index);
+ValueRef kept_value(const std::shared_ptr<SavedTrace>& saved, size_t index);
 // Gives all values that gradients of the trace read to the hook, and keeps what it returns; false with a Python error set.
-bool pack_saved(History& history, PyObject* pack, PyObject* unpack);
+bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack);
 // False with a Python error set for a declared value, which has no memory.
 bool need_values(const Value* value);
-// What `data` holds, at the place in the graph where `value` stands; both are computed. Null with a Python error set.
+// What `data` holds, at the position in the graph where `value` stands; both are computed. Null with a Python error set.
 ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);

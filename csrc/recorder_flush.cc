@@ -16,7 +16,7 @@ uint64_t next_stamp() {
   static uint64_t stamp = 0;
   return ++stamp;
 }
-uint64_t next_history = 0;
+uint64_t next_saved_trace = 0;
 
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
@@ -97,18 +97,18 @@ Signature* maker(const Trace& trace, size_t index) {
 // False with a Python error set; then what has no result yet counts as not computed.
 bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
              std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
-             std::shared_ptr<History>& history) try {
+             std::shared_ptr<SavedTrace>& saved) try {
   keep_deferred(*cached, living, results, leaves, provenance);
   if (cached->keeps_history) {
-    history = std::make_shared<History>();
-    history->order = ++next_history;
-    history->trace = cached;
-    history->kept.resize(cached->trace.entries.size());
-    for (size_t j = 0; j < cached->kept; ++j) history->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
-    history->provenance.assign(provenance.begin(), provenance.begin() + static_cast<ptrdiff_t>(history->kept.size()));
-    history->leaves = std::move(leaves);
-    history->watched = std::move(watched);
-    history->shown = std::move(shown);
+    saved = std::make_shared<SavedTrace>();
+    saved->order = ++next_saved_trace;
+    saved->trace = cached;
+    saved->kept.resize(cached->trace.entries.size());
+    for (size_t j = 0; j < cached->kept; ++j) saved->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
+    saved->provenance.assign(provenance.begin(), provenance.begin() + static_cast<ptrdiff_t>(saved->kept.size()));
+    saved->leaves = std::move(leaves);
+    saved->watched = std::move(watched);
+    saved->shown = std::move(shown);
   }
   for (size_t j = 0; j < cached->living; ++j) {
     Value* value = living[j].get();
@@ -123,7 +123,7 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
       value->consumed = true;
       value->made_by = maker(cached->trace, entry);
     } else {
-      value->history = history;
+      value->saved = saved;
     }
   }
   return true;
@@ -369,10 +369,10 @@ bool Recorder::flush() {
   reset(cached->next.lock());
   if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
-  std::shared_ptr<History> history;
+  std::shared_ptr<SavedTrace> saved;
   if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts)) {
-    bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), history);
-    return done && (!history || !pack || pack_saved(*history, pack, unpack));
+    bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved);
+    return done && (!saved || !pack || pack_saved(*saved, pack, unpack));
   }
   bool transient = interrupts.raised() || PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   if (transient && position_ == 0) {
@@ -383,7 +383,7 @@ bool Recorder::flush() {
   }
   // What does not depend on the operation that failed was computed all the same.
   results.resize(cached->outputs.size());
-  static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), history));
+  static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved));
   return false;
 }
 
@@ -396,21 +396,21 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
   made->made_by = value->made_by;
   made->location = value->location;
   made->index = value->index;
-  made->history = value->history;
+  made->saved = value->saved;
   made->slot = value->slot;
   if (made->slot) ++made->slot->references;
   return made;
 }
 
-ValueRef kept_value(const std::shared_ptr<History>& history, size_t index) {
-  const Entry& entry = history->trace->trace.entries[index];
+ValueRef kept_value(const std::shared_ptr<SavedTrace>& saved, size_t index) {
+  const Entry& entry = saved->trace->trace.entries[index];
   ValueRef value(new_value(entry.signature->output));
-  value->buffer = history->kept[index];
-  value->location = history->provenance[index].location;
+  value->buffer = saved->kept[index];
+  value->location = saved->provenance[index].location;
   value->requires_grad = entry.requires_grad();
   value->is_leaf = !value->requires_grad;
   value->index = static_cast<int32_t>(index);
-  if (value->requires_grad) value->history = history;
+  if (value->requires_grad) value->saved = saved;
   return value;
 }
 

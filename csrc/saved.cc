@@ -8,7 +8,7 @@
 namespace twofold {
 namespace {
 
-// The same value without a place in the graph.
+// The same value without a position in the graph.
 ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
   ValueRef made(new_value(type));
   made->buffer = buffer;
@@ -33,21 +33,21 @@ bool used_by(const Entry& entry, std::vector<int32_t>& used) {
   return true;
 }
 
-ValueRef saved_value(const History& history, Ref ref) {
-  const Trace& trace = history.trace->trace;
+ValueRef saved_value(const SavedTrace& saved, Ref ref) {
+  const Trace& trace = saved.trace->trace;
   if (ref >= 0) {
     const Entry& entry = trace.entries[static_cast<size_t>(ref)];
-    const BufferRef& kept = history.kept[static_cast<size_t>(ref)];
-    return kept ? plain(entry.signature->output, kept, history.provenance[static_cast<size_t>(ref)].location) : ValueRef();
+    const BufferRef& kept = saved.kept[static_cast<size_t>(ref)];
+    return kept ? plain(entry.signature->output, kept, saved.provenance[static_cast<size_t>(ref)].location) : ValueRef();
   }
-  const ValueRef& leaf = history.leaves[static_cast<size_t>(~ref)].value;
+  const ValueRef& leaf = saved.leaves[static_cast<size_t>(~ref)].value;
   return leaf && leaf->buffer ? plain(leaf->type, leaf->buffer, leaf->location) : ValueRef();
 }
 
 }  // namespace
 
-bool pack_saved(History& history, PyObject* pack, PyObject* unpack) {
-  const Trace& trace = history.trace->trace;
+bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack) {
+  const Trace& trace = saved.trace->trace;
   std::vector<int32_t> used;
   Recorder& recorder = Recorder::current();
   for (size_t i = 0; i < trace.entries.size(); ++i) {
@@ -55,7 +55,7 @@ bool pack_saved(History& history, PyObject* pack, PyObject* unpack) {
     if (!entry.requires_grad()) continue;
     if (!used_by(entry, used)) return false;
     for (int32_t one : used) {
-      ValueRef value = saved_value(history, one == -2 ? static_cast<Ref>(i) : trace.inputs(entry)[one]);
+      ValueRef value = saved_value(saved, one == -2 ? static_cast<Ref>(i) : trace.inputs(entry)[one]);
       if (!value) continue;
       PyObject* tensor = wrap(std::move(value));
       bool eager = std::exchange(recorder.eager, false);
@@ -65,13 +65,13 @@ bool pack_saved(History& history, PyObject* pack, PyObject* unpack) {
       recorder.pack = held;
       recorder.eager = eager;
       Py_XDECREF(tensor);
-      if (object) history.packed.emplace_back(static_cast<int32_t>(i), one, object, Py_NewRef(unpack));
+      if (object) saved.packed.emplace_back(static_cast<int32_t>(i), one, object, Py_NewRef(unpack));
       if (!done) return false;
     }
   }
   // Nothing else reads them: what the hook returned may take less memory, or none.
-  std::fill(history.kept.begin(), history.kept.end(), BufferRef());
-  for (Leaf& leaf : history.leaves) {
+  std::fill(saved.kept.begin(), saved.kept.end(), BufferRef());
+  for (Leaf& leaf : saved.leaves) {
     Value* value = leaf.value.get();
     if (!value) continue;
     leaf.value = value->requires_grad ? at_place_of(value, value->type, BufferRef()) : ValueRef();

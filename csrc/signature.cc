@@ -99,9 +99,9 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers, 
 std::string skeleton_of(const std::string& bytes, const std::vector<size_t>& numbers) {
   std::string rest;
   size_t from = 0;
-  for (size_t place : numbers) {
-    rest.append(bytes, from, place - from);
-    from = place + kNumberBytes;
+  for (size_t position : numbers) {
+    rest.append(bytes, from, position - from);
+    from = position + kNumberBytes;
   }
   rest.append(bytes, from);
   return rest;
@@ -363,9 +363,9 @@ AttributesRef attributes_of(PyObject* tuple) {
   made->symbolic = symbolic;
   made->skeleton = skeleton_of(bytes, numbers);
   made->skeleton_hash = hash_bytes(made->skeleton.data(), made->skeleton.size());
-  for (size_t place : numbers) {
+  for (size_t position : numbers) {
     long long number;
-    std::memcpy(&number, bytes.data() + place, sizeof number);
+    std::memcpy(&number, bytes.data() + position, sizeof number);
     made->numbers.push_back(number);
   }
   ++attributes_account.misses;

@@ -57,9 +57,9 @@ bool SizeProgram::read(PyObject* encoded) {
   if (!good || !read_numbers(results, numbers)) return false;
   for (int64_t number : numbers) results_.push_back(static_cast<int32_t>(number));
   return for_each(guards, [this](PyObject* item) {
-    int place, holds;
-    if (!PyArg_ParseTuple(item, "ip", &place, &holds)) return false;
-    guards_.emplace_back(place, holds != 0);
+    int position, holds;
+    if (!PyArg_ParseTuple(item, "ip", &position, &holds)) return false;
+    guards_.emplace_back(position, holds != 0);
     return true;
   });
 }
@@ -122,11 +122,11 @@ bool SizeProgram::run(const int64_t* values, std::vector<int64_t>& results) cons
   for (const Step& each : code_) {
     if (!step(each, registers)) return false;
   }
-  for (auto [place, holds] : guards_) {
-    if ((registers[static_cast<size_t>(place)] != 0) != holds) return false;
+  for (auto [position, holds] : guards_) {
+    if ((registers[static_cast<size_t>(position)] != 0) != holds) return false;
   }
   results.clear();
-  for (int32_t place : results_) results.push_back(registers[static_cast<size_t>(place)]);
+  for (int32_t position : results_) results.push_back(registers[static_cast<size_t>(position)]);
   return true;
 }
 

@@ -306,9 +306,9 @@ bool ProgramSteps::read_inside(PyObject* encoded, Step& step) {
   auto made = std::make_shared<Inside>();
   made->programs.resize(static_cast<size_t>(PyList_GET_SIZE(programs)));
   for (size_t k = 0; k < made->programs.size(); ++k) {
-    const auto place = static_cast<Py_ssize_t>(k);
-    if (!made->programs[k].read(PyList_GET_ITEM(programs, place))) return false;
-    made->first_labels.push_back(static_cast<int32_t>(PyLong_AsLong(PyList_GetItem(labels, place))));
+    const auto position = static_cast<Py_ssize_t>(k);
+    if (!made->programs[k].read(PyList_GET_ITEM(programs, position))) return false;
+    made->first_labels.push_back(static_cast<int32_t>(PyLong_AsLong(PyList_GetItem(labels, position))));
   }
   if (PyErr_Occurred() || !made->form.read(form)) return false;
   step.inside = std::move(made);

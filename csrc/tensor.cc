@@ -215,7 +215,7 @@ bool at_once(const PyTensor* tensor) {
 // Reads the view again through its parent.
 Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
-  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // a place in the graph that is not the parent's
+  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // a position in the graph that is not the parent's
   ValueRef fresh;
   if (at_once(tensor)) {
     if (!(fresh = read_storage(tensor))) return nullptr;

@@ -48,8 +48,8 @@ const Snapshot* Snapshots::find(int32_t ref) {
   auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
   if (!sorted_) std::stable_sort(found_.begin(), found_.end(), before);
   sorted_ = true;
-  auto place = std::lower_bound(found_.begin(), found_.end(), ref, [](const auto& item, int32_t wanted) { return item.first < wanted; });
-  return place != found_.end() && place->first == ref ? &place->second : nullptr;
+  auto position = std::lower_bound(found_.begin(), found_.end(), ref, [](const auto& item, int32_t wanted) { return item.first < wanted; });
+  return position != found_.end() && position->first == ref ? &position->second : nullptr;
 }
 
 bool Snapshots::changed_among(const std::vector<int32_t>& references) const {

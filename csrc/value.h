@@ -149,7 +149,7 @@ struct Packed {
 };
 
 // What remains of a trace that ran while a gradient through it may still be asked for.
-struct History {
+struct SavedTrace {
   uint64_t order;
   std::shared_ptr<const CachedTrace> trace;
   std::vector<Leaf> leaves;
@@ -192,7 +192,7 @@ struct Value {
   bool is_leaf = true;
   bool consumed = false;       // backward has used up the graph above it
   bool failed = false;         // the run that was to compute it raised
-  int32_t index = 0;           // entry, while pending or with a history
+  int32_t index = 0;           // entry, while pending or with a saved trace
   uint32_t location = 0;
   Type* type = nullptr;
   BufferRef buffer;
@@ -202,7 +202,7 @@ struct Value {
   Value* next_dying = nullptr;  // while it dies
   SignatureRef made_by;        // with `consumed`: the call that made it, or null
   GradientSlot* slot = nullptr;
-  std::shared_ptr<History> history;
+  std::shared_ptr<SavedTrace> saved;
   std::unique_ptr<Declared> declared;
   std::unique_ptr<Deferred> deferred;  // of a value that is neither pending nor in memory
   std::unique_ptr<Snapshot> shown;  // where the handle is a view, or the value was written over

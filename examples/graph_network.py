@@ -93,7 +93,7 @@ def main() -> None:
     tags = numbered(word.tag for sentence in train + test for word in sentence)
 
     def arrays(sentence: Sentence) -> list[np.ndarray]:
-        edges = [(word.head - 1, place) for place, word in enumerate(sentence) if word.head]
+        edges = [(word.head - 1, position) for position, word in enumerate(sentence) if word.head]
         known = [words.get(word.form, 0) for word in sentence]
         columns = known, [a for a, _ in edges], [b for _, b in edges], [tags[word.tag] for word in sentence]
         return [np.array(column, np.int64) for column in columns]

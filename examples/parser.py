@@ -66,7 +66,7 @@ class Parser:
         self.word_table = m.add_lookup_parameters((len(self.words), size))
         self.tag_table = m.add_lookup_parameters((len(self.tags), size))
         self.sequence = dy.BiRNNBuilder(1, 2 * size, 2 * size, m, dy.LSTMBuilder)
-        self.places = [m.add_parameters((size, 2 * size)) for _ in range(3)]
+        self.positions = [m.add_parameters((size, 2 * size)) for _ in range(3)]
         self.root, self.bias = m.add_parameters(2 * size), m.add_parameters(size, init=0)
         self.output, self.preference = m.add_parameters((3, size)), m.add_parameters(3, init=0)
 
@@ -77,8 +77,8 @@ class Parser:
 
     def scores(self, state: State, vectors: list[dy.Expression]) -> dy.Expression:
         """The scores of the moves, from the next word and the top two of the stack."""
-        hidden = dy.affine_transform([self.bias, self.places[0], vectors[state.buffer[0]]])
-        for weights, word in zip(self.places[1:], reversed(state.stack[-2:])):
+        hidden = dy.affine_transform([self.bias, self.positions[0], vectors[state.buffer[0]]])
+        for weights, word in zip(self.positions[1:], reversed(state.stack[-2:])):
             hidden = hidden + weights * vectors[word]
         return dy.affine_transform([self.preference, self.output, dy.tanh(hidden)])
 

@@ -55,15 +55,15 @@ class TreeLSTM:
     def scores(self, sentence: Sentence) -> list[dy.Expression]:
         """The scores of the relations of each word."""
         children: list[list[int]] = [[] for _ in range(len(sentence) + 1)]
-        for place, word in enumerate(sentence):
-            children[word.head].append(place)
+        for position, word in enumerate(sentence):
+            children[word.head].append(position)
         states: list = [None] * len(sentence)
 
-        def visit(place: int) -> tuple:
-            word = sentence[place]
+        def visit(position: int) -> tuple:
+            word = sentence[position]
             x = self.word_table[self.words.get(word.form, 0)] + self.tag_table[self.tags.get(word.tag, 0)]
-            states[place] = self.cell(x, [visit(child) for child in children[place + 1]])
-            return states[place]
+            states[position] = self.cell(x, [visit(child) for child in children[position + 1]])
+            return states[position]
 
         for root in children[0]:
             visit(root)

@@ -51,14 +51,14 @@ def generate(count: int, seed: int) -> list[Sentence]:
             [phrase(t, r, depth + 1) for t, r, p in side if depth < 4 and draw.random() < p]
             for side in (before, after)
         ]
-        place = sum(map(len, parts[0]))
+        position = sum(map(len, parts[0]))
         words, heads = [], []
         for part in [*parts[0], [[form, tag, None, relation]], *parts[1]]:
             start = len(words)
             words += [[f, t, None if h is None else h + start, r] for f, t, h, r in part]
-            heads += [start + place for place, word in enumerate(part) if word[2] is None]
+            heads += [start + position for position, word in enumerate(part) if word[2] is None]
         for one in heads:
-            words[one][2] = None if one == place else place
+            words[one][2] = None if one == position else position
         return words
 
     made = [phrase("VERB", "root", 0) for _ in range(count)]
@@ -84,10 +84,10 @@ def edges(batch: list[Sentence]) -> tuple[list[int], list[int], int]:
     words: list[int] = []
     first = height = 0
     for sentence in batch:
-        for place, word in enumerate(sentence):
+        for position, word in enumerate(sentence):
             if word.head:
                 heads.append(first + word.head - 1)
-                words.append(first + place)
+                words.append(first + position)
             depth = 1
             while word.head:
                 word, depth = sentence[word.head - 1], depth + 1

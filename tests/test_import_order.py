@@ -151,9 +151,9 @@ def test_there_is_something_to_check() -> None:
     assert imports_of_the_package()
 
 
-def test_every_part_has_a_place_in_the_order() -> None:
+def test_every_part_has_a_position_in_the_order() -> None:
     unplaced = {part_of(path) for path in FILES} - set(RANK) - {"__init__"}
-    assert not unplaced, f"give these parts a place in ORDER: {sorted(unplaced)}"
+    assert not unplaced, f"give these parts a position in ORDER: {sorted(unplaced)}"
 
 
 def test_nothing_imports_to_its_right() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import twofold as torch
 
-PLACES = (
+POSITIONS = (
     "autograd.grad_mode no_grad",
     "autograd.gradcheck gradcheck",
     "autograd.variable Variable",
@@ -28,9 +28,9 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_file_has_its_names(place: str) -> None:
-    module, name = place.split()
+@pytest.mark.parametrize("position", POSITIONS)
+def test_a_file_has_its_names(position: str) -> None:
+    module, name = position.split()
     found = getattr(importlib.import_module(f"twofold.{module}"), name)
     parent = importlib.import_module(f"twofold.{module.rpartition('.')[0]}")
     assert getattr(parent, name, found) is found

@@ -96,7 +96,9 @@ def page(module: Any, functions: list[Any], names: dict[Any, list[str]]) -> str:
 
 def index(pages: dict[str, list[Any]], names: dict[Any, list[str]]) -> str:
     """All names, in the order of the alphabet."""
-    places = {name: module for module, functions in pages.items() for one in functions for name in names[one]}
+    positions = {
+        name: module for module, functions in pages.items() for one in functions for name in names[one]
+    }
     first = {name: names[one][0] for functions in pages.values() for one in functions for name in names[one]}
     lines = [
         "# Reference of all operations",
@@ -106,8 +108,8 @@ def index(pages: dict[str, list[Any]], names: dict[Any, list[str]]) -> str:
         "\n".join(f"- [{heading(module)}]({page_name(module)})" for module in sorted(pages)),
         "## Names",
         " · ".join(
-            f"[{name}]({page_name(places[name])}#{first[name].replace('.', '').lower()})"
-            for name in sorted(places)
+            f"[{name}]({page_name(positions[name])}#{first[name].replace('.', '').lower()})"
+            for name in sorted(positions)
         ),
     ]
     return "\n\n".join(lines) + "\n"

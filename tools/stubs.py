@@ -118,15 +118,15 @@ def _default(value: Any) -> str:
 def definition(name: str, function: Callable[..., Any], method: bool = False) -> str:
     """The ``def`` of a function, or of a method whose first parameter is the tensor."""
     parts, bare, only_names, before = [], True, False, None
-    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
         kind, text = parameter.kind, parameter.name
-        if method and place == 0:
+        if method and position == 0:
             before = kind
             parts.append("*args: Any" if kind is parameter.VAR_POSITIONAL else "self")
             if kind is parameter.VAR_POSITIONAL:
                 parts.insert(0, "self")
             continue
-        if place and before is parameter.POSITIONAL_ONLY and kind is not before:
+        if position and before is parameter.POSITIONAL_ONLY and kind is not before:
             parts.append("/")
         before = kind
         if kind is parameter.KEYWORD_ONLY and bare and not only_names:
@@ -227,11 +227,11 @@ def _operands(operator: str) -> int:
 
 def files() -> dict[Path, str]:
     """Every stub by its path."""
-    place = ROOT / "twofold"
-    found = {place / "__init__.pyi": package(), place / "_methods.pyi": methods()}
+    position = ROOT / "twofold"
+    found = {position / "__init__.pyi": package(), position / "_methods.pyi": methods()}
     for name in NAMESPACES:
         if Path(str(getattr(twofold, name).__file__)).name != "__init__.py":
-            found[place / f"{name}.pyi"] = namespace(name)
+            found[position / f"{name}.pyi"] = namespace(name)
     return found
 
 

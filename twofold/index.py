@@ -27,13 +27,13 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.convolution.interpolation": "count_up_to resize",
     "twofold.ops.convolution.patches": "windows_of_image image_of_windows im2col col2im",
     "twofold.ops.convolution.pooling": (
-        "max_pool max_pool_places avg_pool adaptive_avg_pool adaptive_max_pool_places adaptive_max_pool"
+        "max_pool max_pool_indices avg_pool adaptive_avg_pool adaptive_max_pool_indices adaptive_max_pool"
     ),
     "twofold.ops.convolution.primitives": "convolution convolution_weight",
     "twofold.ops.convolution.resampling": "resample",
     "twofold.ops.convolution.transposed": "exchange_blocks convolution_transposed interleave",
     "twofold.ops.convolution.unpooling": (
-        "fractional_max_pool_places elements_at max_unpool max_pool_share"
+        "fractional_max_pool_indices elements_at max_unpool max_pool_share"
     ),
     "twofold.ops.convolution.window_tables": "table_argmax",
     "twofold.ops.convolution.windows": "window_max window_argmax window_max_share window_sum",
@@ -81,13 +81,13 @@ ENTRIES: dict[str, str] = {
         "select_scatter"
     ),
     "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at sum_of_rows",
-    "twofold.ops.indexing.rows": "first_places changed_rows",
+    "twofold.ops.indexing.rows": "first_positions changed_rows",
     "twofold.ops.indexing.scatter_combine": "scatter_combine",
     "twofold.ops.indexing.scattering": (
         "scatter_reduce index_reduce scatter scatter_add index_add index_copy index_fill put masked_scatter"
     ),
-    "twofold.ops.indexing.searching": "sorted_places searchsorted members bin_counts",
-    "twofold.ops.indexing.sorting": "argsort ordered_values leading_places",
+    "twofold.ops.indexing.searching": "searchsorted_indices searchsorted members bin_counts",
+    "twofold.ops.indexing.sorting": "argsort ordered_values leading_indices",
     "twofold.ops.linear_algebra.cholesky": "cholesky_packed cholesky_solve cholesky_inverse",
     "twofold.ops.linear_algebra.eigen": "eig_packed eigenvalues_alone",
     "twofold.ops.linear_algebra.ldl": "ldl_packed ldl_system",
@@ -126,13 +126,13 @@ ENTRIES: dict[str, str] = {
         "random_bits random_uniform random_normal random_integers random_bernoulli random_dropout"
     ),
     "twofold.ops.reduction.extreme_scan": (
-        "running_argmax running_argmin cumulative_logsumexp cummax_places cummin_places logcumsumexp"
+        "running_argmax running_argmin cumulative_logsumexp cummax_indices cummin_indices logcumsumexp"
     ),
     "twofold.ops.reduction.local_normalization": "local_response_norm renorm",
     "twofold.ops.reduction.normalization": (
         "layer_norm rms_norm batch_norm_train batch_norm_eval group_norm"
     ),
-    "twofold.ops.reduction.order": "median_place whole_median mode_place quantiles",
+    "twofold.ops.reduction.order": "median_index whole_median mode_index quantiles",
     "twofold.ops.reduction.reductions": (
         "sum ordered_sum prod amax amin any all argmax argmin stop_gradient mean count_nonzero logsumexp "
         "select_extreme"
@@ -147,9 +147,9 @@ ENTRIES: dict[str, str] = {
         "rnn_relu_states rnn_relu_cotangents recurrent_states recurrent_output"
     ),
     "twofold.ops.sequence.recurrent_cells": "recurrent_step lstm_first_memory lstm_memory lstm_output",
-    "twofold.ops.shape.assembling": "block_diag chosen_places combinations",
+    "twofold.ops.shape.assembling": "block_diag chosen_indices combinations",
     "twofold.ops.shape.contiguity": "clone",
-    "twofold.ops.shape.diagonals": "diag_embed triangle_places tril_indices triu_indices",
+    "twofold.ops.shape.diagonals": "diag_embed triangle_indices tril_indices triu_indices",
     "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack roll",
     "twofold.ops.shape.movement": "reshape permute broadcast_to flip slice write_view diagonal",
     "twofold.ops.shape.reshaping": "squeeze unsqueeze",

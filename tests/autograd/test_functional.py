@@ -26,7 +26,7 @@ def close(found, wanted):
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
-def test_jacobian_has_a_place_for_each_pair(strategy):
+def test_jacobian_has_a_position_for_each_pair(strategy):
     found = functional.jacobian(outer, (X, Y), strategy=strategy, vectorize=True)
     assert [[tuple(part.shape) for part in row] for row in found] == [[(3, 2, 3), (3, 2, 2)], [(3,), (2,)]]
     close(found[1][0], torch.ones(3) * Y.sum())

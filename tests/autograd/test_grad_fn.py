@@ -19,7 +19,11 @@ def leaf(*shape: int) -> Any:
 
 X, Y, V, M = leaf(3, 4), leaf(3, 4), leaf(4), leaf(4, 5)
 CUBE, IMAGE, WEIGHT, BIAS = leaf(2, 3, 4), leaf(1, 3, 8, 8), leaf(5, 4), leaf(5)
-MASK, PLACES, LABELS = torch.tensor([True, False, True, True]), torch.tensor([0, 2]), torch.tensor([1, 0, 3])
+MASK, POSITIONS, LABELS = (
+    torch.tensor([True, False, True, True]),
+    torch.tensor([0, 2]),
+    torch.tensor([1, 0, 3]),
+)
 
 NAMES: dict[str, list[Callable[[], Any]]] = {
     "AddBackward0": [lambda: X + Y, lambda: 1 + X, lambda: X.clone().add_(1), lambda: X.detach() + Y],
@@ -66,7 +70,7 @@ NAMES: dict[str, list[Callable[[], Any]]] = {
     "ExpandBackward0": [lambda: X[None].expand(2, 3, 4)],
     "SelectBackward0": [lambda: X[0], lambda: X[0, 1], lambda: X[..., 0], lambda: X[None, 0]],
     "SliceBackward0": [lambda: X[1:], lambda: X[0, 1:], lambda: X.narrow(0, 0, 1)],
-    "IndexBackward0": [lambda: X[[0, 2]], lambda: X[PLACES], lambda: V[MASK]],
+    "IndexBackward0": [lambda: X[[0, 2]], lambda: X[POSITIONS], lambda: V[MASK]],
     "CatBackward0": [lambda: torch.cat([X, Y])],
     "GatherBackward0": [lambda: X.gather(1, torch.zeros(3, 1, dtype=torch.int64))],
     "WhereBackward0": [lambda: torch.where(MASK, X, Y), lambda: torch.where(MASK, X, 0.0)],
@@ -86,7 +90,7 @@ NAMES: dict[str, list[Callable[[], Any]]] = {
     "UpsampleBilinear2DBackward0": [lambda: F.interpolate(IMAGE, scale_factor=2, mode="bilinear")],
     "NativeLayerNormBackward0": [lambda: F.layer_norm(X, (4,))],
     "NativeBatchNormBackward0": [lambda: F.batch_norm(IMAGE, None, None, training=True)],
-    "EmbeddingBackward0": [lambda: F.embedding(PLACES, X)],
+    "EmbeddingBackward0": [lambda: F.embedding(POSITIONS, X)],
     "ConstantPadNdBackward0": [lambda: F.pad(X, (1, 1))],
     "LinalgSvdBackward0": [lambda: torch.linalg.svd(X, full_matrices=False)[1]],
     "CopySlices": [lambda: _with_first_row_zero(X.clone())],
@@ -126,7 +130,9 @@ def names_above(node: Any) -> Any:
     """The graph as nested tuples, leaves by their shapes."""
     if hasattr(node, "variable"):
         return tuple(node.variable.shape)
-    above = [None if one is None else names_above(one) for one, place in node.next_functions if place == 0]
+    above = [
+        None if one is None else names_above(one) for one, position in node.next_functions if position == 0
+    ]
     return (node.name(), *above)
 
 

@@ -91,7 +91,7 @@ def write_data(y):
 
 @pytest.mark.parametrize("write", [write_without_graph, write_detached, write_data])
 @pytest.mark.parametrize("look", [False, True])
-def test_a_write_that_no_graph_records_keeps_the_place_in_the_graph(write, look):
+def test_a_write_that_no_graph_records_keeps_the_position_in_the_graph(write, look):
     x = leaf(1.0, 2.0)
     for _ in range(3):
         x.grad = None

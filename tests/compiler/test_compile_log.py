@@ -12,7 +12,7 @@ from twofold.ir.text import parse_graph
 from twofold.ir.verify import verify
 
 LINE = re.compile(
-    r"twofold\.compile: (?P<place>.*?): (?P<count>\d+) operations? in (?P<kernels>\d+) kernels?"
+    r"twofold\.compile: (?P<location>.*?): (?P<count>\d+) operations? in (?P<kernels>\d+) kernels?"
     r"(?P<sizes> for all sizes)? \(\d+ new\); (?P<why>.*);"
     r" plan (?P<plan>[\d.]+) ms, LLVM (?P<llvm>[\d.]+) ms(?P<background>, in the background)?$"
 )
@@ -62,7 +62,7 @@ def parsed(lines: list[str]) -> list[dict[str, str | None]]:
 
 def test_one_line_for_each_trace_with_its_lines_and_its_parts(tmp_path: Path) -> None:
     (line,) = parsed(logged(tmp_path, STEP + "often(3)\n"))
-    assert line["place"] == "program.py:5 to program.py:7"
+    assert line["location"] == "program.py:5 to program.py:7"
     assert line["count"] == "5"
     assert int(line["kernels"] or 0) >= 1
     assert line["why"] == "new"
@@ -110,7 +110,7 @@ with tf.Session() as session:
         session.run(y, {x: numpy.ones(3, "float32")})
 """
     (line,) = parsed(logged(tmp_path, program, TWOFOLD_TIER="fused"))
-    assert line["place"] == "program.py:5"
+    assert line["location"] == "program.py:5"
     assert line["background"] is None
     assert line["count"] == "2"
 

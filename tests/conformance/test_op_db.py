@@ -109,18 +109,18 @@ def samples_of(entry: Any, dtype: Any, grad: bool) -> Iterator[Any]:
     return itertools.islice(made, 0, COUNT * step, step)
 
 
-def weights(shape: tuple[int, ...], place: int) -> Any:
+def weights(shape: tuple[int, ...], position: int) -> Any:
     """Numbers between -0.4 and 1 that make a loss of a result."""
     count = int(numpy.prod(shape, dtype=int))
-    return (0.3 + 0.7 * numpy.cos(1.7 * numpy.arange(count) + place)).reshape(shape)
+    return (0.3 + 0.7 * numpy.cos(1.7 * numpy.arange(count) + position)).reshape(shape)
 
 
 def loss(module: Any, results: list[Any], chosen: list[int]) -> Any:
     """The real parts of the chosen results, weighed and added up."""
     total = 0
-    for place in chosen:
-        real = results[place].real if results[place].is_complex() else results[place]
-        scale = module.tensor(weights(tuple(real.shape), place)).to(real.dtype)
+    for position in chosen:
+        real = results[position].real if results[position].is_complex() else results[position]
+        scale = module.tensor(weights(tuple(real.shape), position)).to(real.dtype)
         total = total + (real * scale).sum()
     return total
 

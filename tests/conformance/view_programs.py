@@ -205,5 +205,5 @@ WRITES = (added, assigned, multiplied)
 
 def overlaps(size: Shape, stride: Shape) -> bool:
     """Whether several indices show one element."""
-    places = [sum(i * s for i, s in zip(index, stride)) for index in itertools.product(*map(range, size))]
-    return len(set(places)) != len(places)
+    positions = [sum(i * s for i, s in zip(index, stride)) for index in itertools.product(*map(range, size))]
+    return len(set(positions)) != len(positions)

@@ -81,11 +81,11 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_at_once(stops: Any) -> None:
-    result, printed, places = stops([Y, "c"], doubled, torch.tensor([1.0, 2.0]))
+    result, printed, positions = stops([Y, "c"], doubled, torch.tensor([1.0, 2.0]))
     assert printed == ["[2.0, 4.0]"] and result.tolist() == [3.0, 5.0]
-    assert places[0].startswith(f"> {__file__}({doubled.__code__.co_firstlineno + 3})doubled()")
-    _, printed, places = stops([Y, "c"], noted, torch.tensor([1.0, 2.0]))
-    assert printed == ["[2.0, 4.0]"] and places[0].endswith(")noted()")
+    assert positions[0].startswith(f"> {__file__}({doubled.__code__.co_firstlineno + 3})doubled()")
+    _, printed, positions = stops([Y, "c"], noted, torch.tensor([1.0, 2.0]))
+    assert printed == ["[2.0, 4.0]"] and positions[0].endswith(")noted()")
 
 
 @pytest.mark.parametrize("function, last", [(doubled, [7.0, 13.0]), (noted, [49.0, 169.0])])
@@ -93,16 +93,16 @@ def test_in_each_call_of_a_compiled_function(stops: Any, function: Any, last: li
     compiled = torch.compile(function)
     for scale in (1.0, 2.0, 3.0):
         x = torch.tensor([1.0, 2.0]) * scale
-        result, printed, places = stops([Y, "c"], compiled, x)
-        assert printed == [str((x * 2.0).tolist())] and len(places) == 1
+        result, printed, positions = stops([Y, "c"], compiled, x)
+        assert printed == [str((x * 2.0).tolist())] and len(positions) == 1
     assert result.tolist() == last
 
 
 @pytest.mark.parametrize("function", [doubled, noted])
 def test_where_a_function_is_stepped_through(stops: Any, function: Any) -> None:
     commands = [Y, "!y = y * 0", "c"]
-    result, printed, places = stops(commands, debug.run, function, torch.tensor([1.0, 2.0]))
-    assert printed == ["[2.0, 4.0]"] and result.tolist() == [1.0, 1.0] and len(places) == 1
+    result, printed, positions = stops(commands, debug.run, function, torch.tensor([1.0, 2.0]))
+    assert printed == ["[2.0, 4.0]"] and result.tolist() == [1.0, 1.0] and len(positions) == 1
 
 
 def test_in_each_run_of_a_session(stops: Any) -> None:
@@ -111,10 +111,10 @@ def test_in_each_run_of_a_session(stops: Any) -> None:
         fetched = noted(x)
         for value in (1.0, 2.0):
             commands = [Y, "n", "n", show("z.tolist()"), "c"]
-            result, printed, places = stops(commands, session.run, fetched, {x: [value, 0.0]})
+            result, printed, positions = stops(commands, session.run, fetched, {x: [value, 0.0]})
             assert result.tolist() == [(2 * value + 1) ** 2, 1.0]
             assert printed == [str([2 * value, 0.0]), str([2 * value + 1, 1.0])]
-            assert places[0].endswith(f"({noted.__code__.co_firstlineno + 3})noted()")
+            assert positions[0].endswith(f"({noted.__code__.co_firstlineno + 3})noted()")
 
 
 def test_a_changed_value_is_used(stops: Any) -> None:
@@ -130,8 +130,8 @@ def test_in_each_iteration_of_a_loop(stops: Any, function: Any, name: str) -> No
         x = tf.placeholder(tf.float32, [])
         fetched = function(x)
         look = show(f"{name}.item()")
-        result, printed, places = stops([look, "c"] * 3, session.run, fetched, {x: 1.0})
-    assert printed == ["2.0", "4.0", "8.0"] and result == 8.0 and len(places) == 3
+        result, printed, positions = stops([look, "c"] * 3, session.run, fetched, {x: 1.0})
+    assert printed == ["2.0", "4.0", "8.0"] and result == 8.0 and len(positions) == 3
 
 
 def test_a_part_of_a_graph_without_it_runs_through(stops: Any) -> None:

@@ -252,8 +252,8 @@ def test_a_run_that_outlasts_a_profile_is_in_no_later_one(monkeypatch: pytest.Mo
 
 def test_what_runs_again_after_an_error_is_counted() -> None:
     def program() -> Any:
-        place = torch.tensor([7])
-        return (torch.index_select(torch.ones(5, 4), 0, place) + torch.ones(4).tanh()).sum()
+        position = torch.tensor([7])
+        return (torch.index_select(torch.ones(5, 4), 0, position) + torch.ones(4).tanh()).sum()
 
     with tier("fused"), torch.profile() as p, pytest.raises(IndexError):
         program().item()

@@ -153,8 +153,8 @@ def test_a_loop_ends_at_the_line_of_its_body() -> None:
 
 
 def looked_up(k: Any, total: Any) -> Any:
-    place = k * 2
-    taken = torch.take(TABLE, place)
+    position = k * 2
+    taken = torch.take(TABLE, position)
     return k + 1, total + taken
 
 
@@ -190,8 +190,8 @@ def in_a_session() -> Any:
 def test_operands_inside_of_loops_and_branches(run: Any) -> None:
     error = raised(run)
     assert frames(error)[-1] == ("looked_up", "taken = torch.take(TABLE, place)")
-    assert "place: int" in error.__notes__[0] and "] 4, made at" in error.__notes__[0]  # type: ignore[attr-defined]
-    assert "4" in debugged(error, "p place.tolist()")
+    assert "position: int" in error.__notes__[0] and "] 4, made at" in error.__notes__[0]  # type: ignore[attr-defined]
+    assert "4" in debugged(error, "p position.tolist()")
     assert "3" in debugged(error, "p TABLE.shape[0]")
 
 

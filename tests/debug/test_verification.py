@@ -263,14 +263,14 @@ def test_a_wrong_program_is_found(face: Any, planted: str, tmp_path: Path, capsy
     error = caught.value
     last = traceback.extract_tb(error.__traceback__)[-1]
     lines, first = inspect.getsourcelines(network)
-    place = next(k for k, line in enumerate(lines) if "# the wrong one" in line)
+    position = next(k for k, line in enumerate(lines) if "# the wrong one" in line)
     if planted == "always":
-        assert (last.name, last.lineno) == ("network", first + place)
+        assert (last.name, last.lineno) == ("network", first + position)
         product = numpy.sin(x.numpy() * numpy.float32(1.5)) @ w.numpy()
         numpy.testing.assert_allclose(error.compiled.numpy(), numpy.sin(product), atol=1e-5)
         numpy.testing.assert_allclose(error.alone.numpy(), numpy.cos(product), atol=1e-5)
     else:  # what reads it is the first value that somebody can see
-        assert (last.name, last.lineno) == ("network", first + place + 1)
+        assert (last.name, last.lineno) == ("network", first + position + 1)
     assert error.script is not None
     with pytest.raises(SystemExit) as left:
         runpy.run_path(error.script, run_name="__main__")

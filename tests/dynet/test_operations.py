@@ -340,9 +340,9 @@ def test_values_are_floats_lists_or_arrays(x: SimpleNamespace) -> None:
 def test_tensor_values(x: SimpleNamespace) -> None:
     shown = x.bv.tensor_value()
     assert (shown.argmax().as_numpy()[0] == A.bv.argmax(0)).all()
-    values, places = shown.topk(num=2)
+    values, positions = shown.topk(num=2)
     np.testing.assert_allclose(values.as_numpy(), -np.sort(-A.bv, 0)[:2], rtol=1e-6)
-    assert (places.as_numpy() == np.argsort(-A.bv, 0)[:2]).all()
+    assert (positions.as_numpy() == np.argsort(-A.bv, 0)[:2]).all()
     certain = dy.log_softmax(x.v * 1e4).tensor_value()
     assert set(certain.categorical_sample_log_prob(num=5).as_numpy()) == {A.v.argmax()}
 

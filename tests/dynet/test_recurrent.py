@@ -272,16 +272,16 @@ def tree_reference(builder: Any, children: Sequence[tuple[Any, Any]], x: Any) ->
 
     def gate(kind: str, forget: int | None = None) -> Any:
         total = p["b" + kind] + p["x" + kind] @ x
-        for place, (h, c) in enumerate(children):
-            index = place if forget is None else 2 * place + forget
+        for position, (h, c) in enumerate(children):
+            index = position if forget is None else 2 * position + forget
             total = total + p["h" + kind][index] @ h
             if kind != "c":
                 total = total + p["c" + kind][index] @ c
         return total
 
     cell = expit(gate("i")) * np.tanh(gate("c"))
-    for place, (_, c) in enumerate(children):
-        cell = cell + expit(gate("f", place) + 1) * c
+    for position, (_, c) in enumerate(children):
+        cell = cell + expit(gate("f", position) + 1) * c
     return expit(gate("o")) * np.tanh(cell), cell
 
 

@@ -81,19 +81,19 @@ def test_updates(name: str, threshold: float, sparse: bool) -> None:
     state, row_state = [np.zeros_like(x)] * 3, [np.zeros_like(rows)] * 3
     for step in range(1, 6):
         dy.renew_cg()
-        place, vector = step % 3, np.array([1.0, step, -1.0])
-        dy.squared_norm(w * dy.inputVector(vector) + table[place]).backward()
+        position, vector = step % 3, np.array([1.0, step, -1.0])
+        dy.squared_norm(w * dy.inputVector(vector) + table[position]).backward()
         trainer.update()
-        error = 2 * (x @ vector + rows[place])
+        error = 2 * (x @ vector + rows[position])
         g, row_g = np.outer(error, vector), np.zeros_like(rows)
-        row_g[place] = error
+        row_g[position] = error
         norm = np.sqrt((g**2).sum() + (row_g**2).sum())
         scale = min(1, threshold / norm) if threshold else 1
         x = rule(x, g * scale, state, step)
         old, old_state = rows, list(row_state)
         rows = rule(rows, row_g * scale, row_state, step)
         if sparse:
-            touched = (np.arange(4) == place)[:, None]
+            touched = (np.arange(4) == position)[:, None]
             rows = np.where(touched, rows, old)
             row_state = [np.where(touched, new, before) for new, before in zip(row_state, old_state)]
     np.testing.assert_allclose(w.as_array(), x, rtol=1e-4, atol=1e-5)

@@ -59,7 +59,7 @@ MISTAKES = {
     "kernel larger than the image": (
         RuntimeError,
         lambda: F.conv2d(image(), torch.ones(8, 4, 9, 3), padding=1),
-        "conv2d: a kernel that reaches over 9 places for 7 places (padding included): input "
+        "conv2d: a kernel that reaches over 9 positions for 7 positions (padding included): input "
         "float32[1,4,5,6] (here.py:N), weight float32[8,4,9,3] (here.py:N), at here.py:N. Use a "
         "smaller kernel or dilation, or more padding.",
     ),
@@ -85,7 +85,7 @@ MISTAKES = {
         RuntimeError,
         lambda: F.conv2d(image(), torch.ones(8, 4, 0, 3)),
         "conv2d: a kernel of size (0, 3): input float32[1,4,5,6] (here.py:N), weight "
-        "float32[8,4,0,3] (here.py:N), at here.py:N. Use a kernel with at least one place.",
+        "float32[8,4,0,3] (here.py:N), at here.py:N. Use a kernel with at least one position.",
     ),
     "size of the bias": (
         RuntimeError,
@@ -185,7 +185,7 @@ MISTAKES = {
     "window of an unfold": (
         RuntimeError,
         lambda: F.unfold(image(), 7),
-        "im2col: a kernel that reaches over 7 places for 5 places (padding included): input "
+        "im2col: a kernel that reaches over 7 positions for 5 positions (padding included): input "
         "float32[1,4,5,6] (here.py:N), at here.py:N. Use a smaller kernel or dilation, or more "
         "padding.",
     ),

@@ -18,9 +18,9 @@ def message(error, action):
 ones = torch.ones
 
 
-def written(tensor, place):
+def written(tensor, position):
     """A tensor after an element was assigned."""
-    tensor[place] = 0.0
+    tensor[position] = 0.0
     return tensor.numpy()
 
 

@@ -23,20 +23,20 @@ MISTAKES = {
     "window larger than the input": (
         RuntimeError,
         lambda: F.max_pool2d(image(), 6),
-        "max_pool2d: windows over 6 places do not fit size 4 with padding 0, the output size is too "
+        "max_pool2d: windows over 6 positions do not fit size 4 with padding 0, the output size is too "
         "small: input float32[1,2,4,5] (here.py:N), at here.py:N. Use a kernel_size of at most 4, or "
         "more padding.",
     ),
     "padding of more than half a window": (
         ValueError,
         lambda: F.max_pool2d(image(), 2, padding=2),
-        "max_pool2d: padding 2 for windows over 2 places: input float32[1,2,4,5] (here.py:N), at "
+        "max_pool2d: padding 2 for windows over 2 positions: input float32[1,2,4,5] (here.py:N), at "
         "here.py:N. pad must be non-negative and should be at most half of effective kernel size: 1.",
     ),
     "negative padding": (
         RuntimeError,
         lambda: F.avg_pool2d(image(), 2, padding=-1),
-        "avg_pool2d: padding -1 for windows over 2 places: input float32[1,2,4,5] (here.py:N), at "
+        "avg_pool2d: padding -1 for windows over 2 positions: input float32[1,2,4,5] (here.py:N), at "
         "here.py:N. pad must be non-negative and should be at most half of effective kernel size: 1.",
     ),
     "stride of 0": (
@@ -90,7 +90,7 @@ MISTAKES = {
     "fractional windows that do not fit": (
         RuntimeError,
         lambda: F.fractional_max_pool2d(image(), 3, output_size=4),
-        "fractional_max_pool2d: 4 windows over 3 places do not fit size 4: input float32[1,2,4,5] "
+        "fractional_max_pool2d: 4 windows over 3 positions do not fit size 4: input float32[1,2,4,5] "
         "(here.py:N), at here.py:N. Make output_size + kernel_size - 1 at most the size of the input.",
     ),
     "unpooled size too far": (
@@ -100,7 +100,7 @@ MISTAKES = {
         "(here.py:N), indices int64[1,2,2,2] (here.py:N), at here.py:N. Each size must be less than its "
         "stride (2, 2) away from that.",
     ),
-    "place outside": (
+    "position outside": (
         IndexError,
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
         "max_unpool: index 9 is outside an axis of size 4: operand 0 float32[1,2] "

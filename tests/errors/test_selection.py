@@ -72,11 +72,11 @@ MISTAKES = {
         "(here.py:N), source float32[3] (here.py:N), at here.py:N. Compare first, for example mask != "
         "0.",
     ),
-    "places and elements": (
+    "positions and elements": (
         RuntimeError,
         lambda: torch.ones(3).put(torch.tensor([0, 1]), torch.ones(3)),
-        "put: 2 places for 3 elements: operand 0 float32[3] (here.py:N), operand 1 int64[2] "
-        "(here.py:N), operand 2 float32[3] (here.py:N), at here.py:N. Give one place per element.",
+        "put: 2 positions for 3 elements: operand 0 float32[3] (here.py:N), operand 1 int64[2] "
+        "(here.py:N), operand 2 float32[3] (here.py:N), at here.py:N. Give one position per element.",
     ),
     "median of no elements": (
         RuntimeError,

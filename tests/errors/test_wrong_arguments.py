@@ -112,16 +112,16 @@ def test_what_is_not_accepted_is_told(name: str) -> None:
     parts = parameters(function) or []
     needed = [part.name for part in parts if part.default is part.empty] or ["input"] * (not parts)
     tried = [*needed, *[part.name for part in parts if part.name not in needed and part.name in SETTINGS]]
-    for place in tried:
+    for position in tried:
         for what, make in WRONG.items():
-            arguments = [make() if part == place else fitting(part) for part in needed]
-            settings = {place: make()} if place not in needed else {}
+            arguments = [make() if part == position else fitting(part) for part in needed]
+            settings = {position: make()} if position not in needed else {}
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     function(*arguments, **settings)
             except Exception as error:
-                assert was_told(error), f"{name} with {what} as {place}: {type(error).__name__}: {error}"
+                assert was_told(error), f"{name} with {what} as {position}: {type(error).__name__}: {error}"
 
 
 OF_AXES = [
@@ -140,16 +140,16 @@ def test_an_axis_outside_the_tensor_is_told(name: str, axis: int) -> None:
     function = FUNCTIONS[name]
     parts = parameters(function) or []
     needed = [part.name for part in parts if part.default is part.empty]
-    place = next(part.name for part in parts if part.name in ("dim", "axis", "dim0", "axis0"))
+    position = next(part.name for part in parts if part.name in ("dim", "axis", "dim0", "axis0"))
     arguments = {part: fitting(part) for part in needed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            function(**{**arguments, place: 0})
+            function(**{**arguments, position: 0})
         except Exception as error:
             pytest.skip(f"takes other arguments: {error}")
         with pytest.raises(IndexError, match=r"at .*test_wrong_arguments\.py:\d+") as caught:
-            function(**{**arguments, place: axis})
+            function(**{**arguments, position: axis})
     assert isinstance(caught.value, AxisError)
 
 

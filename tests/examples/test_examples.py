@@ -89,12 +89,12 @@ def test_sentences_of_a_file(trees: Any, tmp_path: Path) -> None:
 def test_generated_sentences_are_trees(trees: Any) -> None:
     for sentence in trees.generate(50, seed=3):
         assert sum(word.head == 0 for word in sentence) == 1
-        for place in range(len(sentence)):
+        for position in range(len(sentence)):
             seen = set()
-            while place >= 0 and place not in seen:
-                seen.add(place)
-                place = sentence[place].head - 1
-            assert place == -1
+            while position >= 0 and position not in seen:
+                seen.add(position)
+                position = sentence[position].head - 1
+            assert position == -1
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)

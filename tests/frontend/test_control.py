@@ -235,9 +235,9 @@ def test_interrupt_ends_a_loop_that_would_never_end():
 
 
 def test_memory_does_not_grow_with_the_rounds():
-    def peak(rounds):
+    def peak(iterations):
         x = torch.zeros(10_000)
-        torch.while_loop(lambda k, x: k < rounds, lambda k, x: (k + 1, x + 1.0), (0, x))[1].sum().item()
+        torch.while_loop(lambda k, x: k < iterations, lambda k, x: (k + 1, x + 1.0), (0, x))[1].sum().item()
         _core.clear_caches()
         return _core.statistics()["pool_peak_bytes"]
 
@@ -270,7 +270,7 @@ def test_rows_written_in_place_are_those_of_a_copy(tier):
 
 def test_rows_in_place_are_as_cheap_as_they_are_few():
     def bodies():
-        return [c.body for c in graph._CONTENTS.values() if isinstance(c, programs.Rounds) and c.placed]
+        return [c.body for c in graph._CONTENTS.values() if isinstance(c, programs.LoopSpec) and c.placed]
 
     def write(i, rows):
         rows = rows.clone()
@@ -291,24 +291,24 @@ def test_rows_added_in_place_keep_the_sign_of_zeros(tier):
         return k + 1, total + padded
 
     start = torch.full((3, 2), -0.0)
-    for rounds in (0, 1, 2):
-        more = functools.partial(lambda rounds, k, total: k < rounds, rounds)
+    for iterations in (0, 1, 2):
+        more = functools.partial(lambda iterations, k, total: k < iterations, iterations)
         _, total = torch.while_loop(more, add, (0, start))
         expected = start
-        for k in range(rounds):
+        for k in range(iterations):
             _, expected = add(k, expected)
         assert bits(total) == bits(expected)
 
 
 def test_gradients_of_a_table_read_by_rows_are_added_in_place(tier):
     table = torch.arange(6.0).reshape(3, 2).requires_grad_()
-    places = torch.tensor([2, 0, 2])
+    positions = torch.tensor([2, 0, 2])
 
-    def loss(places):
-        return torch.scan(lambda c, k: (c + (table[k] ** 2).sum(), c), torch.tensor(0.0), places)[0]
+    def loss(positions):
+        return torch.scan(lambda c, k: (c + (table[k] ** 2).sum(), c), torch.tensor(0.0), positions)[0]
 
-    assert torch.autograd.grad(loss(places), table)[0].tolist() == [[0.0, 2.0], [0.0, 0.0], [16.0, 20.0]]
-    (none,) = torch.autograd.grad(loss(places[:0]), table)
+    assert torch.autograd.grad(loss(positions), table)[0].tolist() == [[0.0, 2.0], [0.0, 0.0], [16.0, 20.0]]
+    (none,) = torch.autograd.grad(loss(positions[:0]), table)
     assert none.tolist() == [[0.0, 0.0]] * 3
 
 

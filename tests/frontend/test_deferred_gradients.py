@@ -25,16 +25,16 @@ def drawn():
     return np.random.default_rng(3).standard_normal((ROWS, WIDTH)).astype(np.float32)
 
 
-def dense(places, factor=2.0):
+def dense(positions, factor=2.0):
     found = np.zeros((ROWS, WIDTH), np.float32)
     table = drawn()
-    for place in places:
-        found[place] += np.float32(factor) * table[place]
+    for position in positions:
+        found[position] += np.float32(factor) * table[position]
     return found
 
 
-def looked_up(places, w):
-    rows = F.embedding(torch.tensor(places), w, sparse=True)
+def looked_up(positions, w):
+    rows = F.embedding(torch.tensor(positions), w, sparse=True)
     return (rows * rows).sum()
 
 
@@ -51,13 +51,13 @@ def test_a_gradient_is_what_it_was_when_it_is_read_later():
 
 def test_the_index_may_change_once_it_was_used():
     memory = np.array([1, 5, 1])
-    places = torch.from_numpy(memory)
+    positions = torch.from_numpy(memory)
     w = torch.tensor(drawn(), requires_grad=True)
-    rows = F.embedding(places, w)
+    rows = F.embedding(positions, w)
     (rows * rows).sum().backward()
     _core.flush()
     memory[:] = 9
-    places.fill_(8)
+    positions.fill_(8)
     np.testing.assert_array_equal(w.grad.numpy(), dense([1, 5, 1]))
 
 
@@ -220,10 +220,10 @@ def test_steps_of_every_kind_of_lookup(name, fused_only):
     expected = torch.zeros(20_000, 64).requires_grad_()
     optimizers = [torch.optim.SGD([table], lr=0.1) for table in (w, expected)]
     for turn in range(6):
-        places = torch.tensor([turn, 7, 3, turn] * 2)
+        positions = torch.tensor([turn, 7, 3, turn] * 2)
         for table, optimizer in zip((w, expected), optimizers, strict=True):
             optimizer.zero_grad()
-            ((LOOKUPS[name](table, places) - 1) ** 2).sum().backward()
+            ((LOOKUPS[name](table, positions) - 1) ** 2).sum().backward()
             if table is expected:
                 table.grad.numpy()
                 optimizer.step()

@@ -68,9 +68,9 @@ def test_out_takes_the_result_and_its_shape():
     whole = torch.empty(2, 3, dtype=torch.float64)
     torch.mul(x, 2, out=whole)
     assert whole.dtype is torch.float64 and whole.tolist() == (x * 2).tolist()
-    values, places = torch.empty(2), torch.empty(2, dtype=torch.int64)
-    found = torch.max(x, 1, out=(values, places))
-    assert found.values is values and values.tolist() == [2.0, 5.0] and places.tolist() == [2, 2]
+    values, positions = torch.empty(2), torch.empty(2, dtype=torch.int64)
+    found = torch.max(x, 1, out=(values, positions))
+    assert found.values is values and values.tolist() == [2.0, 5.0] and positions.tolist() == [2, 2]
     assert torch.sum(x, 0, out=None).tolist() == [3.0, 5.0, 7.0]
 
 

@@ -109,8 +109,8 @@ def test_writing_what_broadcasts(case, dropped):
 @given(cases())
 def test_gradients_of_both_sides_of_an_assignment(case):
     shape, key = case
-    place = np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
-    part, rest = integers_first(place, key)
+    position = np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
+    part, rest = integers_first(position, key)
     reached = part[rest]
     x = torch.tensor(numbered(shape), requires_grad=True)
     value = torch.tensor(-numbered(reached.shape), requires_grad=True)
@@ -118,7 +118,7 @@ def test_gradients_of_both_sides_of_an_assignment(case):
     y[lifted(key)] = value
     weights = np.random.default_rng(2).integers(1, 9, shape).astype(float)
     (y * torch.tensor(weights)).sum().backward()
-    # of several values for one place the last one stays, in both libraries
+    # of several values for one position the last one stays, in both libraries
     last = {int(spot): number for number, spot in enumerate(reached.ravel())}
     of_value = [
         weights.ravel()[spot] if last[int(spot)] == n else 0.0 for n, spot in enumerate(reached.ravel())

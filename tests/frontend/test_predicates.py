@@ -36,8 +36,8 @@ def test_a_device_that_is_not_there_is_an_error():
 
 def test_kinds_of_numbers_are_lost_only_on_the_way_down():
     kinds = [torch.bool, torch.int8, torch.float16, torch.complex64]
-    for place, source in enumerate(kinds):
-        assert [torch.can_cast(source, to) for to in kinds] == [k >= place for k in range(4)]
+    for position, source in enumerate(kinds):
+        assert [torch.can_cast(source, to) for to in kinds] == [k >= position for k in range(4)]
     assert torch.can_cast(torch.int64, torch.uint8)
 
 

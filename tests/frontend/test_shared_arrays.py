@@ -24,14 +24,16 @@ SLICES = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(SLICES)))
+@pytest.mark.parametrize("position", range(len(SLICES)))
 @pytest.mark.parametrize("make", [torch.from_numpy, torch.as_tensor, torch.asarray, torch.from_dlpack])
-def test_an_array_of_any_strides_is_shared(place, make):
+def test_an_array_of_any_strides_is_shared(position, make):
     n = numbers()
-    array = SLICES[place](n)
+    array = SLICES[position](n)
     x = make(array)
     assert x.tolist() == array.tolist()
-    steps = [(step, place // 8) for size, step, place in zip(x.shape, x.stride(), array.strides) if size > 1]
+    steps = [
+        (step, position // 8) for size, step, position in zip(x.shape, x.stride(), array.strides) if size > 1
+    ]
     assert all(ours == theirs for ours, theirs in steps)
     array += 1
     assert x.tolist() == array.tolist()
@@ -43,12 +45,12 @@ def test_an_array_of_any_strides_is_shared(place, make):
     assert x.sum().item() == 3 * x.numel()
 
 
-@pytest.mark.parametrize("place", range(len(SLICES)))
-def test_the_array_of_a_view_shares_its_memory(place):
-    key = SLICES[place]
+@pytest.mark.parametrize("position", range(len(SLICES)))
+def test_the_array_of_a_view_shares_its_memory(position):
+    key = SLICES[position]
     x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 4).clone()
-    if place in (0, 3, 7):
-        view = {0: x.permute(2, 1, 0), 3: x.permute(1, 0, 2), 7: x.transpose(0, 2)[1:, ::2]}[place]
+    if position in (0, 3, 7):
+        view = {0: x.permute(2, 1, 0), 3: x.permute(1, 0, 2), 7: x.transpose(0, 2)[1:, ::2]}[position]
     else:
         view = key(x)
     for array in (view.numpy(), numpy.asarray(view), numpy.from_dlpack(view), view.detach().numpy()):

@@ -18,7 +18,7 @@ def test_contracting_an_axis_of_size_one_keeps_the_dtype() -> None:
     assert made.dtype is torch.int32 and made.flatten().tolist() == [0, -1]
 
 
-def test_places_of_places_are_int64() -> None:
+def test_positions_of_positions_are_int64() -> None:
     (row, column) = torch.unravel_index(torch.tensor([1, 5], dtype=torch.int32), (2, 3))
     assert row.dtype is column.dtype is torch.int64
     assert row.tolist() == [0, 1] and column.tolist() == [1, 2]

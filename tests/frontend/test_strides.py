@@ -42,9 +42,9 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(VIEWS)))
-def test_views_have_strides_and_offsets(place):
-    make, stride, offset = VIEWS[place]
+@pytest.mark.parametrize("position", range(len(VIEWS)))
+def test_views_have_strides_and_offsets(position):
+    make, stride, offset = VIEWS[position]
     x = base()
     shown = make(x)
     if stride is None:

@@ -33,21 +33,21 @@ def smooth_samples(op: Any) -> list[Sample]:
     return [s for s in chosen if float64 in s.dtypes and sampled.result_type(op, s).dtype is float64]
 
 
-def function_of(op: Any, sample: Sample, places: list[int]) -> Any:
+def function_of(op: Any, sample: Sample, positions: list[int]) -> Any:
     """The call as a function of its floating inputs."""
     given = [compiled.tensor_of(a, d) for a, d in zip(sample.arrays, sample.dtypes, strict=True)]
 
     def function(*values: Any) -> Any:
         inputs = list(given)
-        for place, value in zip(places, values, strict=True):
-            inputs[place] = value
+        for position, value in zip(positions, values, strict=True):
+            inputs[position] = value
         return _core.record(op, sample.attrs, inputs)
 
     return function
 
 
 class Derivatives(NamedTuple):
-    """What a call and its derivatives give at one place; every part is a tensor, or a list of some."""
+    """What a call and its derivatives give at one position; every part is a tensor, or a list of some."""
 
     ahead: Any
     back: Any
@@ -61,15 +61,15 @@ def derivatives(
     op: Any, sample: Sample, generator: numpy.random.Generator
 ) -> tuple[Derivatives, Any, Any] | None:
     """All of a call, its directions and a cotangent; None without a floating input."""
-    places = [
+    positions = [
         k
         for k, d in enumerate(sample.dtypes)
         if d is float64 and k not in getattr(op, "without_gradient", ())
     ]
-    if not places:
+    if not positions:
         return None
-    function = function_of(op, sample, places)
-    arrays = [sample.arrays[k] for k in places]
+    function = function_of(op, sample, positions)
+    arrays = [sample.arrays[k] for k in positions]
     ways = [generator.normal(size=array.shape) for array in arrays]
     primals = tuple(map(tensor, arrays))
     push, (output, pull) = partial(push_forward, function, primals), vjp(function, *primals)

@@ -64,11 +64,11 @@ def test_both_ways_of_declaring_have_the_same_bits(op: Any) -> None:
     for sample in op.samples()[:3]:
         direct = observed(op, sample)
         with tf.Graph().as_default(), tf.Session() as session:
-            places = [
+            positions = [
                 tf.placeholder(dtype, array.shape) for array, dtype in zip(sample.arrays, sample.dtypes)
             ]
             declared = session.run(
-                apply(op.name, *places, attrs=sample.attrs), dict(zip(places, sample.arrays))
+                apply(op.name, *positions, attrs=sample.attrs), dict(zip(positions, sample.arrays))
             )
         assert direct == numpy.ascontiguousarray(declared).tobytes()
 

@@ -98,7 +98,7 @@ def test_loops_and_samples():
         return torch.while_loop(lambda k, loss: k < 5, body, (torch.tensor(0), torch.tensor(0.0)))[1]
 
     def plain(table, scale):
-        return sum((table[int(k)] * scales[place] * scale).sum() for place, k in enumerate(words))
+        return sum((table[int(k)] * scales[position] * scale).sum() for position, k in enumerate(words))
 
     table = torch.tensor(values, requires_grad=True)
     assert torch.autograd.grad(loop(table), table)[0].numpy().tobytes() == expected
@@ -118,7 +118,7 @@ def test_a_table_that_is_a_weight_too():
     )
 
 
-def test_second_derivatives_and_steps_in_other_places():
+def test_second_derivatives_and_steps_in_other_positions():
     table = torch.tensor(normal(1, ROWS, 6), requires_grad=True)
     loss = sum((table[k] ** 3).sum() for k in (3, 1, 3))
     (first,) = torch.autograd.grad(loss, table, create_graph=True)

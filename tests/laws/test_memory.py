@@ -80,10 +80,10 @@ def measured(op: Any, sample: Any) -> float:
             for array, type, flag in zip(sample.arrays, graph.input_types, flags, strict=True)
         ]
         result = numpy.zeros(graph.outputs[0].shape, graph.outputs[0].dtype.numpy)
-        places = [array.ctypes.data for array in arrays], [result.ctypes.data]
+        positions = [array.ctypes.data for array in arrays], [result.ctypes.data]
         tracemalloc.start()
         try:
-            program.program().run(*places)
+            program.program().run(*positions)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -73,9 +73,9 @@ CASES: list[tuple[Any, tuple[Any, ...], Any]] = [
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize("place", range(len(CASES)))
-def test_loss(place: int, reduction: str) -> None:
-    make, operands, each = CASES[place]
+@pytest.mark.parametrize("position", range(len(CASES)))
+def test_loss(position: int, reduction: str) -> None:
+    make, operands, each = CASES[position]
     given = [torch.tensor(numpy.asarray(value)) for value in operands]
     given[0].requires_grad_()
     found = make(reduction=reduction)(*given)

@@ -73,11 +73,11 @@ def test_values_and_gradients(width: int, kernel: int, stride: int) -> None:
     weight = G.normal(size=mean.shape)
     (found,) = torch.autograd.grad((largest * torch.tensor(weight)).sum(), tensor, retain_graph=True)
     expected, spread = numpy.zeros_like(x), numpy.zeros_like(x)
-    for place in numpy.ndindex(mean.shape):
-        plane, row, column = place[0], place[1] * stride, place[2] * stride
+    for position in numpy.ndindex(mean.shape):
+        plane, row, column = position[0], position[1] * stride, position[2] * stride
         part = numpy.s_[plane, row : row + kernel, column : column + kernel]
-        expected[part] += weight[place] * (x[part] == x[part].max())
-        spread[part] += weight[place] / kernel**2
+        expected[part] += weight[position] * (x[part] == x[part].max())
+        spread[part] += weight[position] / kernel**2
     numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
     (found,) = torch.autograd.grad((mean * torch.tensor(weight)).sum(), tensor)
     numpy.testing.assert_allclose(found.numpy(), spread, rtol=1e-12, atol=1e-15)
@@ -85,15 +85,15 @@ def test_values_and_gradients(width: int, kernel: int, stride: int) -> None:
 
 def test_nan_wins_and_ties_go_to_the_first() -> None:
     x = torch.tensor([[1.0, 1.0, 0.0, float("nan"), 2.0, 5.0]])
-    values, places = F.max_pool1d(x, 2, return_indices=True)
+    values, positions = F.max_pool1d(x, 2, return_indices=True)
     assert str(values.tolist()) == "[[1.0, nan, 5.0]]"
-    assert places.tolist() == [[0, 3, 5]]
+    assert positions.tolist() == [[0, 3, 5]]
 
 
 def test_unpooling_brings_values_back() -> None:
     x = torch.tensor(G.normal(size=(2, 3, 6, 8)))
-    values, places = F.max_pool2d(x, 2, return_indices=True)
-    back = nn.MaxUnpool2d(2)(values, places)
+    values, positions = F.max_pool2d(x, 2, return_indices=True)
+    back = nn.MaxUnpool2d(2)(values, positions)
     assert repr(nn.MaxUnpool2d(2)) == "MaxUnpool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))"
     assert back.shape == x.shape
     assert bool(((back == 0) | (back == x)).all())
@@ -106,5 +106,5 @@ def test_fractional_windows_are_drawn_from_the_generator() -> None:
     first = F.fractional_max_pool2d(x, 2, output_size=7)
     torch.manual_seed(1)
     assert torch.equal(first, F.fractional_max_pool2d(x, 2, output_size=7))
-    values, places = F.fractional_max_pool2d_with_indices(x, 2, output_size=7)
-    assert torch.equal(values.flatten(2), x.flatten(2).gather(2, places.flatten(2)))
+    values, positions = F.fractional_max_pool2d_with_indices(x, 2, output_size=7)
+    assert torch.equal(values.flatten(2), x.flatten(2).gather(2, positions.flatten(2)))

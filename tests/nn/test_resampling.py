@@ -95,7 +95,7 @@ def test_an_identity_grid_gives_the_image() -> None:
             numpy.testing.assert_allclose(found.numpy(), x.numpy(), atol=1e-10)
 
 
-def test_places_that_are_not_numbers_stay_inside() -> None:
+def test_positions_that_are_not_numbers_stay_inside() -> None:
     x = torch.ones(1, 1, 3, 3)
     grid = torch.tensor([[[[float("nan"), 0.0], [float("inf"), 0.0], [1e30, -1e30]]]])
     for padding in ("zeros", "border", "reflection"):

@@ -79,23 +79,23 @@ def every_size(generator: numpy.random.Generator, dtype: DType, count: int) -> A
 def operands(op: Any, dtype: DType, count: int) -> list[Any]:
     """Operands in storage form: numbers of every size, of moderate size, and of the entry's own domain."""
     generator = numpy.random.default_rng(0)
-    places = len(op.parameter_names())
-    if places == 1 and BITS[dtype] < 24 and count >= 2**16:
+    positions = len(op.parameter_names())
+    if positions == 1 and BITS[dtype] < 24 and count >= 2**16:
         return [all_patterns(dtype)]
     quarter = count // 4
     found = []
-    for place in range(places):
-        domain = op.domain[place] if op.domain else reals(-3, 3)
+    for position in range(positions):
+        domain = op.domain[position] if op.domain else reals(-3, 3)
         near = [generator.uniform(-size, size, quarter) for size in (1.5, 20)]
         parts = [*(narrow(part, dtype) for part in near), domain.draw(generator, dtype, (quarter,))]
-        if place:
+        if position:
             # random exponents seldom go together, so each part meets every other one
             parts = [generator.permutation(part) for part in parts]
         parts.append(generator.permutation(every_size(generator, dtype, quarter)))
         found.append(numpy.concatenate(parts))
     size = min(part.size for part in found)
     mixed = [part[:size] for part in found]
-    if places > 1:
+    if positions > 1:
         # half of the operands meet others of another part
         second = generator.permutation(mixed[1][::2])
         mixed[1] = mixed[1].copy()

@@ -28,9 +28,9 @@ def test_errors_are_within_the_bound(name: str, dtype: DType) -> None:
     arrays = operands(op, dtype, COUNT)
     exact = exact_values(op, (), dtype, arrays)
     distance = errors(op, dtype, arrays, computed(op, (), dtype, arrays), exact)
-    place = int(distance.argmax())
-    at = [float(widen(array, dtype)[place]) for array in arrays]
-    assert distance[place] <= bound(op, dtype), (distance[place], at, exact[place])
+    position = int(distance.argmax())
+    at = [float(widen(array, dtype)[position]) for array in arrays]
+    assert distance[position] <= bound(op, dtype), (distance[position], at, exact[position])
 
 
 def test_the_page_states_the_bounds() -> None:
@@ -45,7 +45,7 @@ def test_the_page_states_the_bounds() -> None:
             assert f"`{name}`" in exact, f"{name} is not on the page: run bench/ulp.py"
 
 
-def test_units_in_the_last_place() -> None:
+def test_units_in_the_last_position() -> None:
     op: Any = REGISTRY["exp"]
     one, inf = numpy.ones(1, numpy.float32), numpy.full(1, numpy.inf, numpy.float32)
     above = numpy.nextafter(one, inf)

@@ -163,8 +163,15 @@ def check_bits(found: Sequence[Any], wanted: Sequence[Any], samples: Sequence[Sa
                 differ &= ~(numpy.isnan(one) & numpy.isnan(other))
             else:
                 differ &= ~((one.dtype == numpy.uint16) & is_nan_bits(one) & is_nan_bits(other))
-            place = tuple(numpy.argwhere(differ)[0]) if differ.any() else ()
-            assert not differ.any(), (what, sample.attrs, sample.types, place, one[place], other[place])
+            position = tuple(numpy.argwhere(differ)[0]) if differ.any() else ()
+            assert not differ.any(), (
+                what,
+                sample.attrs,
+                sample.types,
+                position,
+                one[position],
+                other[position],
+            )
 
 
 def is_nan_bits(bits: Any) -> Any:
@@ -211,10 +218,14 @@ def check_reference(op: Any, sample: Sample, dtype: DType, found: Any, wanted: A
         with numpy.errstate(all="ignore"):
             good |= ~op.accurate_where(*in_float64(sample))
     if not good.all():
-        place = tuple(numpy.argwhere(~good)[0])
-        at = [a[place] for a in numpy.broadcast_arrays(*sample.arrays)] if op.kind == "elementwise" else place
+        position = tuple(numpy.argwhere(~good)[0])
+        at = (
+            [a[position] for a in numpy.broadcast_arrays(*sample.arrays)]
+            if op.kind == "elementwise"
+            else position
+        )
         raise AssertionError(
-            f"{op.name} {sample.attrs} {sample.types}: {got[place]}, not {exact[place]}, at {at}"
+            f"{op.name} {sample.attrs} {sample.types}: {got[position]}, not {exact[position]}, at {at}"
         )
 
 
@@ -324,7 +335,7 @@ NUMBERS: tuple[Any, ...] = (True, 2, 0, -1, 0.5, -3.0, numpy.inf)
 
 
 def scalar_calls(op: Any) -> Iterator[tuple[Sample, list[Any], Any, Any]]:
-    """Calls with a Python number in the place of each operand in turn, as arguments, with the reference's result.
+    """Calls with a Python number in the position of each operand in turn, as arguments, with the reference's result.
 
     All numbers in two dtypes, as rules for some numbers speak of short operations; else an integer and a float, of
     long operations in one dtype. Dtypes that are only cast to one before are left out.
@@ -335,9 +346,9 @@ def scalar_calls(op: Any) -> Iterator[tuple[Sample, list[Any], Any, Any]]:
     for dtype in (float32, int32, float64, float16, bfloat16, uint8, bool_):
         array = narrow(numpy.array([0.5, 1.5, -0.25, 3.0, 0.0]), dtype)
         numbers = (NUMBERS if not long else (2, 0.5)) if dtype in (float32, int32) else (2, 0.5)[long:]
-        for place, number, attrs in itertools.product(range(count), numbers, attributes):
+        for position, number, attrs in itertools.product(range(count), numbers, attributes):
             kind = {bool: bool_, int: int64, float: float64}[type(number)]
-            arguments = [number if k == place else array for k in range(count)]
+            arguments = [number if k == position else array for k in range(count)]
             types = [
                 tensor_type(kind, (), True) if a is number else tensor_type(dtype, a.shape) for a in arguments
             ]
@@ -347,7 +358,7 @@ def scalar_calls(op: Any) -> Iterator[tuple[Sample, list[Any], Any, Any]]:
                 value = evaluate(graph, sample.arrays)[0]
             except TwofoldError:  # not of these dtypes, or divided by the integer 0
                 continue
-            what = (place, number, sampled.computed(op, attrs, types))
+            what = (position, number, sampled.computed(op, attrs, types))
             if what not in seen:
                 seen.add(what)
                 operands = [a if a is number else tensor_of(a, dtype) for a in arguments]

@@ -112,8 +112,8 @@ def check_near(found: Any, wanted: Any, dtype: DType, coarsest: float, where: An
         typical = numpy.abs(exact[numpy.isfinite(exact)]).mean() if numpy.isfinite(exact).any() else 0
         good = numpy.abs(got - exact) <= 32 * coarsest * (numpy.abs(exact) + min(typical, 1e3) + 1)
         good |= (got == exact) | (numpy.isnan(got) & numpy.isnan(exact))
-    place = tuple(numpy.argwhere(~good)[0]) if not good.all() else ()
-    assert good.all(), (where, place, got[place], exact[place])
+    position = tuple(numpy.argwhere(~good)[0]) if not good.all() else ()
+    assert good.all(), (where, position, got[position], exact[position])
 
 
 @pytest.mark.parametrize("name", NAMES)

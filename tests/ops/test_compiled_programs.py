@@ -92,8 +92,8 @@ def run(steps: Sequence[Step]) -> list[Any]:
                 leaves.append(leaf)
             operands.append(leaf)
         op: Any = REGISTRY[step.name]
-        for place in getattr(op, "without_gradient", ()):
-            operands[place] = operands[place].detach()
+        for position in getattr(op, "without_gradient", ()):
+            operands[position] = operands[position].detach()
         values.append(_core.record(op, step.sample.attrs, operands))
     roots = [value for value in values if value.requires_grad]
     if roots:

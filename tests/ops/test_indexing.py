@@ -134,21 +134,21 @@ def test_errors(key: Any, kind: type[Exception], text: str) -> None:
 
 def test_gradients_of_reading_and_writing() -> None:
     x, v = numpy.random.default_rng(0).normal(size=(3, 4)), numpy.random.default_rng(1).normal(size=(3, 2))
-    places = numpy.array([1, 1, -1])
-    gradients(lambda x, i: getitem(x, (slice(None, None, -1), i)) * 2.0, x, places)
+    positions = numpy.array([1, 1, -1])
+    gradients(lambda x, i: getitem(x, (slice(None, None, -1), i)) * 2.0, x, positions)
     gradients(lambda x, v: setitem(x, (slice(None), slice(3, None, -2)), v * v), x, v)
-    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1)), x, v, places)
-    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1), accumulate=True), x, v, places)
+    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1)), x, v, positions)
+    gradients(lambda x, v, i: setitem(x, i, ops.concatenate([v, v], 1), accumulate=True), x, v, positions)
     gradients(lambda x, i: ops.gather(ops.exp(x), 1, i), x, numpy.array([[0, 0], [3, -1]]))
     gradients(lambda x, v, i: ops.scatter(x, 1, i, v), x, v, numpy.array([[0, 0], [3, 1], [2, -1]]))
     gradients(lambda x, v, i: ops.scatter_add(x, 1, i, v), x, v, numpy.array([[0, 0], [3, 1], [2, -1]]))
 
 
 def test_padding_row_of_an_embedding_has_no_gradient() -> None:
-    weight, places = numpy.ones((4, 2)), numpy.array([1, 2, 2])
-    same(lambda i, w: ops.embedding(i, w, padding_idx=2), lambda i, w: w[i], places, weight)
+    weight, positions = numpy.ones((4, 2)), numpy.array([1, 2, 2])
+    same(lambda i, w: ops.embedding(i, w, padding_idx=2), lambda i, w: w[i], positions, weight)
     calls = Calls()
-    i, w = calls.lift(places), calls.lift(weight)
+    i, w = calls.lift(positions), calls.lift(weight)
     found = vjp_graph(calls.graph(ops.embedding(i, w, padding_idx=-2)), 1)
     assert found is not None
     given = [numpy.ones((3, 2)) if what == "cotangent" else calls.arrays[what] for what in found[1]]

@@ -201,8 +201,8 @@ def test_second_derivatives_of_a_determinant_need_no_inverse(name: str) -> None:
     second = grad((first * torch.tensor(weights)).sum(), [x])[0].numpy()
     step = abs(a).max() * 1e-3 + (abs(a).max() == 0)
     wanted = numpy.empty_like(a)
-    for place in numpy.ndindex(a.shape):
+    for position in numpy.ndindex(a.shape):
         moved = numpy.zeros_like(a)
-        moved[place] = step
-        wanted[place] = ((cofactors(a + moved) - cofactors(a - moved)) * weights).sum() / (2 * step)
+        moved[position] = step
+        wanted[position] = ((cofactors(a + moved) - cofactors(a - moved)) * weights).sum() / (2 * step)
     numpy.testing.assert_allclose(second, wanted, rtol=1e-7, atol=1e-8 * abs(wanted).max())

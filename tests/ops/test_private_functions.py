@@ -20,7 +20,7 @@ def test_chunks_of_one_number_stand_side_by_side():
         torch._chunk_cat([torch.ones(2)], 0, 0)
 
 
-def test_masked_indices_take_the_nearest_place():
+def test_masked_indices_take_the_nearest_position():
     x, index = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-7, 1, 9])
     mask = torch.tensor([True, False, True])
     assert torch._unsafe_masked_index(x, mask, [index], 0.5).tolist() == [1.0, 0.5, 3.0]

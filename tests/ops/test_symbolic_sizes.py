@@ -258,19 +258,19 @@ def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
     op, planned, rows = REGISTRY[name], 5, 11
     for sample in chosen(op)[:1]:
         graph = stable_graph(op, sample.attrs, sample.types)
-        for place in range(min(len(sample.arrays), 3)):
-            flags = [k == place for k in range(len(sample.arrays))]
+        for position in range(min(len(sample.arrays), 3)):
+            flags = [k == position for k in range(len(sample.arrays))]
             found = templates.template_batch(op, sample.attrs, sample.types, flags, planned)
             program = None if found is None else instantiated(found.encoded, [rows])
             if program is None:
                 continue
             alone = [list(sample.arrays) for _ in range(rows)]
             for row, arrays in enumerate(alone):
-                if arrays[place].dtype.kind in "fc":  # others may be places, or lengths
-                    arrays[place] = numpy.roll(arrays[place], row)
+                if arrays[position].dtype.kind in "fc":  # others may be positions, or lengths
+                    arrays[position] = numpy.roll(arrays[position], row)
             together = list(sample.arrays)
-            together[place] = numpy.stack([arrays[place] for arrays in alone])
+            together[position] = numpy.stack([arrays[position] for arrays in alone])
             whole = Graph([], [input_node(0, with_samples(graph.outputs[0].type, rows))])
             by_itself = compile_graph(graph).program()
             expected = b"".join(run(by_itself, graph, arrays) for arrays in alone)
-            assert run(program, whole, together) == expected, (sample.attrs, sample.types, place)
+            assert run(program, whole, together) == expected, (sample.attrs, sample.types, position)

@@ -50,9 +50,9 @@ CASES: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(CASES)))
-def test_rates(place: int) -> None:
-    make, exact = CASES[place]
+@pytest.mark.parametrize("position", range(len(CASES)))
+def test_rates(position: int) -> None:
+    make, exact = CASES[position]
     assert rates(make) == pytest.approx([0.1 * exact(t) for t in range(10)], abs=1e-15)
 
 

@@ -16,12 +16,12 @@ from declare import each_line, entry, entry_identity
 Found = Iterator[tuple[Any, Any]]
 
 
-@entry("chosen_places")
+@entry("chosen_indices")
 def _chosen(n: int, r: int, repeated: bool) -> Any:
-    def allowed(places: tuple[int, ...]) -> bool:
-        return all(a <= b if repeated else a < b for a, b in itertools.pairwise(places))
+    def allowed(positions: tuple[int, ...]) -> bool:
+        return all(a <= b if repeated else a < b for a, b in itertools.pairwise(positions))
 
-    found = [places for places in itertools.product(range(n), repeat=r) if allowed(places)]
+    found = [positions for positions in itertools.product(range(n), repeat=r) if allowed(positions)]
     return numpy.array(found, numpy.int64).reshape(-1, r)
 
 
@@ -32,16 +32,16 @@ def _combinations(x: Any, r: int, repeated: bool) -> Any:
 
 def triangle(rows: int, columns: int, offset: int, upper: bool) -> Any:
     """Rows and columns of the elements of a triangle, in row-major order."""
-    places = [
+    positions = [
         (row, column)
         for row, column in itertools.product(range(rows), range(columns))
         if (column - row >= offset if upper else column - row <= offset)
     ]
-    return numpy.array(places, numpy.int64).reshape(-1, 2).T
+    return numpy.array(positions, numpy.int64).reshape(-1, 2).T
 
 
-@entry("triangle_places")
-def _triangle_places(rows: int, columns: int, offset: int, upper: bool) -> Any:
+@entry("triangle_indices")
+def _triangle_positions(rows: int, columns: int, offset: int, upper: bool) -> Any:
     return triangle(rows, columns, offset, upper)
 
 
@@ -108,13 +108,13 @@ def _real_transform(x: Any, axes: tuple[int, ...], norm: str, size: int) -> Any:
 def order_of(line: Any, descending: bool = False) -> list[int]:
     """A stable order by Python's sort; NaN counts as the largest."""
 
-    def key(place: int) -> tuple[bool, float]:
-        value = line[place]
+    def key(position: int) -> tuple[bool, float]:
+        value = line[position]
         return (False, 0.0) if value != value else (True, -value)
 
     if descending:
         return sorted(range(len(line)), key=key)
-    return sorted(range(len(line)), key=lambda place: (line[place] != line[place], line[place]))
+    return sorted(range(len(line)), key=lambda position: (line[position] != line[position], line[position]))
 
 
 @entry("argsort")
@@ -127,10 +127,10 @@ def _ordered_values(x: Any, axis: int, descending: bool) -> Any:
     return each_line(lambda line: [line[k] for k in order_of(line.tolist(), descending)], x, axis)
 
 
-@entry("leading_places")
-def _leading_places(x: Any, axis: int, count: int, descending: bool) -> Any:
-    places = each_line(lambda line: order_of(line.tolist(), descending)[:count], x, axis)
-    return places.astype(numpy.int64)
+@entry("leading_indices")
+def _leading_positions(x: Any, axis: int, count: int, descending: bool) -> Any:
+    positions = each_line(lambda line: order_of(line.tolist(), descending)[:count], x, axis)
+    return positions.astype(numpy.int64)
 
 
 def mode_of(line: Any) -> tuple[Any, int]:
@@ -140,12 +140,12 @@ def mode_of(line: Any) -> tuple[Any, int]:
     return value, max(k for k, one in enumerate(line.tolist()) if one == value)
 
 
-@entry("mode_place")
-def _mode_place(x: Any, axis: int) -> Any:
+@entry("mode_index")
+def _mode_position(x: Any, axis: int) -> Any:
     return each_line(lambda line: [mode_of(line)[1]], x, axis)
 
 
-def median_place(line: Any, ignore: bool) -> int:
+def median_index(line: Any, ignore: bool) -> int:
     """Where the lower median is in a stable order; a NaN wins unless NaN is ignored."""
     order = order_of(line.tolist())
     count = int(numpy.isnan(line).sum()) if line.dtype.kind == "f" else 0
@@ -154,14 +154,14 @@ def median_place(line: Any, ignore: bool) -> int:
     return order[max((len(line) - 1 - count) // 2, 0)]
 
 
-@entry("median_place")
-def _median_place(x: Any, axis: int, ignore: bool) -> Any:
-    return each_line(lambda line: [median_place(line, ignore)], x, axis)
+@entry("median_index")
+def _median_position(x: Any, axis: int, ignore: bool) -> Any:
+    return each_line(lambda line: [median_index(line, ignore)], x, axis)
 
 
 @entry("whole_median")
 def _whole_median(x: Any, ignore: bool) -> Any:
-    return x.reshape(-1)[median_place(x.reshape(-1), ignore)]
+    return x.reshape(-1)[median_index(x.reshape(-1), ignore)]
 
 
 @entry("quantiles")
@@ -170,7 +170,7 @@ def _quantiles(x: Any, q: Any, how: str, ignore: bool) -> Any:
     return numpy.moveaxis(found, 0, -1)
 
 
-def running_place(line: Any, largest: bool) -> list[int]:
+def running_index(line: Any, largest: bool) -> list[int]:
     """For each prefix, the last place of its extreme element."""
     found, best = [], 0
     for k, value in enumerate(line):
@@ -180,14 +180,14 @@ def running_place(line: Any, largest: bool) -> list[int]:
     return found
 
 
-@entry("cummax_places")
-def _cummax_places(x: Any, axis: int) -> Any:
-    return each_line(lambda line: running_place(line, True), x, axis) if x.ndim else numpy.array(0)
+@entry("cummax_indices")
+def _cummax_positions(x: Any, axis: int) -> Any:
+    return each_line(lambda line: running_index(line, True), x, axis) if x.ndim else numpy.array(0)
 
 
-@entry("cummin_places")
+@entry("cummin_indices")
 def _cummin_places(x: Any, axis: int) -> Any:
-    return each_line(lambda line: running_place(line, False), x, axis) if x.ndim else numpy.array(0)
+    return each_line(lambda line: running_index(line, False), x, axis) if x.ndim else numpy.array(0)
 
 
 @entry("select_extreme")
@@ -203,23 +203,23 @@ def _order_of_keys(keys: Any) -> Any:
     return numpy.array(sorted(range(len(keys)), key=lambda k: (numbers[k], k)), numpy.int64)
 
 
-def place_in(line: Any, value: float, right: bool) -> int:
+def position_in(line: Any, value: float, right: bool) -> int:
     """How many elements stand before a value; NaN counts as the largest."""
     if math.isnan(value):
         return len(line) if right else sum(not math.isnan(one) for one in line)
     return sum(one <= value if right else one < value for one in line)
 
 
-@entry("sorted_places")
-def _sorted_places(rows: Any, values: Any, right: bool) -> Any:
-    found = [[place_in(row, value, right) for value in line] for row, line in zip(rows, values)]
+@entry("searchsorted_indices")
+def _sorted_indices(rows: Any, values: Any, right: bool) -> Any:
+    found = [[position_in(row, value, right) for value in line] for row, line in zip(rows, values)]
     return numpy.array(found, numpy.int64)
 
 
 @entry("searchsorted")
 def _searchsorted(rows: Any, values: Any, right: bool, dtype: Any) -> Any:
     lines = numpy.broadcast_to(rows, (*values.shape[:-1], rows.shape[-1]))
-    return _sorted_places(lines, values, right).astype(dtype.numpy)
+    return _sorted_indices(lines, values, right).astype(dtype.numpy)
 
 
 @entry("members")
@@ -259,7 +259,7 @@ def _bit_parity(x: Any, axes: tuple[int, ...]) -> Any:
     bits = numpy.frombuffer(wide.tobytes(), numpy.uint64).reshape(x.shape)
     found = numpy.zeros([size for axis, size in enumerate(x.shape) if axis not in axes], numpy.uint64)
     for at in numpy.ndindex(*x.shape):
-        kept = tuple(place for axis, place in enumerate(at) if axis not in axes)
+        kept = tuple(position for axis, position in enumerate(at) if axis not in axes)
         found[kept] = int(found[kept]) ^ int(bits[at])
     return found
 

@@ -149,8 +149,8 @@ def _tensor_split(x: Any, parts: Any, dim: int = 0) -> Any:
     size = x.shape[dim]
     if isinstance(parts, int):
         return _cut(x, [size // parts + (k < size % parts) for k in range(parts)], dim)
-    places = [0, *parts, size]
-    ends = [(min(a, size), min(b, size)) for a, b in itertools.pairwise(places)]
+    positions = [0, *parts, size]
+    ends = [(min(a, size), min(b, size)) for a, b in itertools.pairwise(positions)]
     return tuple(numpy.take(x, range(a, b), dim) for a, b in ends)
 
 
@@ -339,8 +339,8 @@ def _repeat_interleave(x: Any, repeats: Any, dim: Any = None, output_size: Any =
     flat = x.reshape(-1) if dim is None else x
     axis = 0 if dim is None else dim
     counts = numpy.broadcast_to(repeats, flat.shape[axis])
-    places = [k for k, count in enumerate(counts) for _ in range(count)]
-    return numpy.take(flat, places, axis)
+    positions = [k for k, count in enumerate(counts) for _ in range(count)]
+    return numpy.take(flat, positions, axis)
 
 
 public(
@@ -405,12 +405,12 @@ public("channel_shuffle", _channel_shuffle, lambda: [call(normal(2, 6, 3), 3), c
 
 
 def _strided(x: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
-    places = numpy.full(size, storage_offset)
+    positions = numpy.full(size, storage_offset)
     for axis, step in enumerate(stride):
-        places = places + (numpy.arange(size[axis]) * step).reshape(
+        positions = positions + (numpy.arange(size[axis]) * step).reshape(
             [-1 if k == axis else 1 for k in range(len(size))]
         )
-    return x.reshape(-1)[places]
+    return x.reshape(-1)[positions]
 
 
 public(
@@ -425,9 +425,9 @@ public(
 
 
 def _strided_scatter(x: Any, src: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
-    places = _strided(numpy.arange(x.size), size, stride, storage_offset)
+    positions = _strided(numpy.arange(x.size), size, stride, storage_offset)
     found = x.reshape(-1).copy()
-    found[places] = src
+    found[positions] = src
     return found.reshape(x.shape)
 
 

@@ -38,14 +38,14 @@ def taps(size: int, wanted: int, at: int, mode: str, placing: str, scale: Any, a
             distance = (k + 0.5 - center) / wide
             weights.append(keys_cubic(distance, -0.5) if cubic else max(1 - abs(distance), 0.0))
         return [(k, weight / sum(weights)) for k, weight in zip(range(first, last), weights)]
-    place = (at + 0.5) * step - 0.5 if placing == "edges" else at * step
+    position = (at + 0.5) * step - 0.5 if placing == "edges" else at * step
     if cubic:
-        low = math.floor(place)
+        low = math.floor(position)
         around = range(low - 1, low + 3)
-        return [(min(max(k, 0), size - 1), keys_cubic(place - k, -0.75)) for k in around]
-    place = max(place, 0.0)
-    low = min(math.floor(place), size - 1)
-    part = min(place - low, 1.0)
+        return [(min(max(k, 0), size - 1), keys_cubic(position - k, -0.75)) for k in around]
+    position = max(position, 0.0)
+    low = min(math.floor(position), size - 1)
+    part = min(position - low, 1.0)
     return [(low, 1 - part), (min(low + 1, size - 1), part)]
 
 
@@ -56,35 +56,35 @@ def _resize(x: Any, mode: str, sizes: Any, placing: str, scales: Any, antialias:
         size = x.shape[first + k]
         matrix = numpy.zeros((wanted, size), x.dtype if mode.startswith("nearest") else float)
         for at in range(wanted):
-            for place, weight in taps(size, wanted, at, mode, placing, scale, antialias):
-                matrix[at, place] += weight
+            for position, weight in taps(size, wanted, at, mode, placing, scale, antialias):
+                matrix[at, position] += weight
         found = numpy.moveaxis(numpy.tensordot(matrix, found, (1, first + k)), 0, first + k)
     return found
 
 
-def reflected(place: float, low: float, high: float) -> float:
-    """``place`` mirrored at ``low`` and ``high`` until it lies between."""
+def reflected(position: float, low: float, high: float) -> float:
+    """``position`` mirrored at ``low`` and ``high`` until it lies between."""
     if low == high:
         return 0.0
-    while not low <= place <= high:
-        place = 2 * low - place if place < low else 2 * high - place
-    return place
+    while not low <= position <= high:
+        position = 2 * low - position if position < low else 2 * high - position
+    return position
 
 
-def inside(place: float, size: int, padding: str, align: bool) -> float:
-    """A place as the padding moves it."""
+def inside(position: float, size: int, padding: str, align: bool) -> float:
+    """A position as the padding moves it."""
     if padding == "reflection":
-        place = reflected(place, 0, size - 1) if align else reflected(place, -0.5, size - 0.5)
+        position = reflected(position, 0, size - 1) if align else reflected(position, -0.5, size - 0.5)
     if padding in ("border", "reflection"):
-        place = min(max(place, 0.0), size - 1.0)
-    return place
+        position = min(max(position, 0.0), size - 1.0)
+    return position
 
 
-def sampled(image: Any, place: Any, mode: str, padding: str, align: bool) -> Any:
-    """All channels of ``image`` at ``place``, whose axes are in the order of the image's."""
+def sampled(image: Any, position: Any, mode: str, padding: str, align: bool) -> Any:
+    """All channels of ``image`` at ``position``, whose axes are in the order of the image's."""
     sizes = image.shape[1:]
     lines = []
-    for value, size in zip(place, sizes):
+    for value, size in zip(position, sizes):
         at = (value + 1) / 2 * (size - 1) if align else ((value + 1) * size - 1) / 2
         if mode == "bicubic":
             low = math.floor(at)
@@ -111,8 +111,8 @@ def sampled(image: Any, place: Any, mode: str, padding: str, align: bool) -> Any
 def _grid_sample(x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     found = numpy.zeros((*x.shape[:2], *grid.shape[1:-1]))
     for at in numpy.ndindex(*grid.shape[:-1]):
-        place = grid[at][::-1].tolist()
-        found[(at[0], slice(None), *at[1:])] = sampled(x[at[0]], place, mode, padding, align)
+        position = grid[at][::-1].tolist()
+        found[(at[0], slice(None), *at[1:])] = sampled(x[at[0]], position, mode, padding, align)
     return found
 
 
@@ -121,11 +121,11 @@ def _affine_grid(theta: Any, size: Any, align: bool) -> Any:
     sizes = size[2:]
     found = numpy.zeros((size[0], *sizes, len(sizes)))
     for n, *at in numpy.ndindex(size[0], *sizes):
-        place = [
+        position = [
             (0.0 if count == 1 else -1 + 2 * k / (count - 1)) if align else (2 * k + 1) / count - 1
             for k, count in zip(at, sizes)
         ]
-        found[(n, *at)] = theta[n] @ numpy.array([*place[::-1], 1.0])
+        found[(n, *at)] = theta[n] @ numpy.array([*position[::-1], 1.0])
     return found
 
 

@@ -11,7 +11,7 @@ import scipy.integrate
 import scipy.spatial.distance
 import scipy.special
 import scipy.stats
-from array_entries import median_place
+from array_entries import median_index
 from declare import bools, call, each_line, normal, public
 from numeric_public import norm_of
 
@@ -122,7 +122,7 @@ public(
 )
 
 
-def _masked_place(largest: bool) -> Any:
+def _masked_index(largest: bool) -> Any:
     def rule(x: Any, dim: Any = None, keepdim: bool = False, mask: Any = None) -> Any:
         mask = numpy.broadcast_to(True if mask is None else mask, x.shape)
         wide = numpy.where(mask, x, -numpy.inf if largest else numpy.inf)
@@ -130,20 +130,20 @@ def _masked_place(largest: bool) -> Any:
             wide, dim = wide.reshape(-1), 0
         sign = -1 if largest else 1
         found = each_line(lambda line: [min(range(len(line)), key=lambda k: sign * line[k])], wide, dim)
-        found = found.astype(x.dtype)  # PyTorch gives the places in the dtype of the input
+        found = found.astype(x.dtype)  # PyTorch gives the positions in the dtype of the input
         return found if keepdim else found.squeeze(dim)
 
     return rule
 
 
-PLACED = lambda: [
+POSITIOND = lambda: [
     call(normal(3, 4), mask=mask_of(3, 4)),
     call(normal(3, 4), 1, mask=mask_of(3, 4)),
     call(normal(3, 4), 0, keepdim=True, mask=mask_of(3, 4)),
     call(normal(3, 4), 1),
 ]
-public("masked.argmax", _masked_place(True), PLACED)
-public("masked.argmin", _masked_place(False), PLACED)
+public("masked.argmax", _masked_index(True), POSITIOND)
+public("masked.argmin", _masked_index(False), POSITIOND)
 
 
 def _masked_running(start: float, rule: Any) -> Any:
@@ -165,7 +165,7 @@ public("masked.cumprod", _masked_running(1.0, lambda a, b: a * b), LINES)
 
 def _masked_median(x: Any, dim: int = -1, keepdim: bool = False, mask: Any = None) -> Any:
     wide = numpy.where(True if mask is None else mask, x, numpy.nan)
-    found = each_line(lambda line: [line[median_place(line, True)]], wide, dim)
+    found = each_line(lambda line: [line[median_index(line, True)]], wide, dim)
     return found if keepdim else found.squeeze(dim)
 
 

@@ -340,8 +340,8 @@ def _hash(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     bits = (x if x.dtype.kind == "f" else x.astype(numpy.int64)).view(numpy.uint64)
     found = numpy.zeros([1 if axis in axes else size for axis, size in enumerate(x.shape)], numpy.uint64)
     for at in numpy.ndindex(*x.shape):
-        place = tuple(0 if axis in axes else k for axis, k in enumerate(at))
-        found[place] = int(found[place]) ^ int(bits[at])
+        position = tuple(0 if axis in axes else k for axis, k in enumerate(at))
+        found[position] = int(found[position]) ^ int(bits[at])
     return found if keepdim else found.squeeze(axes)
 
 

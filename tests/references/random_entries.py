@@ -170,12 +170,12 @@ def follows(found: Any, law: Any, discrete: bool) -> tuple[Any, Any]:
     """That the empirical distribution is within what one sample in ten thousand exceeds."""
     found = numpy.sort(found)
     bound = 2.23 / len(found) ** 0.5
-    places = numpy.unique(found)
-    upper = numpy.searchsorted(found, places, "right") / len(found)
-    apart = abs(upper - law.cdf(places)).max()
+    positions = numpy.unique(found)
+    upper = numpy.searchsorted(found, positions, "right") / len(found)
+    apart = abs(upper - law.cdf(positions)).max()
     if not discrete:
-        lower = numpy.searchsorted(found, places, "left") / len(found)
-        apart = max(apart, abs(lower - law.cdf(places)).max())
+        lower = numpy.searchsorted(found, positions, "left") / len(found)
+        apart = max(apart, abs(lower - law.cdf(positions)).max())
     return numpy.array(apart < bound), numpy.array(True)
 
 

@@ -11,10 +11,10 @@ from declare import bools, call, each_line, integers, normal, public
 # Taking and scattering
 
 
-def _written(x: Any, places: Any, values: Any) -> Any:
+def _written(x: Any, positions: Any, values: Any) -> Any:
     found = x.copy()
-    for place, value in zip(places, values):
-        found[place] = value
+    for position, value in zip(positions, values):
+        found[position] = value
     return found
 
 
@@ -65,8 +65,8 @@ public(
 def _put(x: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     found = x.copy()
     if accumulate:
-        for k, place in enumerate(zip(*indices)):
-            found[place] += values[k]
+        for k, position in enumerate(zip(*indices)):
+            found[position] += values[k]
     else:
         found[tuple(indices)] = values
     return found
@@ -77,10 +77,10 @@ def _scatter(x: Any, dim: int, index: Any, src: Any = None, value: Any = None, r
     src = numpy.broadcast_to(src, index.shape) if numpy.ndim(src) == 0 else src
     found = x.copy()
     for at in numpy.ndindex(*index.shape):
-        place = list(at)
-        place[dim] = index[at]
-        there = found[tuple(place)]
-        found[tuple(place)] = {"add": there + src[at], "multiply": there * src[at], None: src[at]}[reduce]
+        position = list(at)
+        position[dim] = index[at]
+        there = found[tuple(position)]
+        found[tuple(position)] = {"add": there + src[at], "multiply": there * src[at], None: src[at]}[reduce]
     return found
 
 
@@ -109,8 +109,8 @@ public(
 def _by_index(x: Any, dim: int, index: Any, source: Any, rule: Any) -> Any:
     found = numpy.moveaxis(x.copy(), dim, 0)
     lines = numpy.moveaxis(numpy.broadcast_to(source, source.shape), dim, 0)
-    for k, place in enumerate(index):
-        found[place] = rule(found[place], lines[k])
+    for k, position in enumerate(index):
+        found[position] = rule(found[position], lines[k])
     return numpy.moveaxis(found, 0, dim)
 
 
@@ -200,7 +200,7 @@ public(
 )
 
 
-def _places(x: Any) -> Any:
+def _positions(x: Any) -> Any:
     found = [at for at in numpy.ndindex(*x.shape) if x[at]]
     return numpy.array(found, numpy.int64).reshape(-1, x.ndim)
 
@@ -211,12 +211,12 @@ SPARSE = lambda: [
     call(numpy.zeros((2, 0))),
     call(integers(0, 2, 2, 2, 3)),
 ]
-public("nonzero argwhere", _places, SPARSE)
-public("nonzero", lambda x, as_tuple: tuple(_places(x).T), lambda: [call(bools(3, 4), as_tuple=True)])
+public("nonzero argwhere", _positions, SPARSE)
+public("nonzero", lambda x, as_tuple: tuple(_positions(x).T), lambda: [call(bools(3, 4), as_tuple=True)])
 
 
 def _nonzero_static(x: Any, size: int, fill_value: int = -1) -> Any:
-    found = _places(x)[:size]
+    found = _positions(x)[:size]
     return numpy.concatenate([found, numpy.full((size - len(found), x.ndim), fill_value)])
 
 
@@ -269,8 +269,8 @@ def _sorted(x: Any, dim: int = -1, descending: bool = False, stable: bool = Fals
         values = line.tolist()
         return sorted(range(len(values)), key=lambda k: -values[k] if descending else values[k])
 
-    places = each_line(order, x, dim)
-    return numpy.take_along_axis(x, places, dim), places
+    positions = each_line(order, x, dim)
+    return numpy.take_along_axis(x, positions, dim), positions
 
 
 public(
@@ -288,8 +288,8 @@ public(
 
 
 def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    values, places = _sorted(x, dim, largest)
-    return numpy.take(values, range(k), dim), numpy.take(places, range(k), dim)
+    values, positions = _sorted(x, dim, largest)
+    return numpy.take(values, range(k), dim), numpy.take(positions, range(k), dim)
 
 
 public(
@@ -307,8 +307,8 @@ public("msort", lambda x: _sorted(x, 0)[0], lambda: [call(normal(5, 3)), call(no
 
 
 def _kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    values, places = _sorted(x, dim)
-    found = numpy.take(values, [k - 1], dim), numpy.take(places, [k - 1], dim)
+    values, positions = _sorted(x, dim)
+    found = numpy.take(values, [k - 1], dim), numpy.take(positions, [k - 1], dim)
     return found if keepdim else tuple(one.squeeze(dim) for one in found)
 
 

@@ -10,7 +10,7 @@ import numpy
 from array_entries import mirrored, transform
 from declare import call, complexes, normal, public, uniform
 from image_entries import sampled, taps
-from window_entries import adaptively, flat_place, pooled, windows
+from window_entries import adaptively, flat_index, pooled, windows
 
 # Fourier
 
@@ -200,15 +200,17 @@ def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     sides = [(pad[2 * k], pad[2 * k + 1]) for k in range(len(pad) // 2)][::-1]
     for axis, (low, high) in enumerate(sides, x.ndim - len(sides)):
         size = x.shape[axis]
-        places = numpy.arange(-low, size + high)
-        inside = (places >= 0) & (places < size)
+        positions = numpy.arange(-low, size + high)
+        inside = (positions >= 0) & (positions < size)
         if mode == "reflect":
-            places = abs((places - (size - 1)) % (2 * (size - 1)) - (size - 1)) if size > 1 else places * 0
+            positions = (
+                abs((positions - (size - 1)) % (2 * (size - 1)) - (size - 1)) if size > 1 else positions * 0
+            )
         elif mode == "circular":
-            places = places % size
+            positions = positions % size
         else:
-            places = places.clip(0, size - 1)
-        x = numpy.take(x, places, axis)
+            positions = positions.clip(0, size - 1)
+        x = numpy.take(x, positions, axis)
         if mode == "constant":
             keep = inside.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
             x = numpy.where(keep, x, 0.0 if value is None else value)
@@ -270,10 +272,10 @@ def _max_pool(count: int) -> Any:
         return_indices: bool = False,
     ) -> Any:
         spans = spans_of(x, count, kernel, stride, padding, dilation, ceil_mode)
-        values = pooled(x, spans, lambda places: max(x[place] for place in places))
+        values = pooled(x, spans, lambda positions: max(x[position] for position in positions))
         if not return_indices:
             return values
-        best = lambda places: flat_place(max(places, key=lambda place: x[place]), x.shape, count)
+        best = lambda positions: flat_index(max(positions, key=lambda position: x[position]), x.shape, count)
         return values, pooled(x, spans, best, numpy.int64)
 
     return rule
@@ -290,15 +292,15 @@ def _avg_pool(count: int) -> Any:
         divisor_override: Any = None,
     ) -> Any:
         spans = spans_of(x, count, kernel, stride, padding, 1, ceil_mode)
-        sums = pooled(x, spans, lambda places: sum(x[place] for place in places))
+        sums = pooled(x, spans, lambda positions: sum(x[position] for position in positions))
         sizes = x.shape[x.ndim - count :]
         divisors = numpy.zeros(sums.shape)
-        for at, places in windows(x, spans):
+        for at, positions in windows(x, spans):
             whole = 1
             for number, span, size in zip(at[x.ndim - count :], spans, sizes):
                 start = number * span.stride - span.low
                 whole *= min(start + span.kernel, size + span.low) - start
-            divisors[at] = whole if count_include_pad else len(places)
+            divisors[at] = whole if count_include_pad else len(positions)
         return sums / (divisors if divisor_override is None else divisor_override)
 
     return rule
@@ -335,7 +337,7 @@ def _pool_calls(count: int, maximum: bool) -> Any:
 def _lp_pool(count: int) -> Any:
     def rule(x: Any, p: float, kernel: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
         spans = spans_of(x, count, kernel, stride, 0, 1, ceil_mode)
-        sums = pooled(x, spans, lambda places: sum(x[place] ** p for place in places))
+        sums = pooled(x, spans, lambda positions: sum(x[position] ** p for position in positions))
         if ceil_mode:  # PyTorch scales a mean, whose last window is smaller, by the whole kernel
             kernels = math.prod(many(kernel, count))
             sums = sums / pooled(x, spans, len) * kernels
@@ -349,11 +351,13 @@ def _adaptive(count: int, maximum: bool) -> Any:
         wanted = many(wanted, count) if isinstance(wanted, int) else wanted
         wanted = [size if one is None else one for one, size in zip(wanted, x.shape[x.ndim - count :])]
         if not maximum:
-            return adaptively(x, wanted, lambda places: sum(x[place] for place in places) / len(places))
-        values = adaptively(x, wanted, lambda places: max(x[place] for place in places))
+            return adaptively(
+                x, wanted, lambda positions: sum(x[position] for position in positions) / len(positions)
+            )
+        values = adaptively(x, wanted, lambda positions: max(x[position] for position in positions))
         if not return_indices:
             return values
-        best = lambda places: flat_place(max(places, key=lambda place: x[place]), x.shape, count)
+        best = lambda positions: flat_index(max(positions, key=lambda position: x[position]), x.shape, count)
         return values, adaptively(x, wanted, best, numpy.int64)
 
     return rule
@@ -377,7 +381,7 @@ def _adaptive_calls(count: int, maximum: bool) -> Any:
 
 def _unpool(count: int) -> Any:
     def rule(
-        x: Any, places: Any, kernel: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+        x: Any, positions: Any, kernel: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Any:
         steps = many(kernel if stride is None else stride, count)
         usual = [
@@ -387,7 +391,7 @@ def _unpool(count: int) -> Any:
         sizes = usual if output_size is None else list(output_size)[-count:]
         found = numpy.zeros((*x.shape[:-count], *sizes))
         for at in numpy.ndindex(*x.shape):
-            found[(*at[: x.ndim - count], *numpy.unravel_index(places[at], sizes))] = x[at]
+            found[(*at[: x.ndim - count], *numpy.unravel_index(positions[at], sizes))] = x[at]
         return found
 
     return rule
@@ -398,12 +402,12 @@ def _unpool_calls(count: int) -> Any:
     pooling = _max_pool(count)
 
     def calls() -> Any:
-        values, places = pooling(normal(*shape), 2, return_indices=True)
+        values, positions = pooling(normal(*shape), 2, return_indices=True)
         wide = [*shape[:2], *[size + 1 for size in shape[2:]]]
         more, where = pooling(normal(*wide), 2, return_indices=True)
         return [
-            call(values, places, 2),
-            call(values, places, 2, 2),
+            call(values, positions, 2),
+            call(values, positions, 2, 2),
             call(more, where, 2, output_size=wide[2:]),
         ]
 
@@ -438,8 +442,8 @@ def _pool_backward(
 
 def _backward_calls() -> Any:
     x = normal(2, 2, 5, 6)
-    _, places = _max_pool(2)(x, 3, 2, 1, return_indices=True)
-    return [call(normal(*places.shape), x, 3, 2, 1, 1, False, places)]
+    _, positions = _max_pool(2)(x, 3, 2, 1, return_indices=True)
+    return [call(normal(*positions.shape), x, 3, 2, 1, 1, False, positions)]
 
 
 public("max_pool2d_with_indices_backward", _pool_backward, _backward_calls)
@@ -454,8 +458,8 @@ def resized(x: Any, sizes: Any, mode: str, placing: str, scales: Any, antialias:
         size = x.shape[first + k]
         matrix = numpy.zeros((wanted, size))
         for at in range(wanted):
-            for place, weight in taps(size, wanted, at, mode, placing, scale, antialias):
-                matrix[at, place] += weight
+            for position, weight in taps(size, wanted, at, mode, placing, scale, antialias):
+                matrix[at, position] += weight
         x = numpy.moveaxis(numpy.tensordot(matrix, x, (1, first + k)), 0, first + k)
     return x
 

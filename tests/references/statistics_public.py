@@ -10,7 +10,7 @@ import scipy.integrate
 import scipy.spatial.distance
 import scipy.special
 import scipy.stats
-from array_entries import bin_counts, median_place, mode_of, running_place
+from array_entries import bin_counts, median_index, mode_of, running_index
 from declare import call, complexes, each_line, integers, normal, public, uniform
 
 NAN = numpy.array([[1.0, numpy.nan, 3.0, -2.0], [numpy.nan, 5.0, 0.5, 4.0], [7.0, 1.5, -1.0, 2.5]])
@@ -26,15 +26,15 @@ def _extreme(largest: bool) -> Any:
         if dim is None:
             return numpy.array(sorted(x.reshape(-1).tolist())[-1 if largest else 0])
 
-        def place(line: Any) -> list[int]:
+        def position(line: Any) -> list[int]:
             values = line.tolist()
             for k, value in enumerate(values):
                 if value != value:
                     return [k]
             return [values.index(sorted(values)[-1 if largest else 0])]
 
-        places = each_line(place, x, dim)
-        found = numpy.take_along_axis(x, places, dim), places
+        positions = each_line(position, x, dim)
+        found = numpy.take_along_axis(x, positions, dim), positions
         return found if keepdim else tuple(one.squeeze(dim) for one in found)
 
     return rule
@@ -70,8 +70,8 @@ public(
 
 def _running(largest: bool) -> Any:
     def rule(x: Any, dim: int) -> Any:
-        places = each_line(lambda line: running_place(line, largest), x, dim)
-        return numpy.take_along_axis(x, places, dim), places
+        positions = each_line(lambda line: running_index(line, largest), x, dim)
+        return numpy.take_along_axis(x, positions, dim), positions
 
     return rule
 
@@ -93,9 +93,9 @@ public(
 def _median(ignore: bool) -> Any:
     def rule(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if dim is None:
-            return x.reshape(-1)[median_place(x.reshape(-1), ignore)]
-        places = each_line(lambda line: [median_place(line, ignore)], x, dim)
-        found = numpy.take_along_axis(x, places, dim), places
+            return x.reshape(-1)[median_index(x.reshape(-1), ignore)]
+        positions = each_line(lambda line: [median_index(line, ignore)], x, dim)
+        found = numpy.take_along_axis(x, positions, dim), positions
         return found if keepdim else tuple(one.squeeze(dim) for one in found)
 
     return rule

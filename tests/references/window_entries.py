@@ -28,9 +28,9 @@ def conv_transpose(
         group = c // inputs
         for at in numpy.ndindex(*sizes):
             for where in numpy.ndindex(*kernel):
-                place = tuple(a * s + w * d for a, s, w, d in zip(at, strides, where, dilations))
+                position = tuple(a * s + w * d for a, s, w, d in zip(at, strides, where, dilations))
                 out = slice(group * per_group, (group + 1) * per_group)
-                found[(n, out, *place)] += batched[(n, c, *at)] * weight[(c, slice(None), *where)]
+                found[(n, out, *position)] += batched[(n, c, *at)] * weight[(c, slice(None), *where)]
     cut = tuple(slice(pad, size - pad) for pad, size in zip(paddings, outside))
     found = found[(slice(None), slice(None), *cut)]
     if bias is not None:
@@ -45,41 +45,41 @@ def _conv_transpose(x: Any, weight: Any, *rest: Any) -> Any:
 
 
 def windows(x: Any, spans: Any) -> Any:
-    """Over all planes and windows: ``(index of the result, places inside the input)``."""
+    """Over all planes and windows: ``(index of the result, positions inside the input)``."""
     count = len(spans)
     lead, sizes = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
     for at in numpy.ndindex(*lead, *[span.windows for span in spans]):
         lines = []
         for number, span, size in zip(at[len(lead) :], spans, sizes):
             line = [number * span.stride - span.low + k * span.dilation for k in range(span.kernel)]
-            lines.append([place for place in line if 0 <= place < size])
-        yield at, [(*at[: len(lead)], *place) for place in itertools.product(*lines)]
+            lines.append([position for position in line if 0 <= position < size])
+        yield at, [(*at[: len(lead)], *position) for position in itertools.product(*lines)]
 
 
 def pooled(x: Any, spans: Any, rule: Any, dtype: Any = None) -> Any:
-    """``rule`` of the places of every window."""
+    """``rule`` of the positions of every window."""
     count = len(spans)
     shape = (*x.shape[: x.ndim - count], *[span.windows for span in spans])
     found = numpy.zeros(shape, dtype or x.dtype)
-    for at, places in windows(x, spans):
-        found[at] = rule(places)
+    for at, positions in windows(x, spans):
+        found[at] = rule(positions)
     return found
 
 
-def flat_place(place: Any, shape: Any, count: int) -> int:
-    """The number of a place in its plane of the last ``count`` axes."""
-    return int(numpy.ravel_multi_index(place[len(place) - count :], shape[len(shape) - count :]))
+def flat_index(position: Any, shape: Any, count: int) -> int:
+    """The number of a position in its plane of the last ``count`` axes."""
+    return int(numpy.ravel_multi_index(position[len(position) - count :], shape[len(shape) - count :]))
 
 
 @entry("max_pool")
 def _max_pool(x: Any, spans: Any) -> Any:
-    return pooled(x, spans, lambda places: max(x[place] for place in places))
+    return pooled(x, spans, lambda positions: max(x[position] for position in positions))
 
 
-@entry("max_pool_places")
-def _max_pool_places(x: Any, spans: Any) -> Any:
-    def first(places: Any) -> int:
-        return flat_place(max(places, key=lambda place: x[place]), x.shape, len(spans))
+@entry("max_pool_indices")
+def _max_pool_positions(x: Any, spans: Any) -> Any:
+    def first(positions: Any) -> int:
+        return flat_index(max(positions, key=lambda position: x[position]), x.shape, len(spans))
 
     return pooled(x, spans, first, numpy.int64)
 
@@ -87,10 +87,10 @@ def _max_pool_places(x: Any, spans: Any) -> Any:
 @entry("avg_pool")
 def _avg_pool(x: Any, spans: Any, divisor: int) -> Any:
     count = len(spans)
-    found = pooled(x, spans, lambda places: sum(x[place] for place in places))
+    found = pooled(x, spans, lambda positions: sum(x[position] for position in positions))
     if divisor > 0:
         return found / divisor
-    if divisor == -2:  # only the places inside
+    if divisor == -2:  # only the positions inside
         return found / pooled(x, spans, len)
     sizes = x.shape[x.ndim - count :]
 
@@ -108,43 +108,45 @@ def _avg_pool(x: Any, spans: Any, divisor: int) -> Any:
 
 
 def adaptive(x: Any, wanted: Any) -> Any:
-    """``(index of the result, places)`` of windows from floor(k n / m) to ceil((k + 1) n / m)."""
+    """``(index of the result, positions)`` of windows from floor(k n / m) to ceil((k + 1) n / m)."""
     count = len(wanted)
     lead, sizes = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
     for at in numpy.ndindex(*lead, *wanted):
         lines = []
         for k, size, number in zip(at[len(lead) :], sizes, wanted):
             lines.append(range(k * size // number, -(-(k + 1) * size // number)))
-        yield at, [(*at[: len(lead)], *place) for place in itertools.product(*lines)]
+        yield at, [(*at[: len(lead)], *position) for position in itertools.product(*lines)]
 
 
 def adaptively(x: Any, wanted: Any, rule: Any, dtype: Any = None) -> Any:
-    """``rule`` of the places of every adaptive window."""
+    """``rule`` of the positions of every adaptive window."""
     found = numpy.zeros((*x.shape[: x.ndim - len(wanted)], *wanted), dtype or x.dtype)
-    for at, places in adaptive(x, wanted):
-        found[at] = rule(places)
+    for at, positions in adaptive(x, wanted):
+        found[at] = rule(positions)
     return found
 
 
 @entry("adaptive_avg_pool")
 def _adaptive_avg_pool(x: Any, wanted: Any) -> Any:
-    return adaptively(x, wanted, lambda places: sum(x[place] for place in places) / len(places))
+    return adaptively(
+        x, wanted, lambda positions: sum(x[position] for position in positions) / len(positions)
+    )
 
 
 @entry("adaptive_max_pool")
 def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
-    return adaptively(x, wanted, lambda places: max(x[place] for place in places))
+    return adaptively(x, wanted, lambda positions: max(x[position] for position in positions))
 
 
-@entry("adaptive_max_pool_places")
-def _adaptive_max_pool_places(x: Any, wanted: Any) -> Any:
-    def first(places: Any) -> int:
-        return flat_place(max(places, key=lambda place: x[place]), x.shape, len(wanted))
+@entry("adaptive_max_pool_indices")
+def _adaptive_max_pool_positions(x: Any, wanted: Any) -> Any:
+    def first(positions: Any) -> int:
+        return flat_index(max(positions, key=lambda position: x[position]), x.shape, len(wanted))
 
     return adaptively(x, wanted, first, numpy.int64)
 
 
-@entry("fractional_max_pool_places")
+@entry("fractional_max_pool_indices")
 def _fractional(x: Any, samples: Any, kernel: Any, wanted: Any) -> Any:
     count = len(wanted)
     sizes = x.shape[x.ndim - count :]
@@ -161,48 +163,48 @@ def _fractional(x: Any, samples: Any, kernel: Any, wanted: Any) -> Any:
                 pace = (size - wide) / (windows_ - 1)
                 start = int((number + u) * pace) - int(u * pace)
             lines.append(range(start, start + wide))
-        places = [(*at[: len(lead)], *place) for place in itertools.product(*lines)]
-        found[at] = flat_place(max(places, key=lambda place: x[place]), x.shape, count)
+        positions = [(*at[: len(lead)], *position) for position in itertools.product(*lines)]
+        found[at] = flat_index(max(positions, key=lambda position: x[position]), x.shape, count)
     return found
 
 
 @entry("elements_at")
-def _elements_at(x: Any, places: Any, count: int) -> Any:
-    found = numpy.zeros(places.shape, x.dtype)
-    for at in numpy.ndindex(*places.shape):
-        where = numpy.unravel_index(places[at], x.shape[x.ndim - count :])
+def _elements_at(x: Any, positions: Any, count: int) -> Any:
+    found = numpy.zeros(positions.shape, x.dtype)
+    for at in numpy.ndindex(*positions.shape):
+        where = numpy.unravel_index(positions[at], x.shape[x.ndim - count :])
         found[at] = x[(*at[: x.ndim - count], *where)]
     return found
 
 
 @entry("max_unpool")
-def _max_unpool(x: Any, places: Any, sizes: Any) -> Any:
+def _max_unpool(x: Any, positions: Any, sizes: Any) -> Any:
     count = len(sizes)
     found = numpy.zeros((*x.shape[: x.ndim - count], *sizes), x.dtype)
     for at in numpy.ndindex(*x.shape):
-        found[(*at[: x.ndim - count], *numpy.unravel_index(places[at], sizes))] = x[at]
+        found[(*at[: x.ndim - count], *numpy.unravel_index(positions[at], sizes))] = x[at]
     return found
 
 
 @entry("max_pool_share")
-def _max_pool_share(ct: Any, x: Any, places: Any, count: int) -> Any:
+def _max_pool_share(ct: Any, x: Any, positions: Any, count: int) -> Any:
     found = numpy.zeros(x.shape, ct.dtype)
     sizes = x.shape[x.ndim - count :]
     for at in numpy.ndindex(*ct.shape):
-        found[(*at[: x.ndim - count], *numpy.unravel_index(places[at], sizes))] += ct[at]
+        found[(*at[: x.ndim - count], *numpy.unravel_index(positions[at], sizes))] += ct[at]
     return found
 
 
 def patches(shape: Any, strides: Any, paddings: Any, dilations: Any, kernel: Any) -> Any:
-    """``(place in the kernel, number of the window, place in the image)``, also outside the image."""
+    """``(position in the kernel, number of the window, position in the image)``, also outside the image."""
     counts = [
         (size + 2 * pad - gap * (k - 1) - 1) // step + 1
         for size, pad, gap, k, step in zip(shape, paddings, dilations, kernel, strides)
     ]
     for number, window in enumerate(numpy.ndindex(*counts)):
-        for place, within in enumerate(numpy.ndindex(*kernel)):
+        for position, within in enumerate(numpy.ndindex(*kernel)):
             where = [w * s - p + k * d for w, s, p, k, d in zip(window, strides, paddings, within, dilations)]
-            yield place, number, tuple(where)
+            yield position, number, tuple(where)
 
 
 @entry("im2col")
@@ -211,9 +213,9 @@ def _im2col(x: Any, strides: Any, paddings: Any, dilations: Any, kernel: Any) ->
     table = list(patches(batched.shape[2:], strides, paddings, dilations, kernel))
     area, numbers = int(numpy.prod(kernel)), 1 + max(number for _, number, _ in table)
     found = numpy.zeros((*batched.shape[:2], area, numbers), x.dtype)
-    for place, number, (row, column) in table:
+    for position, number, (row, column) in table:
         if 0 <= row < batched.shape[2] and 0 <= column < batched.shape[3]:
-            found[:, :, place, number] = batched[:, :, row, column]
+            found[:, :, position, number] = batched[:, :, row, column]
     found = found.reshape(len(batched), -1, numbers)
     return found if x.ndim == 4 else found[0]
 
@@ -224,9 +226,9 @@ def _col2im(x: Any, strides: Any, paddings: Any, dilations: Any, kernel: Any, si
     area = int(numpy.prod(kernel))
     split = batched.reshape(len(batched), -1, area, batched.shape[-1])
     found = numpy.zeros((*split.shape[:2], *sizes), x.dtype)
-    for place, number, (row, column) in patches(sizes, strides, paddings, dilations, kernel):
+    for position, number, (row, column) in patches(sizes, strides, paddings, dilations, kernel):
         if 0 <= row < sizes[0] and 0 <= column < sizes[1]:
-            found[:, :, row, column] += split[:, :, place, number]
+            found[:, :, row, column] += split[:, :, position, number]
     return found if x.ndim == 3 else found[0]
 
 

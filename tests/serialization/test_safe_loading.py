@@ -383,8 +383,8 @@ def test_other_files() -> None:
 
 def test_damage_is_told() -> None:
     content = bytearray((DATA / "zip.pt").read_bytes())
-    place = content.index(numpy.arange(6, dtype=numpy.float32).tobytes())
-    content[place] ^= 1
+    position = content.index(numpy.arange(6, dtype=numpy.float32).tobytes())
+    content[position] ^= 1
     with pytest.raises(RuntimeError, match="is corrupt: its checksum does not fit"):
         torch.load(io.BytesIO(content))
     with pytest.raises(RuntimeError, match="is truncated or corrupt"):

@@ -48,8 +48,8 @@ def unit(*shape: int) -> np.ndarray:
 
 
 HALF = real(3, 3)
-PLACES = np.array([[0, 0], [0, 2], [1, 1]], np.int64)
-OTHER_PLACES = np.array([[0, 0], [0, 1], [1, 0]], np.int64)
+POSITIONS = np.array([[0, 0], [0, 2], [1, 1]], np.int64)
+OTHER_POSITIONS = np.array([[0, 0], [0, 1], [1, 0]], np.int64)
 SIZES = np.array([2, 3], np.int64)
 NAMES: dict[str, Callable[[Any], Any]] = {
     "np": lambda tf: np,
@@ -68,10 +68,12 @@ NAMES: dict[str, Callable[[Any], Any]] = {
     "BYTES": lambda tf: (unit(4, 4, 3) * 255).astype(np.uint8),
     "C": lambda tf: tf.constant(real(2, 3)),
     "FILLED": lambda tf: tf.constant_initializer(0.5),
-    "SPARSE": lambda tf: tf.SparseTensor(PLACES, np.array([0.5, 2.0, 3.0], np.float32), SIZES),
-    "SPARSE_IDS": lambda tf: tf.SparseTensor(PLACES, np.array([3, 0, 1], np.int64), SIZES),
-    "OTHER_IDS": lambda tf: tf.SparseTensor(OTHER_PLACES, np.array([3, 2, 0], np.int64), SIZES),
-    "SPARSE_LABELS": lambda tf: tf.SparseTensor(OTHER_PLACES, np.array([0, 1, 1], np.int32), SIZES[[0, 0]]),
+    "SPARSE": lambda tf: tf.SparseTensor(POSITIONS, np.array([0.5, 2.0, 3.0], np.float32), SIZES),
+    "SPARSE_IDS": lambda tf: tf.SparseTensor(POSITIONS, np.array([3, 0, 1], np.int64), SIZES),
+    "OTHER_IDS": lambda tf: tf.SparseTensor(OTHER_POSITIONS, np.array([3, 2, 0], np.int64), SIZES),
+    "SPARSE_LABELS": lambda tf: tf.SparseTensor(
+        OTHER_POSITIONS, np.array([0, 1, 1], np.int32), SIZES[[0, 0]]
+    ),
 }
 """What the calls may mention; made only where it is, so that no other name is taken."""
 

@@ -188,7 +188,7 @@ def test_mistakes(session, register):
         tf.gradients(z, x)
     with pytest.raises(TypeError, match="Map type to name"), overridden({"Identity": 3}):
         pass
-    with pytest.raises(ValueError, match="Give them by place"):
+    with pytest.raises(ValueError, match="Give them by position"):
         doubled(x=x)
     with pytest.raises(RuntimeError, match="has a gradient of its own"):
         tf.hessians(doubled(x), x)

@@ -190,8 +190,8 @@ def test_control():
         3,
     ]
     array = tf.TensorArray(tf.float32, 2)
-    for place in range(2):
-        array = array.write(place, float(place))
+    for position in range(2):
+        array = array.write(position, float(position))
     assert lists(array.stack()) == [0, 1]
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -25,10 +25,10 @@ def test_all_errors_are_those_of_operations():
 
 def test_an_index_out_of_range_is_an_invalid_argument(session):
     assert issubclass(IndexRangeError, tf.errors.InvalidArgumentError)
-    x, place = tf.constant([1.0, 2.0]), tf.placeholder(tf.int32, [])
-    for fetch in (tf.gather(x, place), x[place]):
+    x, position = tf.constant([1.0, 2.0]), tf.placeholder(tf.int32, [])
+    for fetch in (tf.gather(x, position), x[position]):
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            session.run(fetch, {place: 5})
+            session.run(fetch, {position: 5})
         assert isinstance(caught.value, IndexError)
 
 

@@ -14,12 +14,12 @@ def session():
 
 def difference(session, y, x, value, step=1e-5):
     found = numpy.zeros(value.shape)
-    for place in numpy.ndindex(value.shape):
+    for position in numpy.ndindex(value.shape):
         moved = [value.copy(), value.copy()]
-        moved[0][place] += step
-        moved[1][place] -= step
+        moved[0][position] += step
+        moved[1][position] -= step
         high, low = (numpy.sum(session.run(y, {x: m})) for m in moved)
-        found[place] = (high - low) / (2 * step)
+        found[position] = (high - low) / (2 * step)
     return found
 
 

@@ -122,13 +122,13 @@ def test_elements_of_another_shape_than_was_said_raise(session):
 @pytest.mark.parametrize("indices", [[0, 2], [1], None])
 def test_the_declared_shape_of_gathered_elements_is_that_of_the_run(session, indices):
     fed = [2, 2, 0, 1]
-    places = tf.placeholder(tf.int32, [None]) if indices is None else tf.constant(indices)
-    feeds = {places: fed} if indices is None else {}
+    positions = tf.placeholder(tf.int32, [None]) if indices is None else tf.constant(indices)
+    feeds = {positions: fed} if indices is None else {}
     rows = numpy.arange(6, dtype=numpy.float32).reshape(3, 2)
-    gathered = tf.TensorArray(tf.float32, 3).unstack(rows).gather(places)
+    gathered = tf.TensorArray(tf.float32, 3).unstack(rows).gather(positions)
     assert gathered.shape.as_list() == [None if indices is None else len(indices), 2]
     assert session.run(gathered, feeds).tolist() == rows[fed if indices is None else indices].tolist()
     unknown = tf.placeholder(tf.float32)
-    found = tf.TensorArray(tf.float32, 3).unstack(unknown).gather(places)
+    found = tf.TensorArray(tf.float32, 3).unstack(unknown).gather(positions)
     assert found.shape.dims is None
     assert session.run(found, {unknown: rows, **feeds}).shape[1:] == (2,)

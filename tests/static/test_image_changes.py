@@ -59,12 +59,12 @@ def test_random_changes(session):
     assert (turned ^ kept).all() and 15 < turned.sum() < 49
     part = tf.random_crop(IMAGES[0], [2, 3, 3])
     runs = [session.run(part) for _ in range(30)]
-    places = set()
+    positions = set()
     for found in runs:
-        places |= {
+        positions |= {
             (r, c) for r in range(3) for c in range(4) if (IMAGES[0][r : r + 2, c : c + 3] == found).all()
         }
-    assert len(places) > 5
+    assert len(positions) > 5
     with pytest.raises(ValueError, match="Cut inside the tensor"):
         tf.random_crop(IMAGES[0], [5, 3, 3])
     brighter = image.random_brightness(IMAGES[0], 0.3)

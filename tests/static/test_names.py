@@ -154,7 +154,7 @@ def test_a_scope_entered_again_names_its_layers_alike():
     ]
 
 
-def test_older_places_of_names():
+def test_older_positions_of_names():
     assert ops.reset_default_graph is tf.reset_default_graph
     x = tf.contrib.layers.flatten(tf.ones([2, 3, 4]))
     y = tf.contrib.layers.fully_connected(x, 2, weights_regularizer=tf.contrib.layers.l2_regularizer(0.5))

@@ -67,12 +67,12 @@ def test_convolutions_and_pools_by_one_name(session):
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_places_of_the_largest(session, padding):
-    found, places = session.run(nn.max_pool_with_argmax(X, [1, 2, 2, 1], [1, 2, 2, 1], padding))
+def test_positions_of_the_largest(session, padding):
+    found, positions = session.run(nn.max_pool_with_argmax(X, [1, 2, 2, 1], [1, 2, 2, 1], padding))
     plain = session.run(nn.max_pool(X, [1, 2, 2, 1], [1, 2, 2, 1], padding))
     assert (found == plain).all()
     for k in range(2):
-        assert (X[k].ravel()[places[k]] == plain[k]).all()
+        assert (X[k].ravel()[positions[k]] == plain[k]).all()
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])

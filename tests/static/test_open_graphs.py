@@ -50,10 +50,10 @@ def shapes():
     x = tf.placeholder(tf.float32, [None, None, 4])
     n, m = tf.shape(x)[0], tf.shape(x)[1]
     flat = tf.reshape(x, [-1, 4])
-    place = tf.cast(tf.range(n * m), tf.float32)
+    position = tf.cast(tf.range(n * m), tf.float32)
     mask = tf.matrix_band_part(tf.ones([m, m]), -1, 0)
     return [x], [
-        tf.reshape(flat * tf.expand_dims(place, 1), [n, m * 2, 2]),
+        tf.reshape(flat * tf.expand_dims(position, 1), [n, m * 2, 2]),
         tf.stack([n, m + 1, tf.size(x)]),
         tf.fill([m, n], 2.5) + tf.zeros_like(x)[0, :, :1],
         tf.einsum("bij,bjk->bik", tf.tile(mask[None], [n, 1, 1]), x),

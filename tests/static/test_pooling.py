@@ -90,5 +90,5 @@ def test_what_cannot_be():
         tf.nn.max_pool(x, 2, 2, "FULL")
     with pytest.raises(ValueError, match="over batch or channels"):
         tf.nn.avg_pool(x, [1, 2, 2, 2], [1, 1, 1, 1], "SAME")
-    with pytest.raises(ValueError, match="windows over 9 places do not fit size 4"):
+    with pytest.raises(ValueError, match="windows over 9 positions do not fit size 4"):
         tf.nn.max_pool(x, 9, 1, "VALID")

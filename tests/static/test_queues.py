@@ -57,8 +57,8 @@ def test_runners_fill_queues_until_all_stop(session):
     coordinator = tf.train.Coordinator()
     threads = runner.create_threads(session, coord=coordinator, start=True)
     for _ in range(40):
-        found, place = session.run([row, number])
-        assert (found == data[place].astype("f")).all()
+        found, position = session.run([row, number])
+        assert (found == data[position].astype("f")).all()
     coordinator.request_stop()
     coordinator.join(threads, stop_grace_period_secs=20)
     assert not any(thread.is_alive() for thread in threads)

@@ -32,10 +32,10 @@ def test_training_rows_come_in_batches(session, paths):
     threads = tf.train.start_queue_runners(session, coordinator)
     seen = []
     for _ in range(2):
-        found, which, ends, places = session.run([rows, numbers, lasts, keys])
+        found, which, ends, positions = session.run([rows, numbers, lasts, keys])
         assert (found[:, 0] == which / 2).all() and (found[:, 1] == which % 2).all()
         assert (ends == numpy.where(which == 3, -1, which)).all()
-        seen += [(int(k), place.decode()) for k, place in zip(which, places)]
+        seen += [(int(k), position.decode()) for k, position in zip(which, positions)]
     assert [k for k, _ in seen] == list(range(8))
     assert seen[5][1] == f"{paths[1]}:2"
     with pytest.raises(tf.errors.OutOfRangeError):

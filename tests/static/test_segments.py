@@ -72,9 +72,9 @@ def test_scattered_slices(session):
     single = tf.scatter_nd([[0, 1], [2, 0]], [5, 6], [3, 2])
     assert session.run(single).tolist() == [[0, 5], [0, 0], [6, 0]]
     base = numpy.ones((3, 2), "f")
-    place, value = [[0, 1], [2, 0]], [5.0, 6.0]
-    assert session.run(tf.tensor_scatter_update(base, place, value)).tolist() == [[1, 5], [1, 1], [6, 1]]
-    assert session.run(tf.tensor_scatter_add(base, place, value)).tolist() == [[1, 6], [1, 1], [7, 1]]
+    position, value = [[0, 1], [2, 0]], [5.0, 6.0]
+    assert session.run(tf.tensor_scatter_update(base, position, value)).tolist() == [[1, 5], [1, 1], [6, 1]]
+    assert session.run(tf.tensor_scatter_add(base, position, value)).tolist() == [[1, 6], [1, 1], [7, 1]]
     assert session.run(tf.tensor_scatter_sub(base, [[1]], [[1.0, 2.0]])).tolist() == [[1, 1], [0, -1], [1, 1]]
     with pytest.raises(ValueError, match="positions of 3 numbers"):
         tf.scatter_nd([[0, 1, 2]], [5], [3, 2])

@@ -15,7 +15,7 @@ def session():
 X = numpy.array([[3.0, -1.0, 0.0], [0.0, 5.0, -2.0]], "f")
 
 
-def test_places_and_masks(session):
+def test_positions_and_masks(session):
     x = tf.placeholder(tf.float32, [None, 3])
     assert (session.run(tf.where(x > 0), {x: X}) == numpy.argwhere(X > 0)).all()
     assert tf.where(x > 0).get_shape().as_list() == [None, 2]
@@ -36,9 +36,9 @@ def test_places_and_masks(session):
 def test_different_elements(session):
     x = tf.placeholder(tf.int32, [None])
     values = [4, 2, 4, 7, 2, 2]
-    found, places, counts = session.run(tf.unique_with_counts(x), {x: values})
+    found, positions, counts = session.run(tf.unique_with_counts(x), {x: values})
     assert found.tolist() == [4, 2, 7] and counts.tolist() == [2, 3, 1]
-    assert places.tolist() == [0, 1, 0, 2, 1, 1] and places.dtype == numpy.int32
+    assert positions.tolist() == [0, 1, 0, 2, 1, 1] and positions.dtype == numpy.int32
     assert [a.tolist() for a in session.run(tf.unique(x), {x: []})] == [[], []]
     left, where = session.run(tf.setdiff1d(x, [2, 9]), {x: values})
     assert left.tolist() == [4, 4, 7] and where.tolist() == [0, 2, 3]
@@ -51,8 +51,8 @@ def test_partitions_are_put_together_again(session):
     parts = tf.dynamic_partition(x, kinds, 4)
     found = session.run(parts, {x: values, kinds: given})
     assert [part.tolist() for part in found] == [[[2, 3]], [[0, 1], [4, 5]], [[6, 7]], []]
-    places = tf.dynamic_partition(tf.range(tf.shape(x)[0]), kinds, 4)
-    whole = tf.dynamic_stitch(places, [part * 2 for part in parts])
+    positions = tf.dynamic_partition(tf.range(tf.shape(x)[0]), kinds, 4)
+    whole = tf.dynamic_stitch(positions, [part * 2 for part in parts])
     slope = tf.gradients(tf.reduce_sum(whole * whole), x)[0]
     one, two = session.run([whole, slope], {x: values, kinds: given})
     assert (one == values * 2).all() and (two == values * 8).all()

@@ -65,7 +65,7 @@ def test_every_kind_of_change(found: list[Mutation]) -> None:
     assert of_kind(found, "swapped branches") == {(f"{call} if unit else -width", branches)}
 
 
-def test_a_changed_source_is_python_and_differs_in_one_place(found: list[Mutation]) -> None:
+def test_a_changed_source_is_python_and_differs_in_one_position(found: list[Mutation]) -> None:
     assert len(found) > 10
     for one in found:
         changed = one.applied(SOURCE)

@@ -33,8 +33,8 @@ def choices(count: int) -> Iterator[tuple[bool, ...]]:
     """All inputs batched, then each alone, of many the first."""
     if count:
         yield (True,) * count
-    for place in range(min(count, 8) if count > 1 else 0):
-        yield tuple(k == place for k in range(count))
+    for position in range(min(count, 8) if count > 1 else 0):
+        yield tuple(k == position for k in range(count))
 
 
 def batches(sample: Sample, flags: tuple[bool, ...]) -> list[Any]:
@@ -50,8 +50,8 @@ def types_of(arrays: list[Any], dtypes: tuple[DType, ...]) -> list[Any]:
     return [tensor_type(dtype, array.shape) for dtype, array in zip(dtypes, arrays, strict=True)]
 
 
-def one(arrays: list[Any], flags: tuple[bool, ...], place: int) -> list[Any]:
-    return [array[place] if flag else array for array, flag in zip(arrays, flags, strict=True)]
+def one(arrays: list[Any], flags: tuple[bool, ...], position: int) -> list[Any]:
+    return [array[position] if flag else array for array, flag in zip(arrays, flags, strict=True)]
 
 
 @pytest.mark.parametrize("name", NAMES)

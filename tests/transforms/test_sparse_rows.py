@@ -37,7 +37,7 @@ def in_both_tiers(run):
         np.testing.assert_array_equal(first, fused)
 
 
-PLACES = [3, ROWS - 1, 3, 5, 6, 3]
+POSITIONS = [3, ROWS - 1, 3, 5, 6, 3]
 UPDATES = {
     "step": lambda w, g, lr: w - g * lr,
     "step with a factor in front": lambda w, g, lr: g * -lr + w,
@@ -56,7 +56,7 @@ def test_updates_keep_the_bits_of_dense_ones(name, dtype):
         found = []
         for lr in (0.3, 0.0, -0.5, float("inf"), float("nan")):
             w = table(dtype).requires_grad_()
-            rows = F.embedding(torch.tensor(PLACES), w)
+            rows = F.embedding(torch.tensor(POSITIONS), w)
             (gradient,) = torch.autograd.grad((rows * rows).sum(), w)
             with torch.no_grad():
                 updated = UPDATES[name](w, gradient, lr)
@@ -70,7 +70,7 @@ def test_updates_keep_the_bits_of_dense_ones(name, dtype):
 def test_several_lookups_of_one_table():
     def run():
         w = table().requires_grad_()
-        first, second = F.embedding(torch.tensor(PLACES), w), F.embedding(torch.tensor([3, 8]), w, 8)
+        first, second = F.embedding(torch.tensor(POSITIONS), w), F.embedding(torch.tensor([3, 8]), w, 8)
         (gradient,) = torch.autograd.grad((first * first).sum() + (second * 0.3).sum(), w)
         updated = w.detach() - gradient * 0.1
         del gradient
@@ -112,8 +112,8 @@ def test_a_wrong_index_leaves_the_tables_whole():
     a, b = torch.ones(ROWS, WIDTH, requires_grad=True), torch.ones(ROWS, WIDTH, requires_grad=True)
     for turn in range(5):
         before = a.tolist(), b.tolist()
-        places = torch.tensor([1, ROWS if turn == 4 else 3])
-        (F.embedding(places, b).sum() + F.embedding(torch.tensor([1]), a).sum()).backward()
+        positions = torch.tensor([1, ROWS if turn == 4 else 3])
+        (F.embedding(positions, b).sum() + F.embedding(torch.tensor([1]), a).sum()).backward()
         gradients = a.grad, b.grad
         a.grad = b.grad = None
         with torch.no_grad():
@@ -133,13 +133,13 @@ def test_static_descent_changes_rows_only():
     with tf.Graph().as_default(), tf.Session() as session:
         start = np.random.default_rng(1).standard_normal((ROWS, WIDTH)).astype(np.float32)
         w = tf.Variable(start)
-        places = tf.placeholder(tf.int64, [None])
-        loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(w, places)))
+        positions = tf.placeholder(tf.int64, [None])
+        loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(w, positions)))
         step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
         session.run(tf.global_variables_initializer())
         expected = start.copy()
         for _ in range(4):
-            session.run(step, {places: [1, 4, 1]})
+            session.run(step, {positions: [1, 4, 1]})
             gradient = np.zeros_like(expected)
             np.add.at(gradient, [1, 4, 1], expected[[1, 4, 1]] * 2)
             expected += gradient * np.float32(-0.1)

@@ -64,8 +64,8 @@ def eye(
 ) -> Tensor:
     """Ones on the ``k``-th diagonal, zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    rows, places = arange(n_rows, device=device), arange(columns)
-    on_diagonal = rows.unsqueeze(1) + k == places
+    rows, positions = arange(n_rows, device=device), arange(columns)
+    on_diagonal = rows.unsqueeze(1) + k == positions
     return on_diagonal.to(dtype or get_default_dtype())
 
 

@@ -67,7 +67,7 @@ def bitwise_invert(x: Tensor, /) -> Tensor:
 
 
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Tensor:
-    """Bits moved up by ``x2`` places."""
+    """Bits moved up by ``x2`` positions."""
     return functions.bitwise_left_shift(x1, x2)
 
 
@@ -77,7 +77,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Tensor:
 
 
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Tensor:
-    """Bits moved down by ``x2`` places, keeping the sign."""
+    """Bits moved down by ``x2`` positions, keeping the sign."""
     return functions.bitwise_right_shift(x1, x2)
 
 

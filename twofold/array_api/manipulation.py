@@ -35,7 +35,7 @@ def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
-    """Axes at other places; the others stay in order."""
+    """Axes at other positions; the others stay in order."""
     return functions.moveaxis(x, source, destination)
 
 

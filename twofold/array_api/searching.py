@@ -13,7 +13,7 @@ Tensor = _core.Tensor
 
 
 class UniqueAll(NamedTuple):
-    """Distinct elements, their first places, where each element went, and how often each occurs."""
+    """Distinct elements, their first positions, where each element went, and how often each occurs."""
 
     values: Tensor
     indices: Tensor
@@ -36,12 +36,12 @@ class UniqueInverse(NamedTuple):
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first largest element along ``axis`` (None: of all)."""
+    """The position of the first largest element along ``axis`` (None: of all)."""
     return functions.argmax(x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first smallest element along ``axis`` (None: of all)."""
+    """The position of the first smallest element along ``axis`` (None: of all)."""
     return functions.argmin(x, axis, keepdims)
 
 
@@ -51,7 +51,7 @@ def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> 
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The places of the elements that are not zero, one array for each axis."""
+    """The positions of the elements that are not zero, one array for each axis."""
     if not x.ndim:
         raise ArgumentError("an array without axes", "Use nonzero(reshape(x, (1,))).")
     return tuple(functions.nonzero(x, as_tuple=True))
@@ -68,7 +68,7 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places of the elements in order along ``axis``; equal elements keep their order."""
+    """The positions of the elements in order along ``axis``; equal elements keep their order."""
     return functions.argsort(x, axis, descending)
 
 
@@ -80,21 +80,21 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 def _distinct(x: Tensor) -> UniqueAll:
     """By a stable sort; NaNs differ from each other, so each counts once."""
     flat = functions.ravel(x)
-    places = functions.argsort(flat)
-    ordered = functions.index_select(flat, 0, places)
+    positions = functions.argsort(flat)
+    ordered = functions.index_select(flat, 0, positions)
     size = flat.numel()
     start = functions.ones(size, dtype=dtypes.bool_)
     if size > 1:
         start[1:] = ordered[1:] != ordered[:-1]
     group = functions.cumsum(start.to(dtypes.int64), 0) - 1
-    inverse = functions.zeros(size, dtype=dtypes.int64).scatter(0, places, group)
+    inverse = functions.zeros(size, dtype=dtypes.int64).scatter(0, positions, group)
     firsts = functions.nonzero(start).reshape(-1)
     ends = functions.cat([firsts[1:], tensor([size] if size else [], dtype=dtypes.int64)])
-    return UniqueAll(ordered[firsts], places[firsts], inverse.reshape(tuple(x.shape)), ends - firsts)
+    return UniqueAll(ordered[firsts], positions[firsts], inverse.reshape(tuple(x.shape)), ends - firsts)
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements of ``x`` in order, with places, inverse and counts."""
+    """The distinct elements of ``x`` in order, with positions, inverse and counts."""
     return _distinct(x)
 
 

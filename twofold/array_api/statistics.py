@@ -73,14 +73,14 @@ def _cumulative(
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
-    """Sums of the elements up to each place along ``axis``; ``include_initial`` puts a 0 in front."""
+    """Sums of the elements up to each position along ``axis``; ``include_initial`` puts a 0 in front."""
     return _cumulative(functions.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Tensor:
-    """Products of the elements up to each place along ``axis``; ``include_initial`` puts a 1 in front."""
+    """Products of the elements up to each position along ``axis``; ``include_initial`` puts a 1 in front."""
     return _cumulative(functions.cumprod, 1, x, axis, dtype, include_initial)
 
 

@@ -112,18 +112,18 @@ def _on_parts(function: Callable[..., Any], given: list[Any]) -> tuple[Callable[
 
 
 def _differences(
-    function: Callable[..., Any], inputs: list[Any], place: int, eps: float
+    function: Callable[..., Any], inputs: list[Any], position: int, eps: float
 ) -> list[numpy.ndarray]:
-    """Per output the matrix of central differences in input ``place``: a row for each input element."""
-    values = inputs[place].detach().numpy().astype(numpy.float64)
+    """Per output the matrix of central differences in input ``position``: a row for each input element."""
+    values = inputs[position].detach().numpy().astype(numpy.float64)
     rows: list[list[numpy.ndarray]] = []
     for index in numpy.ndindex(values.shape):
         ends = []
         for side in (eps, -eps):
             moved = values.copy()
             moved[index] += side
-            shifted = tensor(moved, dtype=inputs[place].dtype, requires_grad=True)
-            results = _outputs(function, [*inputs[:place], shifted, *inputs[place + 1 :]])
+            shifted = tensor(moved, dtype=inputs[position].dtype, requires_grad=True)
+            results = _outputs(function, [*inputs[:position], shifted, *inputs[position + 1 :]])
             ends.append([one.detach().numpy().astype(numpy.float64).ravel() for one in results])
         rows.append([(high - low) / (2 * eps) for high, low in zip(*ends, strict=True)])
     return [numpy.array([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
@@ -181,24 +181,24 @@ def gradcheck(
             "Leave out check_batched_grad, check_batched_forward_grad, check_forward_ad and masked.",
         )
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    places = [k for k, one in enumerate(given) if isinstance(one, Tensor) and one.requires_grad]
-    if not places:
+    positions = [k for k, one in enumerate(given) if isinstance(one, Tensor) and one.requires_grad]
+    if not positions:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
     func, given = _on_parts(func, given)
-    for place in places:
-        expected = _differences(func, given, place, eps)
+    for position in positions:
+        expected = _differences(func, given, position, eps)
         for number, output in enumerate(_outputs(func, given)):
-            found = _jacobian(output, given[place])
+            found = _jacobian(output, given[position])
             if expected and numpy.allclose(found, expected[number], rtol, atol):
                 continue
             if not expected:
                 continue
             if raise_exception:
                 raise GradcheckError(
-                    f"Jacobian mismatch for output {number} with respect to input {place},\n"
+                    f"Jacobian mismatch for output {number} with respect to input {position},\n"
                     f"numerical:{expected[number]}\nanalytical:{found}\n"
                 )
             return False

@@ -147,7 +147,7 @@ def _result(
     """One result, with the gradient that ``backward`` gives for it alone."""
     own = next(k for k, other in enumerate(results) if other is value)
     inputs = [arg for arg in args if isinstance(arg, Tensor)]
-    places: list[int] = []
+    positions: list[int] = []
 
     def backward(cotangent: Tensor, *values: Tensor) -> list[Tensor]:
         ctx._results = {_core.value_key(one): other for one, other in zip(results, values, strict=True)}
@@ -157,7 +157,7 @@ def _result(
         ]
         found = cls.backward(ctx, *given)
         ctx._results = {}
-        return _shares(cls, args, found, places)
+        return _shares(cls, args, found, positions)
 
     types = [value.type_, *[one.type_ for one in results]]
     try:
@@ -170,12 +170,12 @@ def _result(
             "Write it with tensor operations alone, where() in place of branches.",
         ) from error
     closed.note_lines()
-    content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), cls.__name__))
+    content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), cls.__name__))
     return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content, ()))
 
 
-def _shares(cls: Any, args: Sequence[Any], found: Any, places: list[int]) -> list[Tensor]:
-    """The cotangents of tensors that may have one; ``places`` becomes their places among the tensors."""
+def _shares(cls: Any, args: Sequence[Any], found: Any, positions: list[int]) -> list[Tensor]:
+    """The cotangents of tensors that may have one; ``positions`` becomes their positions among the tensors."""
     shares = list(found) if isinstance(found, tuple) else [found]
     while len(shares) > len(args) and shares[-1] is None:
         shares.pop()
@@ -185,14 +185,14 @@ def _shares(cls: Any, args: Sequence[Any], found: Any, places: list[int]) -> lis
             "each, None for those that are no tensors."
         )
     kept: list[Tensor] = []
-    place = 0
+    position = 0
     for arg, share in zip(args, shares, strict=True):
         if not isinstance(arg, Tensor):
             continue
         if share is not None and _may_flow(arg):
             kept.append(_fitting(cls, arg, share))
-            places.append(place)
-        place += 1
+            positions.append(position)
+        position += 1
     return kept
 
 

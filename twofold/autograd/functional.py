@@ -19,11 +19,11 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 def _tuple(value: Any, what: str, name: str) -> tuple[Tensor, ...]:
     values = (value,) if isinstance(value, Tensor) else tuple(value)
-    for place, one in enumerate(values):
+    for position, one in enumerate(values):
         if not isinstance(one, Tensor):
             raise TypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the value at index "
-                f"{place} has type {type(one).__name__}."
+                f"{position} has type {type(one).__name__}."
             )
     return values
 
@@ -143,8 +143,8 @@ def hessian(
     """
     problem = _Problem("hessian", func, inputs, create_graph, strict)
     outer = jacfwd if outer_jacobian_strategy == "forward-mode" else jacrev
-    places = tuple(range(len(problem.inputs)))
-    rows = outer(jacrev(problem.scalar, places), places)(*problem.inputs)
+    positions = tuple(range(len(problem.inputs)))
+    rows = outer(jacrev(problem.scalar, positions), positions)(*problem.inputs)
     found = tuple(_like(row, problem.single_input) for row in rows)
     return problem.finished(_like(found, problem.single_input))
 

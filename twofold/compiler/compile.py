@@ -71,7 +71,7 @@ class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
     ``host`` is a function, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows. The
-    core places the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
+    core lays out the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
     ``new_bodies`` of these are new.
     """
 
@@ -90,7 +90,7 @@ class FlatProgram:
         self.donations: list[tuple[int, int]] = []
 
     def arena(self) -> tuple[list[int], int]:
-        """Where the core places each buffer, and the bytes of the arena."""
+        """Where the core lays each buffer, and the bytes of the arena."""
         used = [[number for kind, number in made[1] if kind == ARENA] for made in self.instructions]
         found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
         return found
@@ -284,15 +284,15 @@ def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
             continue
         op: Any = node.op
         programs: list[FlatProgram] = [compile_graph(graph) for graph in op.graphs(node.attrs)]
-        places: list[int] = []
+        positions: list[int] = []
         own: list[Label] = []
         for program in programs:
-            places.append(labels)
+            positions.append(labels)
             labels += len(program.labels)
             own += program.labels
         types = [value.type for value in node.inputs]
         run = op.nested(node.attrs, types, _program_of)
-        found[number] = Inside(programs, places, *run) if isinstance(run, tuple) else run, own
+        found[number] = Inside(programs, positions, *run) if isinstance(run, tuple) else run, own
     return found
 
 

@@ -32,7 +32,7 @@ _process = CompileProcess()
 
 
 @spanned("compile trace")
-def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
+def _fuse(executable: Any, location: tuple[int, int], waited: bool) -> None:
     start = time.thread_time_ns()
     trace = PortableTrace.of(executable)
     request = trace.request()
@@ -41,25 +41,25 @@ def _fuse(executable: Any, place: tuple[int, int], waited: bool) -> None:
     if saved is not None:
         with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
             _core.set_fused(executable, saved.program(), time.thread_time_ns() - start)
-            _note(executable, place, saved.found(), waited)
+            _note(executable, location, saved.found(), waited)
             return
     if request is not None and not waited and (_process.runs or len(trace.entries) >= _LONG):
         elsewhere = _process.compile(request)
         if elsewhere is not None:
             _core.set_fused(executable, elsewhere.program, elsewhere.nanoseconds)
             saved_plans().keep(key, elsewhere.portable)
-            _note(executable, place, elsewhere.portable, waited)
+            _note(executable, location, elsewhere.portable, waited)
             return
     program = compile_outlined(Trace.of(_core.describe_executable(executable)))
     with contextlib.suppress(NotImplementedError):
         saved_plans().keep(key, PortableProgram.of(program))
     made = program.program()
     _core.set_fused(executable, made, time.thread_time_ns() - start)
-    _note(executable, place, program, waited)
+    _note(executable, location, program, waited)
 
 
 @spanned("plan trace for all sizes")
-def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], waited: bool) -> bool:
+def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], waited: bool) -> bool:
     """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
     found = None
     try:
@@ -67,13 +67,13 @@ def _plan(executable: Any, varies: tuple[bool, ...], place: tuple[int, int], wai
     finally:
         _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:
-        _note(executable, place, found, waited)
+        _note(executable, location, found, waited)
     return found is not None
 
 
 def _note(
     executable: Any,
-    place: tuple[int, int],
+    location: tuple[int, int],
     program: FlatProgram | PortableProgram | ProgramTemplate,
     waited: bool,
 ) -> None:
@@ -83,15 +83,17 @@ def _note(
     if "compile" in config.log or Spans.compiled is not None:
         from twofold.compiler.log import log_compile
 
-        log_compile(executable, place, program, waited)
+        log_compile(executable, location, program, waited)
     if "bodies" in config.log and program.calls > 1:
-        from twofold.compiler.log import log, place_of
+        from twofold.compiler.log import location_of, log
 
         outlined = Trace.of(_core.describe_executable(executable)).outlined()
-        log("bodies", f"{place_of(*place)}: {program.calls} calls\n{format_graph(outlined.graph)}")
+        log("bodies", f"{location_of(*location)}: {program.calls} calls\n{format_graph(outlined.graph)}")
 
 
-def _in_background(work: Callable[[], object], again: Callable[[], None], place: Callable[[], str]) -> None:
+def _in_background(
+    work: Callable[[], object], again: Callable[[], None], location: Callable[[], str]
+) -> None:
     try:
         work()
     except MemoryError:
@@ -100,21 +102,21 @@ def _in_background(work: Callable[[], object], again: Callable[[], None], place:
         if "compile" in config.log:
             from twofold.compiler.log import log
 
-            log("compile", f"{place()}: failed, operations run one by one: {error!r}")
+            log("compile", f"{location()}: failed, operations run one by one: {error!r}")
         raise
 
 
-def _place_of(place: tuple[int, int]) -> str:
-    from twofold.compiler.log import place_of
+def _location_of(location: tuple[int, int]) -> str:
+    from twofold.compiler.log import location_of
 
-    return place_of(*place)
+    return location_of(*location)
 
 
 _background = Background(lambda item: _in_background(*item), "twofold-compile")
 
 
-def _submit(executable: Any, place: tuple[int, int], work: Callable[[], object]) -> bool:
-    return _background.submit((work, partial(_core.ask_again, executable), partial(_place_of, place)))
+def _submit(executable: Any, location: tuple[int, int], work: Callable[[], object]) -> bool:
+    return _background.submit((work, partial(_core.ask_again, executable), partial(_location_of, location)))
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
@@ -123,11 +125,11 @@ def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
     ``first`` and ``last`` are the locations of its first and last entry in this run. False if that is not possible
     now.
     """
-    place = first, last
+    location = first, last
     if wait or not config.background_compile:
-        _fuse(executable, place, True)
+        _fuse(executable, location, True)
         return True
-    return _submit(executable, place, partial(_fuse, executable, place, False))
+    return _submit(executable, location, partial(_fuse, executable, location, False))
 
 
 def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int, last: int) -> bool:
@@ -135,10 +137,10 @@ def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int
 
     False if no plan comes.
     """
-    place = first, last
+    location = first, last
     if wait or not config.background_compile:
-        return _plan(executable, varies, place, True)
-    return _submit(executable, place, partial(_plan, executable, varies, place, False))
+        return _plan(executable, varies, location, True)
+    return _submit(executable, location, partial(_plan, executable, varies, location, False))
 
 
 @spanned("plan batch")

@@ -139,7 +139,9 @@ class _Keeper:
             inputs = {value.node.id: input_node(count + k, value.node.type) for k, value in enumerate(values)}
             made = rewrite(graph.outputs, lambda node: inputs.get(node.id))
             used = [node for node in topological(made) if is_input(node)]
-            places = [node.attrs[0] for node in used]
-            operands = tuple([place if place < count else values[place - count] for place in places])
+            indices = [node.attrs[0] for node in used]
+            operands = tuple(
+                [position if position < count else values[position - count] for position in indices]
+            )
             found = self._readings[graph, is_value] = _Reading(renumbered(made, used), operands)
         return found

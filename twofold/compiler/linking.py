@@ -56,15 +56,15 @@ class Trace:
             tuple[Ref, int]
         ] = []  # what is computed, for which of the entries that were given
         own = [Entry(same[entry.kind], entry.refs) for entry in entries]
-        self._places = self._numbered(own, steps or range(len(own)))
+        self._positions = self._numbered(own, steps or range(len(own)))
         self._first_of: dict[Ref, Ref] = {}  # kept values, by the entry that is the first to read them
         kept = keep_values(self.graphs, self.entries) if len(self.entries) >= 2 * LEAST else None
         if kept is not None:
             self.graphs, self.entries, refs, values = kept
-            self._places = [refs[ref] if ref >= 0 else ref for ref in self._places]
+            self._positions = [refs[ref] if ref >= 0 else ref for ref in self._positions]
             self._sources = [(refs[ref], number) for ref, number in self._sources]
             self._first_of = {value: refs[number] for value, number in values.items()}
-        self.outputs = [self._places[ref] if ref >= 0 else ref for ref in outputs]
+        self.outputs = [self._positions[ref] if ref >= 0 else ref for ref in outputs]
 
     @classmethod
     def of(cls, description: tuple[Any, ...]) -> Trace:
@@ -84,32 +84,32 @@ class Trace:
     def sources(self) -> list[list[int]]:
         """Which of the entries that were given each entry stands for."""
         found: list[list[int]] = [[] for _ in self.entries]
-        for place, number in self._sources:
-            if place >= 0:
-                found[place].append(number)
-        for value, place in self._first_of.items():
-            found[value] += found[place]
+        for position, number in self._sources:
+            if position >= 0:
+                found[position].append(number)
+        for value, position in self._first_of.items():
+            found[value] += found[position]
         return found
 
     def _numbered(self, entries: Sequence[Entry], steps: Sequence[int]) -> list[Ref]:
         """Take entries in, equal ones once and those that return an operand not at all; what each stands for."""
         shown = [_shown(graph) for graph in self.graphs]
         known: dict[Entry, Ref] = {}
-        places: list[Ref] = [0] * len(entries)
+        positions: list[Ref] = [0] * len(entries)
         made = bytearray(len(entries))
         for number in steps:
             kind, refs, _ = entries[number]
-            own = tuple([places[ref] if ref >= 0 else ref for ref in refs])
+            own = tuple([positions[ref] if ref >= 0 else ref for ref in refs])
             operand = shown[kind]
             if operand is None:
                 entry = Entry(kind, own, bool(made[number]))
-                places[number] = known.setdefault(entry, len(known))
-                self._sources.append((places[number], number))
+                positions[number] = known.setdefault(entry, len(known))
+                self._sources.append((positions[number], number))
             else:
-                places[number] = own[operand]
+                positions[number] = own[operand]
             made[number] = True
         self.entries = list(known)
-        return places
+        return positions
 
     def inlined(self) -> Graph:
         """All calls as one closed primitive graph."""
@@ -212,8 +212,8 @@ class _Linker:
                 self._results.setdefault(node.inputs[0].id, []).append(node)
             elif node.op.kind == "source":
                 self._slots[node.id] = INPUT, node.attrs[0]
-        for place, node in enumerate(graph.outputs):
-            self._slots[node.id] = OUTPUT, place
+        for position, node in enumerate(graph.outputs):
+            self._slots[node.id] = OUTPUT, position
         self._labels: dict[Graph, int] = {}
         for body, plan in plans.items():
             self._labels[body] = len(self._program.labels)
@@ -242,11 +242,11 @@ class _Linker:
         arguments = [self._slots[value.id] for value in call.inputs]
         results = {node.attrs[0]: self._slot(node) for node in self._results[call.id]}
         first, label = len(program.buffer_sizes), self._labels[body]
-        places = arguments, results, [(ARENA, first + k) for k in range(len(made.buffer_sizes))]
+        positions = arguments, results, [(ARENA, first + k) for k in range(len(made.buffer_sizes))]
         program.buffer_sizes += made.buffer_sizes
         program.further_work += made.further_work
         for address, buffers, params, work, grain, number, host in made.instructions:
-            bound = tuple([places[kind][index] for kind, index in buffers])
+            bound = tuple([positions[kind][index] for kind, index in buffers])
             host = host.behind(label) if isinstance(host, Inside) else host
             program.instructions.append((address, bound, params, work, grain, label + number, host))
 
@@ -258,10 +258,10 @@ class _Linker:
             made = self._plans[body]
             results = {node.attrs[0]: node for node in self._results[call.id]}
             for source, target in made.possible_donations:
-                kind, place = self._slots[results[target].id]
+                kind, position = self._slots[results[target].id]
                 leaf = call.inputs[source]
                 if leaf.op.kind == "source" and leaf not in later and kind == OUTPUT:
-                    found.append((leaf.attrs[0], place))
+                    found.append((leaf.attrs[0], position))
             if made.may_fail:
                 break
             later.update(call.inputs)

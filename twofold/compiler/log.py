@@ -138,13 +138,14 @@ def _difference(old: Described, new: Described) -> str:
 
 
 def _structure(old: Described, new: Described) -> str:
-    place = _common(old.operations, new.operations)
+    location = _common(old.operations, new.operations)
     before, now = (
-        f"{part[place]}" if place < len(part) else "the end" for part in (old.operations, new.operations)
+        f"{part[location]}" if location < len(part) else "the end"
+        for part in (old.operations, new.operations)
     )
     if before == now:
         return "structure: the same operations on other operands"
-    return f"structure: operation {place} was {before}, now {now}"
+    return f"structure: operation {location} was {before}, now {now}"
 
 
 def _short(value: Any) -> str:
@@ -152,14 +153,14 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def place_of(first: int, last: int) -> str:
+def location_of(first: int, last: int) -> str:
     """The lines of a trace from its first to its last entry."""
     begin, end = _core.line_text(first), _core.line_text(last)
     where = _core.location_text(last) or "an unknown line"
     return where if begin in ("", end) else f"{begin} to {where}"
 
 
-def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: bool) -> None:
+def log_compile(executable: Any, location: tuple[int, int], program: Any, waited: bool) -> None:
     """The line of a trace that was compiled, for the log and for a profile."""
     trace = described(executable)
     count, kernels = len(trace.operations), len(program.instructions)
@@ -168,7 +169,7 @@ def log_compile(executable: Any, place: tuple[int, int], program: Any, waited: b
         calls = f", {program.calls} calls of {program.bodies} bodies ({program.new_bodies} new)"
     sizes = " for all sizes" if program.for_all_sizes else ""
     line = (
-        f"{place_of(*place)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
+        f"{location_of(*location)}: {count} operation{'s' * (count != 1)} in {kernels} kernel{'s' * (kernels != 1)}"
         f"{sizes}{calls} ({program.new_kernels} new); {reason(trace)}; plan {1000 * program.plan_seconds:.1f} ms,"
         f" LLVM {1000 * program.kernel_seconds:.1f} ms{'' if waited else ', in the background'}"
     )
@@ -193,4 +194,7 @@ def log_batches(
         "that wait for others like them": waiting,
     }
     alone = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
-    log("batches", f"{place_of(first, last)}: {calls} calls in {launches} launches; alone {alone or 'none'}")
+    log(
+        "batches",
+        f"{location_of(first, last)}: {calls} calls in {launches} launches; alone {alone or 'none'}",
+    )

@@ -15,7 +15,7 @@ from twofold.debug.source import may_repeat
 
 
 class Item:
-    """What an activation does at one place: a call of an operation, or of a function of the program."""
+    """What an activation does at one position: a call of an operation, or of a function of the program."""
 
     __slots__ = ("again", "call", "child", "parts", "site")
 
@@ -102,7 +102,7 @@ class _Builder:
 
 
 def build(calls: Sequence[Call], root: Activation, index: int) -> Activation:
-    """``root`` with what the calls do inside it; ``index`` is its place in their chains."""
+    """``root`` with what the calls do inside it; ``index`` is its position in their chains."""
     builder = _Builder(root, index)
     for call in calls:
         builder.add(call)

@@ -35,13 +35,13 @@ def pull(values: dict[int, Any], gradients: dict[int, Any], call: Call) -> None:
             return cotangent if slot == -1 else values[call.result]
         return shared[slot] if slot >= count else values[call.operands[slot]]
 
-    for place, one in found.items():  # what others read stands in front of them
+    for position, one in found.items():  # what others read stands in front of them
         if isinstance(one, Pullback):
             share = computed(PULLBACK, one.attrs, [value_of(slot) for slot in one.slots])
-            if place >= count:
-                shared[place] = share
+            if position >= count:
+                shared[position] = share
             else:
-                add_gradient(gradients, call.operands[place], share)
+                add_gradient(gradients, call.operands[position], share)
 
 
 def differentiated(part: Part) -> list[Call]:
@@ -124,11 +124,11 @@ class BackwardLoop:
 
 def _blocks(flat: Any, types: list[Any]) -> dict[int, Any]:
     """The parts of the gradient of all results of one dtype, by the number of the result."""
-    places = [k for k, type in enumerate(types) if type.dtype is flat.dtype]
-    if len(places) == 1:
-        return {places[0]: flat}
+    positions = [k for k, type in enumerate(types) if type.dtype is flat.dtype]
+    if len(positions) == 1:
+        return {positions[0]: flat}
     found, start = {}, 0
-    for k in places:
+    for k in positions:
         size = prod(types[k].shape)
         found[k] = computed(REGISTRY["result_block"], (start, types[k].shape), [flat])
         start += size

@@ -43,14 +43,14 @@ class Cotangents:
             return
         name, _, types, index, _ = call.attrs
         key = call.forward, name
-        place, seen = self._present.get(key, (len(known), {index}))
+        position, seen = self._present.get(key, (len(known), {index}))
         if index in seen:
-            place, seen = self._before(known, place, name), set()
-        if place < 0:
+            position, seen = self._before(known, position, name), set()
+        if position < 0:
             return
         seen.add(index)
-        self._present[key] = place, seen
-        found = known[place]
+        self._present[key] = position, seen
+        found = known[position]
         self.forward[call.result] = self._last = found.result
         if index < len(types):
             self.target[call.result] = found.operands[index]
@@ -58,12 +58,12 @@ class Cotangents:
             self.target.setdefault(call.operands[0], found.result)
 
     @staticmethod
-    def _before(known: list[Call], place: int, name: str) -> int:
-        """The last call of an operation before ``place``."""
-        place -= 1
-        while place >= 0 and known[place].op.name != name:
-            place -= 1
-        return place
+    def _before(known: list[Call], position: int, name: str) -> int:
+        """The last call of an operation before ``position``."""
+        position -= 1
+        while position >= 0 and known[position].op.name != name:
+            position -= 1
+        return position
 
     def _add_sum(self, call: Call) -> None:
         """The sum of two gradients of one value is its gradient, too."""

@@ -84,14 +84,16 @@ def _explored(view: View) -> dict[str, Any]:
 
 def _explored_step(view: View, step: Step) -> dict[str, Any]:
     edges = []
-    for place, number in enumerate(step.inputs):
+    for position, number in enumerate(step.inputs):
         datum = view.data[number]
         if datum.producer < 0 and datum.kind == "constant":
             continue
         source, output = f"d{number}", "0"
         if datum.producer >= 0:
             source, output = f"s{datum.producer}", str(view.steps[datum.producer].outputs.index(number))
-        edges.append({"sourceNodeId": source, "sourceNodeOutputId": output, "targetNodeInputId": str(place)})
+        edges.append(
+            {"sourceNodeId": source, "sourceNodeOutputId": output, "targetNodeInputId": str(position)}
+        )
     return {
         "id": f"s{step.id}",
         "label": step.name,

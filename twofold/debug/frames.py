@@ -122,15 +122,15 @@ class _Writer:
         self.outer: _Writer | None = None
         self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
         self.body: list[ast.stmt] = []
-        self.place = _NOWHERE
+        self.position = _NOWHERE
         self.loops: list[ast.AST] = []
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
         self.passed = 0  # the line of the statement that was run last
 
-    # Pieces of syntax, all at the present place
+    # Pieces of syntax, all at the present position
 
     def _at(self, node: Any) -> Any:
-        first, column, last, end = self.place[:4]
+        first, column, last, end = self.position[:4]
         for one in ast.walk(node):
             if isinstance(one, (ast.expr, ast.stmt)):
                 one.lineno, one.col_offset, one.end_lineno, one.end_col_offset = first, column, last, end
@@ -182,7 +182,7 @@ class _Writer:
         assert code is not None
         name = f"__frame_{len(self.frames.functions)}__"
         arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
-        self.place = Position(code.co_firstlineno, 0, code.co_firstlineno, 0, None, None)
+        self.position = Position(code.co_firstlineno, 0, code.co_firstlineno, 0, None, None)
         body = self.body or [self._at(ast.Pass())]
         definition = ast.FunctionDef(name, arguments, body, [], None)
         for one in (definition, *definition.args.args):
@@ -225,7 +225,7 @@ class _Writer:
         for one in assignments_before(code, statement) if statement is not None and code is not None else ():
             if self.passed < one.lineno < end and self.scope.held(one.value) is not None:
                 self.passed = one.lineno
-                self.place = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
+                self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
                 for name, held in self.scope.written(one):
                     self.assign(name, held)
 
@@ -256,7 +256,7 @@ class _Writer:
                 self._header(loop)
 
     def _header(self, loop: Any) -> None:
-        self.place = Position(loop.lineno, 0, loop.lineno, 0, None, None)
+        self.position = Position(loop.lineno, 0, loop.lineno, 0, None, None)
         self._put(ast.Pass())
 
     def _execute(self, group: Sequence[Item], statement: Any) -> None:
@@ -265,7 +265,7 @@ class _Writer:
         calls: list[Call] = []
         for k, item in enumerate(group):
             if item.site is not None:
-                self.place = position_of(item.site)
+                self.position = position_of(item.site)
             if self._is_backward(item):
                 if k == 0 or not self._is_backward(group[k - 1]):
                     later = takewhile(self._is_backward, group[k:])
@@ -314,7 +314,7 @@ class _Writer:
             self.assign(name, held)
 
     def _item(self, item: Item) -> None:
-        expression = self.place.expression
+        expression = self.position.expression
         if item.child is not None:
             given = self._arguments(item, expression)
             above = Stop(self.above, self._code(), item.site, dict(self.scope.names))
@@ -432,7 +432,7 @@ class _Writer:
         self._leave([])
         self._copies(statement)
         line = statement.lineno
-        self.place = Position(line, statement.col_offset, line, statement.col_offset, None, None)
+        self.position = Position(line, statement.col_offset, line, statement.col_offset, None, None)
         self._return(statement.value)
         return self.scope.made[_RETURNED]
 
@@ -447,7 +447,7 @@ class _Part(_Writer):
     def __init__(self, outer: _Writer, inside: Activation, part: Any, content: Any) -> None:
         super().__init__(outer.frames, inside, Scope(outer.scope.names), outer.above, False)
         self.bound, self.outer = dict(outer.bound), outer.outer
-        self.part, self.content, self.place = part, content, outer.place
+        self.part, self.content, self.position = part, content, outer.position
         self.called = 0
 
     def written(self) -> list[ast.stmt]:
@@ -479,12 +479,12 @@ def _together(steps: Sequence[_Step]) -> list[_Step]:
     latest: dict[int, int] = {}  # the group of a call of the forward pass
     made: dict[int, int] = {}  # the group of a result
     for step in steps:
-        place = latest.get(step.forward, -1)
-        if step.forward < 0 or place < max((made.get(one, 0) for one in step.call.operands), default=0):
-            place = latest[step.forward] = len(groups)
+        position = latest.get(step.forward, -1)
+        if step.forward < 0 or position < max((made.get(one, 0) for one in step.call.operands), default=0):
+            position = latest[step.forward] = len(groups)
             groups.append([])
-        groups[place].append(step)
-        made[step.call.result] = place
+        groups[position].append(step)
+        made[step.call.result] = position
     return [step for group in groups for step in group]
 
 
@@ -517,7 +517,7 @@ class _Backward:
             step, path = steps[k]
             if depth >= len(path):
                 if path:
-                    writer.place = _place_of(path[-1])
+                    writer.position = _position_of(path[-1])
                 loop = self.frames.cotangents.loops.get(step.forward)
                 if loop is not None and loop.result not in self._begun:
                     self._begun.add(loop.result)
@@ -533,12 +533,12 @@ class _Backward:
 
     def _through(self, writer: _Writer, loop: Call, result: int, depth: int) -> None:
         """The bodies of a loop or branch, backward; ``result`` is what the gradient comes from."""
-        place, bodies = writer.place, []
+        position, bodies = writer.position, []
         for part in loop.parts:
             steps = [_Step("pull", call, call.result) for call in differentiated(part)]
             outside, writer.body = writer.body, []
             self._level(writer, [(step, self._path(step.forward)) for step in steps], depth)
-            writer.place = place
+            writer.position = position
             bodies.append(writer.body or [writer._at(ast.Pass())])
             writer.body = outside
         if hasattr(loop.content, "carried"):
@@ -554,13 +554,13 @@ class _Backward:
     def _frame(self, outer: _Writer, steps: Sequence[tuple[_Step, list[Stop]]], depth: int) -> None:
         first = steps[0][1][depth]
         writer = _Writer(self.frames, Activation(first.code), Scope(first.names), None, True)
-        writer.place = _place_of(first)
+        writer.position = _position_of(first)
         k, before = 0, first
         while k < len(steps):
             stop = steps[k][1][depth]
             if stop is not before:
                 self._turn(writer, before, stop)
-            writer.place = _place_of(stop)
+            writer.position = _position_of(stop)
             group = list(takewhile(lambda one, stop=stop: one[1][depth] is stop, steps[k:]))  # type: ignore[misc]
             k += len(group)
             before = stop
@@ -591,5 +591,5 @@ def _same_activation(a: Sequence[Stop], b: Sequence[Stop], depth: int) -> bool:
     return len(a) > depth and a[depth].code is b[depth].code and a[depth].above is b[depth].above
 
 
-def _place_of(stop: Stop) -> Position:
+def _position_of(stop: Stop) -> Position:
     return _NOWHERE if stop.site is None else position_of(stop.site)

@@ -38,13 +38,13 @@ class Scope:
             return ways[0] if len(ways) == 1 else None
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             whole = self.held(node.value)
-            place = node.slice.value
+            position = node.slice.value
             if (
                 isinstance(whole, (tuple, list))
-                and isinstance(place, int)
-                and -len(whole) <= place < len(whole)
+                and isinstance(position, int)
+                and -len(whole) <= position < len(whole)
             ):
-                return whole[place]
+                return whole[position]
             return None
         return None
 

@@ -39,8 +39,8 @@ def divided(boxes: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
         for prefix, children in beside.items():
             if len(children) > _MOST_SIDE_BY_SIDE:
                 size = max(_LARGEST_PART, -(-len(children) // _MOST_SIDE_BY_SIDE))
-                for place, members in enumerate(children.values()):
-                    first = place // size * size
+                for position, members in enumerate(children.values()):
+                    first = position // size * size
                     name = f"part {first + 1} to {min(first + size, len(children))}"
                     for number in members:
                         found[number] = (*prefix, name, *found[number][depth:])

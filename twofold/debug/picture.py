@@ -195,11 +195,11 @@ class Recorded:
         for step in self.view.steps:
             for number in step.inputs:
                 readers.setdefault(number, []).append(step)
-        for place, step in enumerate(self.view.steps):
+        for position, step in enumerate(self.view.steps):
             using = readers.get(step.outputs[0], [])
             if not step.backward and not step.inputs and using and all(one.backward for one in using):
                 step.backward = True
-                self._boxed[place] = (("backward",), 0)
+                self._boxed[position] = (("backward",), 0)
 
     def _outside(self) -> int:
         """How many functions around all calls there are, but for the innermost of them."""

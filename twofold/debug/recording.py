@@ -164,10 +164,10 @@ class Recording:
             numbers = [self.give(leaf) for leaf in leaves]
             made = self._calls(entries, lines, numbers)
             self.calls += made
-            for place, tensor in results:
-                self._name(tensor, made[place].result)
+            for position, tensor in results:
+                self._name(tensor, made[position].result)
 
-    def place(self, number: int, location: int) -> None:
+    def position(self, number: int, location: int) -> None:
         """Show a value that was given where it was declared: before what the program declared after it."""
         call = Call((None, None, GIVEN, (), 0, ()), (), number, (location, 0))
         if not call.chain:
@@ -242,7 +242,7 @@ class Recording:
 
     def _part(self, call: Call, part: BodyCalls) -> Part:
         inputs = [self.new_number() for _ in range(part.inputs)]
-        leaves = [inputs[place] for place in part.places]
+        leaves = [inputs[position] for position in part.positions]
         entries = part.entries
         if isinstance(content := call.attrs[1], Parametric):
             sizes = content.sizes_at(call.attrs[3])

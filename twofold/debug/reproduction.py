@@ -94,9 +94,9 @@ class _Writer:
         where = _where(self.run.lines[number][0])
         self.calls.append(f"v{number} = {text}" + (f"  # {where}" if where else ""))
 
-    def _leaf(self, place: int) -> str:
-        self._input(f"x{place}", self.run.inputs[place])
-        return f"x{place}"
+    def _leaf(self, position: int) -> str:
+        self._input(f"x{position}", self.run.inputs[position])
+        return f"x{position}"
 
     def _input(self, name: str, value: Any) -> None:
         if name in self._known:

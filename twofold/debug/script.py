@@ -42,7 +42,7 @@ def debug_script(script: str, arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _as_main(script: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
-    """The main module and the arguments of a program, in the place of ours."""
+    """The main module and the arguments of a program, in place of ours."""
     before = sys.modules["__main__"], sys.argv, sys.path[:]
     made = ModuleType("__main__")
     made.__file__ = os.path.abspath(script)

@@ -25,7 +25,7 @@ def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) ->
     for (owner, index), value in zip(plan.walk.position.feeds, given):
         number = recording.number_of(value)
         if number is not None:
-            recording.place(number, _core.location_of(owner.outputs[index]))
+            recording.position(number, _core.location_of(owner.outputs[index]))
     calls = [recording.stop(location) for location in stops]
     recording.begin_together(calls)
     insert_stops(recording.calls, calls)

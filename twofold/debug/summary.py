@@ -175,11 +175,11 @@ def _made(model: Module, calls: _Calls, flops: dict[str, int]) -> Summary:
 
 def _order(paths: list[str]) -> Any:
     """Calls end inside first; parents stand before their children, and these in the order of their calls."""
-    place = {path: number for number, path in enumerate(paths)}
+    position = {path: number for number, path in enumerate(paths)}
 
     def key(path: str) -> tuple[int, ...]:
         parts = path.split(".")
         above = [".".join(parts[: k + 1]) for k in range(len(parts))]
-        return tuple(place.get(one, 0) for one in above)
+        return tuple(position.get(one, 0) for one in above)
 
     return key

@@ -17,7 +17,7 @@ from twofold.debug.reproduction import write_script
 from twofold.errors import VerificationError, at_operation
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
-from twofold.runtime.failures import place
+from twofold.runtime.failures import position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.transforms.derived import graph_of_entry
 
@@ -274,7 +274,7 @@ class _Check:
         worded = at_operation(error, public_name(op), words, _core.location_text(location[0]))
         assert isinstance(worded, VerificationError)
         worded.compiled, worded.alone, worded.index, worded.script = culprit.value, right, index, script
-        return place(worded, location, operands, parameter_names(op))
+        return position(worded, location, operands, parameter_names(op))
 
     def _script(self, culprit: Culprit, directory: str | os.PathLike[str] | None) -> str | None:
         if not culprit.tier:

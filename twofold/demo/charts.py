@@ -80,8 +80,8 @@ def line_chart(curves: Sequence[tuple[str, Sequence[float]]]) -> str:
         )
         parts.append(f'<polyline points="{points}" class="curve curve-{index}"/>')
     for index, (name, _) in reversed(list(enumerate(curves))):
-        place = f'x="{legend:.1f}" y="{TOP - 16:.1f}"'
-        parts.append(f'<text {place} class="legend" text-anchor="end">{escape(name)}</text>')
+        position = f'x="{legend:.1f}" y="{TOP - 16:.1f}"'
+        parts.append(f'<text {position} class="legend" text-anchor="end">{escape(name)}</text>')
         start = legend - 7.6 * len(name) - 44
         parts.append(f'<path d="M{start:.1f},{TOP - 20:.1f} h34" class="curve curve-{index}"/>')
         legend = start - 26

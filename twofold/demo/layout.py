@@ -1,4 +1,4 @@
-"""Places the boxes of a directed graph without circles in layers, top to bottom.
+"""Positions the boxes of a directed graph without circles in layers, top to bottom.
 
 The four steps of K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System
 Structures" (1981): layers, points where long edges cross a layer, order within layers, positions.
@@ -17,7 +17,7 @@ STRAIGHT = 8.0
 
 @dataclass
 class Box:
-    """Something with a place: a box to draw, or (with ``node`` None) a point that an edge goes through."""
+    """Something with a position: a box to draw, or (with ``node`` None) a point that an edge goes through."""
 
     node: int | None
     width: float
@@ -125,7 +125,7 @@ def _crossings(boxes: list[Box], layers: list[list[int]]) -> int:
 
 
 def _order(boxes: list[Box], layers: list[list[int]]) -> list[list[int]]:
-    """Sorts each layer by the mean place of its neighbours, down and up in turn; keeps the best order."""
+    """Sorts each layer by the mean position of its neighbours, down and up in turn; keeps the best order."""
     best, fewest = [list(layer) for layer in layers], _crossings(boxes, layers)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0

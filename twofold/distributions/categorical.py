@@ -105,8 +105,8 @@ class Categorical(_Classes):
         self._validate_sample(value)
         shape = broadcast_shapes(tuple(value.shape), tuple(self._batch_shape))
         logits = self.logits.expand((*shape, self._num_events))
-        places = value.to(int64).expand(shape).unsqueeze(-1)
-        return ops.gather(logits, -1, places).squeeze(-1)
+        positions = value.to(int64).expand(shape).unsqueeze(-1)
+        return ops.gather(logits, -1, positions).squeeze(-1)
 
     def entropy(self) -> Tensor:
         return self._class_entropy()
@@ -198,8 +198,8 @@ class Multinomial(_Classes):
         whole = self._extended_shape(sample_shape)
         drawn = self._numbers((self.total_count, *whole[: len(whole) - 1 - len(self._batch_shape)]))
         zeros = FUNCTIONS["zeros"](tuple(whole), dtype=self._parameter.dtype)
-        places = drawn.movedim(0, -1)
-        return ops.scatter_add(zeros, -1, places, ops.ones_like(places).to(zeros.dtype))
+        positions = drawn.movedim(0, -1)
+        return ops.scatter_add(zeros, -1, positions, ops.ones_like(positions).to(zeros.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -285,8 +285,8 @@ class MixtureSameFamily(Distribution):
         chosen = self._mixture_distribution.expand(self._batch_shape).sample(sample_shape)
         drawn = self._component_distribution.sample(sample_shape)
         axis, event = len(chosen.shape), tuple(self._event_shape)
-        places = chosen.reshape((*chosen.shape, 1, *(1,) * len(event))).expand((*chosen.shape, 1, *event))
-        return ops.gather(drawn, axis, places).squeeze(axis)
+        positions = chosen.reshape((*chosen.shape, 1, *(1,) * len(event))).expand((*chosen.shape, 1, *event))
+        return ops.gather(drawn, axis, positions).squeeze(axis)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily({self._mixture_distribution!r}, {self._component_distribution!r})"

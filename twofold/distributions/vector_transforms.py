@@ -115,14 +115,14 @@ class CorrCholeskyTransform(_Alike):
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
 
-    def _places(self, size: int) -> Tensor:
+    def _positions(self, size: int) -> Tensor:
         rows, columns = FUNCTIONS["tril_indices"](size, size, -1)
         return rows * size + columns
 
     def _matrix(self, vector: Tensor, size: int) -> Tensor:
         flat = ops.zeros((*vector.shape[:-1], size * size), dtype=vector.dtype)
-        places = self._places(size).expand(tuple(vector.shape))
-        return ops.scatter(flat, -1, places, vector).reshape((*vector.shape[:-1], size, size))
+        positions = self._positions(size).expand(tuple(vector.shape))
+        return ops.scatter(flat, -1, positions, vector).reshape((*vector.shape[:-1], size, size))
 
     def _call(self, x: Tensor) -> Tensor:
         size = _size_of_matrix(x.shape[-1])
@@ -138,8 +138,8 @@ class CorrCholeskyTransform(_Alike):
         left = 1 - ops.pad((y * y).cumsum(-1)[..., :-1], (1, 0))
         shares = y / left.clamp(min=finfo(y.dtype).tiny).sqrt()
         flat = shares.reshape((*y.shape[:-2], size * size))
-        places = self._places(size).expand((*y.shape[:-2], size * (size - 1) // 2))
-        return ops.gather(flat, -1, places).atanh()
+        positions = self._positions(size).expand((*y.shape[:-2], size * (size - 1) // 2))
+        return ops.gather(flat, -1, positions).atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Of the shares' tangents, and of the root of what was left before each of them."""

@@ -117,5 +117,5 @@ def kmax_pooling(x: Expression, k: int, d: int = 1) -> Expression:
     """
     tensor = of_rank(x, d + 1)
     axis = tensor.ndim - 1 - d
-    places = tensor.detach().topk(k, axis)[1].sort(axis)[0]
-    return Expression(tensor.gather(axis, places), x._batch)
+    positions = tensor.detach().topk(k, axis)[1].sort(axis)[0]
+    return Expression(tensor.gather(axis, positions), x._batch)

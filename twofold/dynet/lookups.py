@@ -66,7 +66,7 @@ class LookupParameters(Parameter):
             self._array_ = self._table.numpy()
         return self._array_
 
-    def _read(self, index: Any, places: Any, update: bool) -> Any:
+    def _read(self, index: Any, positions: Any, update: bool) -> Any:
         """A copy of one row or several, a leaf whose gradient is that of the rows."""
         memory = self._array_
         leaf = _from_array((self._memory() if memory is None else memory)[index], False)
@@ -74,7 +74,7 @@ class LookupParameters(Parameter):
             if not self._rows:
                 state.dependents.append(self)
             leaf.requires_grad = True
-            self._rows.append((places, leaf))
+            self._rows.append((positions, leaf))
         return leaf
 
     def _forget(self) -> None:
@@ -83,15 +83,15 @@ class LookupParameters(Parameter):
         self._rows = []
 
     def _gathered(self) -> list[Rows]:
-        found = [(places, leaf.grad) for places, leaf in self._rows if leaf.grad is not None]
-        singles = [(place, gradient) for place, gradient in found if isinstance(place, int)]
+        found = [(positions, leaf.grad) for positions, leaf in self._rows if leaf.grad is not None]
+        singles = [(position, gradient) for position, gradient in found if isinstance(position, int)]
         pieces = self._pieces + [one for one in found if not isinstance(one[0], int)]
         if singles:
-            places = numpy.array([place for place, _ in singles])
+            positions = numpy.array([position for position, _ in singles])
             gradients = _cat(
                 [gradient for _, gradient in singles]
             )  # of vectors, else the first axis is theirs
-            pieces.append((places, gradients.reshape(len(singles), *self._table.shape[1:])))
+            pieces.append((positions, gradients.reshape(len(singles), *self._table.shape[1:])))
         return pieces
 
     def _gradient_of_rows(self) -> Rows | None:
@@ -99,11 +99,11 @@ class LookupParameters(Parameter):
         pieces = self._gathered()
         if not pieces:
             return None
-        places = numpy.concatenate([one for one, _ in pieces])
+        positions = numpy.concatenate([one for one, _ in pieces])
         gradients = pieces[0][1] if len(pieces) == 1 else _cat([one for _, one in pieces])
-        found, order = numpy.unique(places, return_inverse=True)
-        if len(found) == len(places):
-            return places, gradients
+        found, order = numpy.unique(positions, return_inverse=True)
+        if len(found) == len(positions):
+            return positions, gradients
         sums = CREATION["zeros"]((len(found), *gradients.shape[1:]))
         return found, sums.index_add(0, from_numpy(order.reshape(-1)), gradients)
 
@@ -121,7 +121,7 @@ class LookupParameters(Parameter):
     def scale_gradient(self, s: float) -> None:
         """Multiply the gradient by ``s``."""
         self._forget()
-        self._pieces = [(places, gradient * s) for places, gradient in self._pieces]
+        self._pieces = [(positions, gradient * s) for positions, gradient in self._pieces]
         if self._leaf is not None and self._leaf.grad is not None:
             self._leaf.grad = self._leaf.grad.detach() * s
 
@@ -233,7 +233,7 @@ def _assigned_row(made: LookedUp, p: LookupParameters, update: bool) -> Expressi
 @operation
 def lookup_batch(p: LookupParameters, indices: Sequence[int], update: bool = True) -> Expression:
     """A batch of the rows of a table at ``indices``."""
-    places = numpy.fromiter(indices, numpy.int64)
-    if places.size and not 0 <= places.min() <= places.max() < len(p):
-        raise IndexError(f"rows {places.min()} to {places.max()} of a table of {len(p)}")
-    return batched(p._read(places, places, update))
+    positions = numpy.fromiter(indices, numpy.int64)
+    if positions.size and not 0 <= positions.min() <= positions.max() < len(p):
+        raise IndexError(f"rows {positions.min()} to {positions.max()} of a table of {len(p)}")
+    return batched(p._read(positions, positions, update))

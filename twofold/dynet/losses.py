@@ -137,11 +137,11 @@ def hinge_batch(x: Expression, vs: Sequence[int], m: float = 1.0) -> Expression:
 def hinge_dim(x: Expression, v: Sequence[int], d: int = 0, m: float = 1.0) -> Expression:
     """``hinge`` of each row or column of a matrix: ``v`` has one index along ``d`` for each of them."""
     tensor = of_rank(x, 2)
-    places = indices_of(v).unsqueeze(-1 - d)
+    positions = indices_of(v).unsqueeze(-1 - d)
     axis = tensor.ndim - 1 - d
     shape = list(tensor.shape)
     shape[axis] = 1
-    right = tensor.gather(axis, places.expand(*shape)).squeeze(axis)
+    right = tensor.gather(axis, positions.expand(*shape)).squeeze(axis)
     hot = _hot(indices_of(v), tensor.shape[axis])
     return _margins(x, Expression(right, x._batch), hot if d == 0 else hot.transpose(0, 1), d, m)
 

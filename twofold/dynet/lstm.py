@@ -121,7 +121,7 @@ class SparseLSTMBuilder(VanillaLSTMBuilder):
 
     def set_sparsity(self, sparsity: float) -> None:
         """Remove this share of all weights, the smallest ones."""
-        weights = [(layer[place], layer[place + 3]) for layer in self._params for place in (0, 1)]
+        weights = [(layer[position], layer[position + 3]) for layer in self._params for position in (0, 1)]
         sizes = numpy.concatenate([numpy.abs(w.as_array() * m.as_array()).ravel() for w, m in weights])
         removed = int(sparsity * sizes.size)
         kept = numpy.ones(sizes.size, numpy.float32)

@@ -39,8 +39,8 @@ def _transformed(exprs: Sequence[Expression]) -> Expression:
     if len(exprs) == 1:
         return exprs[0]
     total = matrix_product(exprs[1], exprs[2])
-    for place in range(3, len(exprs), 2):
-        a, b, batch = aligned(total, matrix_product(exprs[place], exprs[place + 1]))
+    for position in range(3, len(exprs), 2):
+        a, b, batch = aligned(total, matrix_product(exprs[position], exprs[position + 1]))
         total = Expression(a + b, batch)
     a, b, batch = aligned(total, exprs[0])
     return Expression(a + b, batch)
@@ -81,8 +81,8 @@ def _shifted(x: Expression, u: Expression, sign: int) -> Expression:
     """``sum_j u[j] * x[(i - sign * j) % n]`` for each ``i``."""
     a, b, batch = aligned(x, u)
     n = a.shape[-1]
-    places = numpy.arange(n)
-    index = from_numpy((places[:, None] - sign * places[None, :]) % n)
+    positions = numpy.arange(n)
+    index = from_numpy((positions[:, None] - sign * positions[None, :]) % n)
     rows = a.index_select(a.ndim - 1, index.reshape(-1)).reshape(*a.shape[:-1], n, n)
     return Expression((rows @ b.unsqueeze(-1)).squeeze(-1), batch)
 

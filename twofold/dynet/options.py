@@ -35,14 +35,14 @@ def weight_decay() -> float:
 def from_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """Settings from the arguments of a command line, as ``--dynet-seed 3``, ``--dynet_seed=3``."""
     found: dict[str, Any] = {}
-    for place, argument in enumerate(arguments):
+    for position, argument in enumerate(arguments):
         name, equals, value = argument.replace("_", "-").partition("=")
         if not name.startswith("--dynet-"):
             continue
         option = _TAKES.get(name[len("--dynet-") :])
         if option is None:
             continue
-        text = value if equals else (arguments[place + 1] if place + 1 < len(arguments) else "")
+        text = value if equals else (arguments[position + 1] if position + 1 < len(arguments) else "")
         try:
             found[option] = _NUMBERS.get(option, str)(text)
         except ValueError:

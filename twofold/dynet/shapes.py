@@ -77,8 +77,8 @@ def along_batch(e: Expression, indices: Sequence[int], dim: int) -> Expression:
     shape = list(tensor.shape)
     axis = tensor.ndim - 1 - dim
     shape[axis] = 1
-    places = indices_of(indices).reshape(count, *[1] * (tensor.ndim - 1)).expand(*shape)
-    return Expression(tensor.gather(axis, places).squeeze(axis), count)
+    positions = indices_of(indices).reshape(count, *[1] * (tensor.ndim - 1)).expand(*shape)
+    return Expression(tensor.gather(axis, positions).squeeze(axis), count)
 
 
 @operation
@@ -207,9 +207,9 @@ def _of_one_batch(what: str, xs: Sequence[Expression], rank: int) -> tuple[list[
     rank = max(rank, *[rank_of(x) for x in xs]) if len(xs) > 1 else max(rank, rank_of(xs[0]))
     tensors = [of_rank(x, rank) for x in xs]
     if batch != 1:
-        for place, (x, tensor) in enumerate(zip(xs, tensors)):
+        for position, (x, tensor) in enumerate(zip(xs, tensors)):
             if x._batch == 1:
-                tensors[place] = tensor.expand(batch, *tensor.shape)
+                tensors[position] = tensor.expand(batch, *tensor.shape)
             elif x._batch != batch:
                 raise ValueError(f"{what}: batches of {x._batch} and {batch}")
     return tensors, batch

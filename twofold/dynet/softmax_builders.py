@@ -33,8 +33,8 @@ class _Scores:
 
 def _sampled(probabilities: Expression) -> int:
     sums = numpy.cumsum(probabilities.npvalue().astype(numpy.float64))
-    place = DRAWING["rand"](1).item() * sums[-1]
-    return min(int(numpy.searchsorted(sums, place, side="right")), len(sums) - 1)
+    position = DRAWING["rand"](1).item() * sums[-1]
+    return min(int(numpy.searchsorted(sums, position, side="right")), len(sums) - 1)
 
 
 class SoftmaxBuilder:
@@ -133,7 +133,7 @@ class ClassFactoredSoftmaxBuilder(SoftmaxBuilder):
                 raise ValueError(f"{cluster_file}: the word {word!r} is not in the dictionary")
             clusters.setdefault(cluster, []).append(dic[word])
         self._words = list(clusters.values())
-        self._place = {w: (c, i) for c, words in enumerate(self._words) for i, w in enumerate(words)}
+        self._position = {w: (c, i) for c, words in enumerate(self._words) for i, w in enumerate(words)}
         self._count = len(dic)
         self._collection = pc.add_subcollection("class-factored-softmax-builder")
         self._classes = _Scores(self._collection, len(self._words), input_dim, bias)
@@ -144,9 +144,9 @@ class ClassFactoredSoftmaxBuilder(SoftmaxBuilder):
 
     def neg_log_softmax(self, x: Expression, c: int, update: bool = True) -> Expression:
         """``-log(P(c | x))``, of the cluster and of the word in it."""
-        if c not in self._place:
+        if c not in self._position:
             raise ValueError(f"class {c} is in no cluster")
-        cluster, word = self._place[c]
+        cluster, word = self._position[c]
         found = pickneglogsoftmax(self._classes(x, update), cluster)
         if self._inner[cluster] is None:
             return found
@@ -186,8 +186,8 @@ class ClassFactoredSoftmaxBuilder(SoftmaxBuilder):
             inner = (
                 None if self._inner[cluster] is None else self.subclass_log_distribution(x, cluster, update)
             )
-            for place, word in enumerate(words):
-                parts[word] = score if inner is None else pick(inner, place) + score
+            for position, word in enumerate(words):
+                parts[word] = score if inner is None else pick(inner, position) + score
         return concatenate(parts)
 
 

@@ -34,7 +34,7 @@ def write(fname: str, named: Iterable[tuple[str, Any]], append: bool) -> None:
     entries = list(read(fname)) if append and os.path.exists(fname) else []
     entries += [Entry(name, p.kind, p.as_array()) for name, p in named]
     order = [[entry.name, entry.kind] for entry in entries]
-    tensors = {str(place): from_numpy(entry.array) for place, entry in enumerate(entries)}
+    tensors = {str(position): from_numpy(entry.array) for position, entry in enumerate(entries)}
     safetensors.save_file(tensors, fname, {_ORDER: json.dumps(order)})
 
 
@@ -71,8 +71,8 @@ def read(fname: str) -> list[Entry]:
         if order is None:
             raise ValueError(f"{fname} was not saved by twofold.dynet")
         return [
-            Entry(name, kind, opened.get_tensor(str(place)).numpy())
-            for place, (name, kind) in enumerate(order)
+            Entry(name, kind, opened.get_tensor(str(position)).numpy())
+            for position, (name, kind) in enumerate(order)
         ]
 
 

@@ -65,7 +65,7 @@ class Trainer:
         self._update(self._collection._own)
 
     def update_subset(self, updated_params: Iterable[int], updated_lookups: Iterable[int]) -> None:
-        """``update`` of some parameters and tables alone, by their places in the lists of the collection."""
+        """``update`` of some parameters and tables alone, by their positions in the lists of the collection."""
         params, tables = self._collection.parameters_list(), self._collection.lookup_parameters_list()
         self._update([params[i] for i in updated_params] + [tables[i] for i in updated_lookups])
 
@@ -85,16 +85,16 @@ class Trainer:
                 if found is None:
                     self._update_whole(parameter, scale, decay)
                     continue
-                places, gradients = found
+                positions, gradients = found
                 if gradients is not None and scale is not None:
                     gradients = _clipped(gradients, scale)
-                (rows if self._sparse else tables).append((parameter, places, gradients))
+                (rows if self._sparse else tables).append((parameter, positions, gradients))
         _core.flush()
-        for parameter, places, gradients in tables:
-            self._update_table(parameter, places, gradients, decay)
-        for parameter, places, gradients in rows:
+        for parameter, positions, gradients in tables:
+            self._update_table(parameter, positions, gradients, decay)
+        for parameter, positions, gradients in rows:
             if gradients is not None:
-                self._update_rows(parameter, places, gradients.numpy())
+                self._update_rows(parameter, positions, gradients.numpy())
             if decay:
                 parameter._memory()[...] *= 1 - decay
         self._count(norm)
@@ -160,7 +160,7 @@ class Trainer:
         if decay:
             stored._assign(stored * (1 - decay))
 
-    def _update_table(self, parameter: Any, places: Any, gradients: Any, decay: float) -> None:
+    def _update_table(self, parameter: Any, positions: Any, gradients: Any, decay: float) -> None:
         """Update all rows by a gradient of 0, and then those that have one from what they were before.
 
         So a table is read and written once, by calls that are the same in each step.
@@ -171,7 +171,7 @@ class Trainer:
             axes, rows = tuple(range(1, stored.ndim)), ()
             with _core.GradientMode(False):
                 if gradients is not None:
-                    old = [from_numpy(one.numpy()[places]) for one in (stored, *kept)]
+                    old = [from_numpy(one.numpy()[positions]) for one in (stored, *kept)]
                     rows = self._rule(old[0], gradients, old[1:], array_api, axes)
                     _core.flush()
                 values = self._rule(stored, CREATION["zeros"](()), kept, array_api, axes)
@@ -179,17 +179,17 @@ class Trainer:
                     target._assign(value)
                 _core.flush()
             for target, value in zip((stored, *kept), rows):
-                target.numpy()[places] = value.numpy()
+                target.numpy()[positions] = value.numpy()
         if decay:
             parameter._memory()[...] *= 1 - decay
 
-    def _update_rows(self, parameter: Any, places: Any, gradients: Any) -> None:
+    def _update_rows(self, parameter: Any, positions: Any, gradients: Any) -> None:
         """Write the rows where they stand: a new table would cost more than all the rest."""
         tables = [parameter._memory(), *(one.numpy() for one in self._kept(parameter))]
-        old, *kept = [table[places] for table in tables]
+        old, *kept = [table[positions] for table in tables]
         axes = tuple(range(1, gradients.ndim))
         for table, value in zip(tables, self._rule(old, gradients, kept, numpy, axes)):
-            table[places] = value
+            table[positions] = value
         parameter._clear()
 
     def update_epoch(self, r: float = 1.0) -> None:
@@ -267,15 +267,15 @@ class CyclicalSGDTrainer(SimpleSGDTrainer):
             step_size,
             gamma,
         )
-        self._place = 0
+        self._position = 0
 
     def update(self) -> None:
         """Change the parameters, then the learning rate."""
         super().update()
-        cycle = math.floor(1 + self._place / (2 * self._half))
-        height = max(0.0, 1 - abs(self._place / self._half - 2 * cycle + 1))
-        self.learning_rate = self._least + (self._most - self._least) * height * self._gamma**self._place
-        self._place += 1
+        cycle = math.floor(1 + self._position / (2 * self._half))
+        height = max(0.0, 1 - abs(self._position / self._half - 2 * cycle + 1))
+        self.learning_rate = self._least + (self._most - self._least) * height * self._gamma**self._position
+        self._position += 1
 
 
 class MomentumSGDTrainer(Trainer):

@@ -47,7 +47,7 @@ class TreeLSTMBuilder:
 
 
 class NaryTreeLSTMBuilder(TreeLSTMBuilder):
-    """A tree LSTM whose weights depend on the place among the children, up to ``n`` places.
+    """A tree LSTM whose weights depend on the position among the children, up to ``n`` positions.
 
     Gates see the outputs and the cells of all children; the forget gate of each child has a bias of 1.
     Source: Tai, Socher, Manning, Improved Semantic Representations from Tree-Structured LSTM Networks, 2015.
@@ -61,7 +61,7 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
 
     def __init__(self, n: int, layers: int, input_dim: int, hidden_dim: int, model: Any) -> None:
         super().__init__()
-        self._places = n
+        self._positions = n
         self._collection = model.add_subcollection("nary-tree-lstm-builder")
         self._params: list[dict[str, Any]] = []
         self._cells: list[list[Expression]] = []
@@ -70,7 +70,7 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
             self._params.append(self._layer(hidden_dim if layer else input_dim, hidden_dim))
 
     def _layer(self, x: int, h: int) -> dict[str, Any]:
-        made, n = {}, self._places
+        made, n = {}, self._positions
         for gate, count in (("i", n), ("f", n * n), ("o", n), ("c", n)):
             made["x" + gate] = self._collection.add_parameters((h, x))
             made["h" + gate] = self._collection.add_lookup_parameters((count, h, h))
@@ -93,10 +93,10 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
         self, p: Any, gate: str, x: Expression, hs: Any, cs: Any, forget: int | None = None
     ) -> Expression:
         terms = [p["b" + gate], p["x" + gate], x]
-        for place, (h, c) in enumerate(zip(hs, cs)):
-            index = min(place, self._places - 1)
+        for position, (h, c) in enumerate(zip(hs, cs)):
+            index = min(position, self._positions - 1)
             if forget is not None:
-                index = index * self._places + min(forget, self._places - 1)
+                index = index * self._positions + min(forget, self._positions - 1)
             terms += [p["h" + gate][index], h]
             if gate != "c":
                 terms += [p["c" + gate][index], c]
@@ -112,7 +112,7 @@ class NaryTreeLSTMBuilder(TreeLSTMBuilder):
             cell = cmult(logistic(self._gate(p, "i", x, hs, cs)), tanh(self._gate(p, "c", x, hs, cs)))
             if children:
                 forgets = [
-                    logistic(self._gate(p, "f", x, hs, cs, place) + 1) for place in range(len(children))
+                    logistic(self._gate(p, "f", x, hs, cs, position) + 1) for position in range(len(children))
                 ]
                 cell = esum([cmult(f, c) for f, c in zip(forgets, cs)]) + cell
             x = cmult(logistic(self._gate(p, "o", x, hs, cs)), tanh(cell))

@@ -36,7 +36,7 @@ class Declaring:
         raise NotImplementedError
 
     def while_loop(self, cond: Callable[..., Any], body: Callable[..., Any], carried: tuple[Any, ...]) -> Any:
-        """The values after the last round."""
+        """The values after the last iteration."""
         raise NotImplementedError
 
     def scan(self, step: Callable[..., Any], init: Any, xs: Any, reverse: bool) -> tuple[Any, Any]:
@@ -152,9 +152,9 @@ def while_loop(
     """The values carried by ``body_fn`` for as long as ``cond_fn`` is true of them.
 
     Both are called with ``*carried_inputs``: tensors, numbers, or nested tuples, lists and dicts of them.
-    ``cond_fn`` returns one truth value; ``body_fn`` new values of the same structure and types. Rounds that a
-    condition keeps going for ever end with Ctrl-C. Without a gradient no round is kept; with one, memory grows
-    with the number of rounds times the carried values.
+    ``cond_fn`` returns one truth value; ``body_fn`` new values of the same structure and types. Iterations that a
+    condition keeps going for ever end with Ctrl-C. Without a gradient no iteration is kept; with one, memory grows
+    with the number of iterations times the carried values.
 
     Raises DTypeError or ShapeError where a value leaves the body with another type than it entered.
 
@@ -181,12 +181,12 @@ def while_loop(
 
 
 def carried_names(body: Callable[..., Any], carried: Sequence[Any], role: str) -> list[str]:
-    """What to call the values that a loop carries: as the body does, and their places in the call."""
-    places = flatten(carried, role)[1]
+    """What to call the values that a loop carries: as the body does, and their positions in the call."""
+    positions = flatten(carried, role)[1]
     names: list[str] = []
     for item, name in zip(carried, _names(body, len(carried), role)):
         names += flatten(item, name)[1]
-    return [name if name == place else f"{name} ({place})" for name, place in zip(names, places)]
+    return [name if name == position else f"{name} ({position})" for name, position in zip(names, positions)]
 
 
 def _carried(operation: str, body: Callable[..., Any], carried: tuple[Any, ...]) -> tuple[LoopCall, Any]:
@@ -231,7 +231,7 @@ def scan(
 
     ``init`` is the first carry and ``xs`` what the steps read: tensors or nested tuples, lists and dicts of
     them. With ``reverse`` the last slice is read first. Returns the last carry and the ``y`` of all steps
-    stacked along a new first axis, each at the place of its ``x``.
+    stacked along a new first axis, each at the position of its ``x``.
 
     Raises DTypeError or ShapeError where the carry changes its type, ShapeError where lengths differ.
 
@@ -319,7 +319,7 @@ def associative_scan(
 ) -> Any:
     """All running results of ``combine_fn``, which must be associative, along ``dim``, in logarithmic depth.
 
-    ``combine_fn`` combines many places at once: it is called with slices of ``xs``, not with single elements.
+    ``combine_fn`` combines many positions at once: it is called with slices of ``xs``, not with single elements.
     The tree of pairs is fixed, so results have the same bits everywhere; rounding differs from ``scan``'s.
     Source: Blelloch 1990, Prefix Sums and Their Applications.
 

@@ -37,7 +37,7 @@ def unique(
 ) -> Any:
     """The different elements in ascending order (along ``dim``: the different slices).
 
-    With ``return_inverse`` also the place of each element among them, with ``return_counts`` how often each occurs.
+    With ``return_inverse`` also the position of each element among them, with ``return_counts`` how often each occurs.
 
     >>> import twofold as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
@@ -55,8 +55,8 @@ def unique(
         values, inverse, counts = numpy.unique(
             array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
         )
-    places = inverse.reshape(array.shape if axis is None else (array.shape[axis],)).astype(numpy.int64)
-    found = [_lift(values, input), _lift(places), _lift(counts.astype(numpy.int64))]
+    positions = inverse.reshape(array.shape if axis is None else (array.shape[axis],)).astype(numpy.int64)
+    found = [_lift(values, input), _lift(positions), _lift(counts.astype(numpy.int64))]
     return _chosen(found, return_inverse, return_counts)
 
 
@@ -66,11 +66,11 @@ def _distinct(x: numpy.ndarray, inverse: bool) -> tuple[numpy.ndarray, numpy.nda
     ordered = sorting_routines.ordered(x) if order is None else x[order]
     starts = numpy.ones(len(x), bool)
     numpy.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
-    places = numpy.zeros(len(x), numpy.int64)
+    positions = numpy.zeros(len(x), numpy.int64)
     if order is not None:
-        places[order] = numpy.cumsum(starts) - 1
+        positions[order] = numpy.cumsum(starts) - 1
     counts = numpy.diff(numpy.append(numpy.flatnonzero(starts), len(x)))
-    return ordered[starts], places, counts
+    return ordered[starts], positions, counts
 
 
 @public("unique_consecutive", methods=("unique_consecutive",))
@@ -91,10 +91,10 @@ def unique_consecutive(
     starts = numpy.ones(length, bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(1)
     values = lines[starts] if axis is None else numpy.moveaxis(lines[starts], 0, axis)
-    places = numpy.cumsum(starts) - 1
+    positions = numpy.cumsum(starts) - 1
     counts = numpy.diff(numpy.append(numpy.flatnonzero(starts), length))
     shape = array.shape if axis is None else (length,)
-    found = [_lift(values, input), _lift(places.reshape(shape)), _lift(counts)]
+    found = [_lift(values, input), _lift(positions.reshape(shape)), _lift(counts)]
     return _chosen(found, return_inverse, return_counts)
 
 
@@ -128,7 +128,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @public("nonzero_static", methods=("nonzero_static",))
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The places of the first ``size`` elements that are not zero, one row each; missing rows hold ``fill_value``.
+    """The positions of the first ``size`` elements that are not zero, one row each; missing rows hold ``fill_value``.
 
     >>> import twofold as torch
     >>> torch.nonzero_static(torch.tensor([0, 5, 7]), size=3)
@@ -147,7 +147,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @public("unravel_index")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """One place per axis of ``shape`` from places in its row-major order.
+    """One position per axis of ``shape`` from positions in its row-major order.
 
     >>> import twofold as torch
     >>> torch.unravel_index(torch.tensor([5, 0]), (2, 3))
@@ -156,10 +156,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices.dtype.kind not in "iu":
         raise DTypeError(f"takes integers, not {indices.dtype.name}", "Cast with .to(int64) first.")
     sizes = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
-    places, rest = [], ops.cast(indices, int64)
+    positions, rest = [], ops.cast(indices, int64)
     for size in reversed(sizes):
         if size < 1:
             raise ArgumentError(f"shape {sizes}", "Use positive sizes.")
-        places.append(ops.remainder(rest, size))
+        positions.append(ops.remainder(rest, size))
         rest = ops.floor_divide(rest, size)
-    return tuple(reversed(places))
+    return tuple(reversed(positions))

@@ -271,8 +271,8 @@ def made_with_options(made: Any, function: Callable[..., Any]) -> Any:
     if sizes is not None and sizes.kind is sizes.VAR_POSITIONAL:
         kept = made.__signature__.parameters.values()
         renamed = [one.replace(name="sizes") if one.name == "size" else one for one in kept]
-        place = next(k for k, one in enumerate(renamed) if one.kind is one.KEYWORD_ONLY)
-        renamed.insert(place, keyword("size"))
+        position = next(k for k, one in enumerate(renamed) if one.kind is one.KEYWORD_ONLY)
+        renamed.insert(position, keyword("size"))
         made.__signature__ = base.replace(parameters=renamed)
     return made
 

@@ -107,10 +107,10 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         if any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs):
             stops[0] = True
             return plain(*args)
-        for place, output in enumerate(outputs):
+        for position, output in enumerate(outputs):
             if not isinstance(output, Tensor):
                 raise TypeError(
-                    f"compile: result {place} is a {type(output).__name__}, not a tensor. Return tensors."
+                    f"compile: result {position} is a {type(output).__name__}, not a tensor. Return tensors."
                 )
         function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
         if verification:

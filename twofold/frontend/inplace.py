@@ -96,7 +96,7 @@ def set_(
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """In-place: write ``fill_value`` where all places are equal; ``wrap`` goes on below a tall matrix.
+    """In-place: write ``fill_value`` where all positions are equal; ``wrap`` goes on below a tall matrix.
 
     Raises ShapeError for fewer than two axes, and for more than two of different sizes.
     """
@@ -106,11 +106,11 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     step = sum(prod(shape[axis + 1 :]) for axis in range(len(shape)))
     rows = shape[0] if wrap and len(shape) == 2 else min(shape)
     last = prod(shape) if rows == shape[0] else min(shape) * step
-    places = numpy.arange(0, min(last, prod(shape)), step)
-    if not len(places):
+    positions = numpy.arange(0, min(last, prod(shape)), step)
+    if not len(positions):
         return self
     value = ops.cast(fill_value, self.dtype) if isinstance(fill_value, Tensor) else fill_value
-    written = ops.index_fill(ops.ravel(self), 0, _core.from_array(places, False), value)
+    written = ops.index_fill(ops.ravel(self), 0, _core.from_array(positions, False), value)
     return self._assign(ops.reshape(written, shape))
 
 

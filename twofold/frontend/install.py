@@ -29,7 +29,7 @@ from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
 from twofold.runtime.closures import as_tensor, inner_line
-from twofold.runtime.failures import first_wrong, place
+from twofold.runtime.failures import first_wrong, position
 
 Tensor = _core.Tensor
 
@@ -85,7 +85,7 @@ def kernel_error(
     else:
         error = tracing.located(what.op.error(text, fix), op, attrs, types, where, operands)
     names = tracing.parameter_names(op, attrs) if op is not None else ()
-    return place(error, location, None if inside else operands, names, inside)
+    return position(error, location, None if inside else operands, names, inside)
 
 
 def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> BaseException:
@@ -94,7 +94,7 @@ def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> 
     where = _core.location_text(inner.location)
     worded = tracing.located(error, inner.op, inner.attrs, types, where, inner.operands)
     names = tracing.parameter_names(inner.op, inner.attrs)
-    return place(worded, location, inner.operands, names, inner.location)
+    return position(worded, location, inner.operands, names, inner.location)
 
 
 def host_error(
@@ -103,12 +103,12 @@ def host_error(
     """An error that a host operation raised while it ran, with its operands and the line that declared it."""
     label = error.label
     if error.located or label is None:
-        return place(error, location, operands)
+        return position(error, location, operands)
     inside = inner_line(location[0], (label.op, label.attrs, label.input_types))
     worded = tracing.located(
         error, label.op, label.attrs, label.input_types, _core.location_text(inside) or where, operands
     )
-    return place(worded, location, None if inside else operands, tracing.parameter_names(label.op), inside)
+    return position(worded, location, None if inside else operands, tracing.parameter_names(label.op), inside)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:

@@ -15,7 +15,7 @@ Tensor = _core.Tensor
 
 @public("nonzero", methods=("nonzero",))
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The places of the elements that are not zero: one row each or, ``as_tuple``, one int64 tensor an axis.
+    """The positions of the elements that are not zero: one row each or, ``as_tuple``, one int64 tensor an axis.
 
     >>> import twofold as torch
     >>> torch.nonzero(torch.tensor([[0, 5], [7, 0]]))
@@ -23,16 +23,16 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     array = input.detach().numpy()
-    places = numpy.nonzero(numpy.atleast_1d(array))
+    positions = numpy.nonzero(numpy.atleast_1d(array))
     if as_tuple:
-        return tuple([_core.from_array(place, False) for place in places])
-    rows = numpy.stack(places, 1) if array.ndim else numpy.zeros((len(places[0]), 0), numpy.int64)
+        return tuple([_core.from_array(position, False) for position in positions])
+    rows = numpy.stack(positions, 1) if array.ndim else numpy.zeros((len(positions[0]), 0), numpy.int64)
     return _core.from_array(rows, False)
 
 
 @public("argwhere", methods=("argwhere",))
 def argwhere(input: Tensor) -> Tensor:
-    """The places of the elements that are not zero, one row each.
+    """The positions of the elements that are not zero, one row each.
 
     >>> import twofold as torch
     >>> torch.argwhere(torch.tensor([[0, 5], [7, 0]]))

@@ -95,10 +95,10 @@ class MultiGradHook(HookHandle):
             handle.remove()
         _multi_hooks.discard(self)
 
-    def _collector(self, place: int) -> Callable[[Tensor], None]:
+    def _collector(self, position: int) -> Callable[[Tensor], None]:
         def collect(gradient: Tensor) -> None:
             found = _passes.open[-1].setdefault(self, {}) if _passes.open else {}
-            found.setdefault(place, gradient)
+            found.setdefault(position, gradient)
             if self._first and len(found) == 1:
                 self._hook(gradient)
             elif not _passes.open:
@@ -109,7 +109,7 @@ class MultiGradHook(HookHandle):
     def finish(self, found: dict[int, Tensor]) -> None:
         """Call the hook with the gradients of a pass that is over."""
         if not self._first:
-            self._hook([found.get(place) for place in range(self._count)])
+            self._hook([found.get(position) for position in range(self._count)])
 
 
 class _Passes(threading.local):

@@ -43,14 +43,14 @@ class Call(NamedTuple):
     types: tuple[TensorType, ...]
     mask: int
 
-    def flows_to(self, place: int) -> bool:
+    def flows_to(self, index: int) -> bool:
         """Whether a gradient flows to this input."""
-        return bool(self.mask >> min(place, _LAST_BIT) & 1)
+        return bool(self.mask >> min(index, _LAST_BIT) & 1)
 
 
 @contextmanager
 def _where(call: Call) -> Iterator[None]:
-    """Place what is recorded inside where a call was made, as far as that is known."""
+    """Position what is recorded inside where a call was made, as far as that is known."""
     before = _core.declare_at(0 if call.result is None else call.result)
     try:
         yield
@@ -80,7 +80,7 @@ def pull(
                 "a gradient that was declared before is differentiated here once more",
                 "Take both derivatives in one function, or use gradients for both.",
             )
-        if any(key in reaching for place, key in enumerate(call.keys) if call.flows_to(place)):
+        if any(key in reaching for index, key in enumerate(call.keys) if call.flows_to(index)):
             reaching.add(call.key)
     waiting: dict[int, _Arrived] = defaultdict(_Arrived)
     for output, seed in zip(outputs, cotangents, strict=True):
@@ -89,8 +89,8 @@ def pull(
         if call.key not in waiting:
             continue
         arrived = waiting[call.key]
-        places = [place for place, key in enumerate(call.keys) if key in reaching and call.flows_to(place)]
-        shares = _pullbacks(call, places)
+        positions = [index for index, key in enumerate(call.keys) if key in reaching and call.flows_to(index)]
+        shares = _pullbacks(call, positions)
         transposes = len(call.keys) == 1 and shares and shares[0].form[0] == Kind.TRANSPOSE
         if transposes and call.key not in wanted:
             products = [term for term in arrived.terms if term.kind == Kind.PRODUCT]
@@ -101,9 +101,9 @@ def pull(
             continue
         read = _Read(call, shares, cotangent, create)
         with _where(call):
-            for place in places:
-                if (found := shares.get(place)) is not None:
-                    waiting[call.keys[place]].take(position, call, found, read.operands(found))
+            for index in positions:
+                if (found := shares.get(index)) is not None:
+                    waiting[call.keys[index]].take(position, call, found, read.operands(found))
     return [waiting[key].total() if key in waiting else None for key in wanted]
 
 
@@ -197,9 +197,9 @@ def _joined(values: list[Any], axes: int) -> Any:
     return values[0]
 
 
-def _pullbacks(call: Call, places: Sequence[int]) -> dict[int, Pullback]:
+def _pullbacks(call: Call, positions: Sequence[int]) -> dict[int, Pullback]:
     """What a call passes on to some of its inputs, and the values that they share."""
-    wanted = tuple(place for place in places if call.types[place].dtype.is_differentiable)
+    wanted = tuple(index for index in positions if call.types[index].dtype.is_differentiable)
     if not wanted:
         return {}
     assert call.op is not None
@@ -207,7 +207,7 @@ def _pullbacks(call: Call, places: Sequence[int]) -> dict[int, Pullback]:
     for one in found.values():
         if isinstance(one, NotImplementedError):
             raise one
-    return {place: one for place, one in found.items() if isinstance(one, Pullback)}
+    return {index: one for index, one in found.items() if isinstance(one, Pullback)}
 
 
 class _Read:
@@ -289,7 +289,7 @@ def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
         if waits and not any(key in lifted for key in call.keys):
             continue  # of an enclosing function, which binds it later
         flags = tuple(flag for _, flag in found)
-        operands = [_operand(call, place, value) for place, (value, _) in enumerate(found)]
+        operands = [_operand(call, index, value) for index, (value, _) in enumerate(found)]
         with _where(call):
             if any(flags):
                 made = _core.record(EACH_SAMPLE, (call.op.name, call.attrs, flags), operands)
@@ -298,9 +298,9 @@ def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
         lifted[call.key] = made, any(flags)
 
 
-def _operand(call: Call, place: int, value: Any) -> Any:
+def _operand(call: Call, index: int, value: Any) -> Any:
     """An input, cut off from gradients if it was when the call was declared."""
-    cut = isinstance(value, Tensor) and call.types[place].dtype.is_differentiable and not call.flows_to(place)
+    cut = isinstance(value, Tensor) and call.types[index].dtype.is_differentiable and not call.flows_to(index)
     return value.detach() if cut else value
 
 

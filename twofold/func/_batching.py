@@ -59,12 +59,14 @@ def vmap(
             return func(*tree_unflatten(values, spec), **kwargs)
 
         if chunk_size is None or size <= chunk_size:
-            results, form, places = _map(func, call, moved, flags, size, out_dims, randomness)
+            results, form, positions = _map(func, call, moved, flags, size, out_dims, randomness)
         else:
-            results, form, places = _in_chunks(
+            results, form, positions = _in_chunks(
                 func, call, moved, flags, size, out_dims, randomness, chunk_size
             )
-        return tree_unflatten([_moved_back(value, place) for value, place in zip(results, places)], form)
+        return tree_unflatten(
+            [_moved_back(value, position) for value, position in zip(results, positions)], form
+        )
 
     return boundary(wrapped)
 
@@ -135,13 +137,17 @@ def _map(
             raise ValueError(
                 f"vmap({named(func)}): the function must return tensors, got a {type(output).__name__}."
             )
-    places = broadcast_prefix(out_dims, result)
-    if places is None:
+    positions = broadcast_prefix(out_dims, result)
+    if positions is None:
         raise ValueError(
             f"vmap({named(func)}): out_dims={out_dims} does not have the form of the result {form!r}."
         )
     lifted = lift(outputs, placeholders, samples)
-    return [_result(func, *pair, place, size) for pair, place in zip(lifted, places)], form, places
+    return (
+        [_result(func, *pair, position, size) for pair, position in zip(lifted, positions)],
+        form,
+        positions,
+    )
 
 
 def _one_sample(value: Tensor) -> Any:
@@ -149,8 +155,8 @@ def _one_sample(value: Tensor) -> Any:
     return tensor_type(type.dtype, type.shape[1:])
 
 
-def _result(func: Any, value: Tensor, has_samples: bool, place: Any, size: int) -> Tensor:
-    if place is None:
+def _result(func: Any, value: Tensor, has_samples: bool, position: Any, size: int) -> Tensor:
+    if position is None:
         if has_samples:
             raise ValueError(
                 f"vmap({named(func)}): out_dims is None for a result that differs between samples. Give its axis."
@@ -159,8 +165,8 @@ def _result(func: Any, value: Tensor, has_samples: bool, place: Any, size: int) 
     return value if has_samples else ops.broadcast_to(value, (size, *value.shape))
 
 
-def _moved_back(value: Tensor, place: int | None) -> Tensor:
-    return value if place is None or place == 0 else ops.movedim(value, 0, place)
+def _moved_back(value: Tensor, position: int | None) -> Tensor:
+    return value if position is None or position == 0 else ops.movedim(value, 0, position)
 
 
 def _in_chunks(
@@ -171,10 +177,10 @@ def _in_chunks(
     for first in range(0, size, chunk_size):
         last = min(first + chunk_size, size)
         part = [leaf[first:last] if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
-        results, form, places = _map(func, call, part, flags, last - first, out_dims, randomness)
+        results, form, positions = _map(func, call, part, flags, last - first, out_dims, randomness)
         columns.append(results)
     joined = [
-        parts[0] if place is None else ops.concatenate(list(parts), 0)
-        for parts, place in zip(zip(*columns), places)
+        parts[0] if position is None else ops.concatenate(list(parts), 0)
+        for parts, position in zip(zip(*columns), positions)
     ]
-    return joined, form, places
+    return joined, form, positions

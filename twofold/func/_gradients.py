@@ -32,11 +32,11 @@ def grad_and_value(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        tree, places = chosen(args, argnums, "grad")
+        tree, positions = chosen(args, argnums, "grad")
         inputs, spec = floating_leaves(tree, "grad", "the arguments of argnums")
 
         def call(starts: list[Tensor]) -> Any:
-            return func(*replaced(args, places, argnums, tree_unflatten(starts, spec)), **kwargs)
+            return func(*replaced(args, positions, argnums, tree_unflatten(starts, spec)), **kwargs)
 
         tape = Tape("grad", inputs, call, has_aux)
         _check_scalar(tape)

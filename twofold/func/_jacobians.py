@@ -25,11 +25,11 @@ def _tape(
     argnums: Argnums,
     has_aux: bool,
 ) -> tuple[Tape, TreeSpec, list[Tensor]]:
-    tree, places = chosen(args, argnums, name)
+    tree, positions = chosen(args, argnums, name)
     inputs, spec = floating_leaves(tree, name, "the arguments of argnums")
 
     def call(starts: list[Tensor]) -> Any:
-        return func(*replaced(args, places, argnums, tree_unflatten(starts, spec)), **kwargs)
+        return func(*replaced(args, positions, argnums, tree_unflatten(starts, spec)), **kwargs)
 
     return Tape(name, inputs, call, has_aux), spec, inputs
 
@@ -45,7 +45,7 @@ def jacrev(
 ) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func`` by reverse mode: one pullback for all unit cotangents.
 
-    The result has the form of the output, and in each place that of the argument (or arguments) of ``argnums``;
+    The result has the form of the output, and in each position that of the argument (or arguments) of ``argnums``;
     a tensor in it has the shape of the output followed by that of the input. ``func`` runs once, as plain
     Python. ``chunk_size`` limits the cotangents at once.
 
@@ -58,19 +58,19 @@ def jacrev(
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         tape, spec, inputs = _tape("jacrev", func, args, kwargs, argnums, has_aux)
-        rows = [_pulled(tape, place, inputs, chunk_size) for place in range(len(tape.outputs))]
+        rows = [_pulled(tape, position, inputs, chunk_size) for position in range(len(tape.outputs))]
         found = rebuilt([tree_unflatten(row, spec) for row in rows], tape.spec)
         return (found, tape.aux) if has_aux else found
 
     return boundary(wrapped)
 
 
-def _pulled(tape: Tape, place: int, inputs: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
+def _pulled(tape: Tape, position: int, inputs: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
     """The Jacobian of one output in every input."""
-    output = tape.outputs[place]
+    output = tape.outputs[position]
 
     def pull(cotangent: Tensor) -> Any:
-        return tuple(tape.pull([cotangent], only=place))
+        return tuple(tape.pull([cotangent], only=position))
 
     columns = vmap(pull, chunk_size=chunk_size)(_directions(output))
     return [
@@ -102,8 +102,8 @@ def jacfwd(
         tape, spec, inputs = _tape("jacfwd", func, args, kwargs, argnums, has_aux)
         linear = tape.linearized()
         columns = []
-        for place, given in enumerate(inputs):
-            push = functools.partial(_push_one, linear, place)
+        for position, given in enumerate(inputs):
+            push = functools.partial(_push_one, linear, position)
             pushed = vmap(push, randomness=randomness, chunk_size=chunk_size, out_dims=-1)(_directions(given))
             columns.append(
                 [
@@ -118,8 +118,8 @@ def jacfwd(
     return boundary(wrapped)
 
 
-def _push_one(linear: Any, place: int, direction: Tensor) -> tuple[Tensor, ...]:
-    return tuple(linear.push_one(place, direction))
+def _push_one(linear: Any, position: int, direction: Tensor) -> tuple[Tensor, ...]:
+    return tuple(linear.push_one(position, direction))
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

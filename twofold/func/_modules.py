@@ -52,7 +52,7 @@ def _merged(dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> dic
     return merged
 
 
-def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
+def _positions(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
     """For each name the table that holds the tensor, and its key there; tied ones under every name."""
     found = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
@@ -65,20 +65,22 @@ def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
 
 @contextmanager
 def _replaced(module: Module, given: Mapping[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
-    places = _places(module)
-    unknown = sorted(set(given) - set(places))
-    missing = sorted(set(places) - set(given)) if strict else []
+    positions = _positions(module)
+    unknown = sorted(set(given) - set(positions))
+    missing = sorted(set(positions) - set(given)) if strict else []
     if unknown or missing:
         text = f"unknown: {unknown}" if unknown else f"missing: {missing}"
         raise RuntimeError(
-            f"functional_call: the names do not fit {type(module).__name__}, {text}. Its names are {sorted(places)}."
+            f"functional_call: the names do not fit {type(module).__name__}, {text}. Its names are {sorted(positions)}."
         )
-    before = [(table, key, table[key]) for table, key in places.values()]
+    before = [(table, key, table[key]) for table, key in positions.values()]
     wanted = (
-        {id(places[name][0][places[name][1]]): value for name, value in given.items()} if tie_weights else {}
+        {id(positions[name][0][positions[name][1]]): value for name, value in given.items()}
+        if tie_weights
+        else {}
     )
     try:
-        for name, (table, key) in places.items():
+        for name, (table, key) in positions.items():
             if name in given:
                 table[key] = given[name]
             elif id(table[key]) in wanted:

@@ -92,7 +92,7 @@ class Linear:
         self.tape = tape
         with _core.GradientMode(True):
             pairs = [(k, output) for k, output in enumerate(tape.outputs) if output.dtype.is_differentiable]
-            self.places = [k for k, _ in pairs]
+            self.positions = [k for k, _ in pairs]
             self.seeds = [start_of(zeros_of(output)) for _, output in pairs]
             self.found = derivatives([output for _, output in pairs], self.seeds, tape.starts, True)
 
@@ -100,9 +100,9 @@ class Linear:
         """Tangents of the outputs; zeros where no path leads."""
         return self._push(list(zip(self.found, tangents, strict=True)))
 
-    def push_one(self, place: int, tangent: Tensor) -> list[Tensor]:
+    def push_one(self, position: int, tangent: Tensor) -> list[Tensor]:
         """Tangents of the outputs where only one input moves."""
-        return self._push([(self.found[place], tangent)])
+        return self._push([(self.found[position], tangent)])
 
     def _push(self, moving: Sequence[tuple[Tensor | None, Tensor]]) -> list[Tensor]:
         tape = self.tape
@@ -112,7 +112,7 @@ class Linear:
             [one for one, _ in pairs], [tangent for _, tangent in pairs], self.seeds, create
         )
         result = [zeros_of(output) for output in tape.outputs]
-        for place, one in zip(self.places, pushed, strict=True):
+        for position, one in zip(self.positions, pushed, strict=True):
             if one is not None:
-                result[place] = one if create else tape.without_start(one)
+                result[position] = one if create else tape.without_start(one)
         return result

@@ -55,22 +55,22 @@ def tensor_leaves(tree: Any, name: str) -> tuple[list[Tensor], TreeSpec]:
 
 
 def chosen(args: Sequence[Any], argnums: Argnums, name: str) -> tuple[Any, tuple[int, ...]]:
-    """The arguments that ``argnums`` names (one of them, or a tuple), and their places from the front."""
+    """The arguments that ``argnums`` names (one of them, or a tuple), and their positions from the front."""
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
-    places = tuple(place + len(args) if place < 0 else place for place in wanted)
-    if not wanted or any(not 0 <= place < len(args) for place in places):
+    positions = tuple(position + len(args) if position < 0 else position for position in wanted)
+    if not wanted or any(not 0 <= position < len(args) for position in positions):
         raise RuntimeError(f"{name}: argnums={argnums} does not fit {len(args)} positional arguments.")
-    if len(set(places)) != len(places):
+    if len(set(positions)) != len(positions):
         raise RuntimeError(f"{name}: argnums={argnums} names an argument twice.")
-    found = tuple(args[place] for place in places)
-    return (found if isinstance(argnums, tuple) else found[0]), places
+    found = tuple(args[position] for position in positions)
+    return (found if isinstance(argnums, tuple) else found[0]), positions
 
 
-def replaced(args: Sequence[Any], places: tuple[int, ...], argnums: Argnums, tree: Any) -> list[Any]:
-    """``args`` with ``tree`` at the places of ``argnums``."""
+def replaced(args: Sequence[Any], positions: tuple[int, ...], argnums: Argnums, tree: Any) -> list[Any]:
+    """``args`` with ``tree`` at the positions of ``argnums``."""
     given = list(args)
-    for place, value in zip(places, tree if isinstance(argnums, tuple) else (tree,), strict=True):
-        given[place] = value
+    for position, value in zip(positions, tree if isinstance(argnums, tuple) else (tree,), strict=True):
+        given[position] = value
     return given
 
 

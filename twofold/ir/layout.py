@@ -86,21 +86,21 @@ def merged_strides(size: Shape, stride: Shape, wanted: Shape) -> Shape | None:
     if 0 in size:
         return stride if size == wanted else row_major(wanted)
     found = [0] * len(wanted)
-    place, axis = len(wanted) - 1, len(size) - 1
+    position, axis = len(wanted) - 1, len(size) - 1
     while axis >= 0:
         base, count = stride[axis], size[axis]
         while axis > 0 and (size[axis - 1] == 1 or stride[axis - 1] == count * base):
             axis -= 1
             count *= size[axis]
         filled = 1
-        while place >= 0 and (filled < count or wanted[place] == 1):
-            found[place] = filled * base
-            filled *= wanted[place]
-            place -= 1
+        while position >= 0 and (filled < count or wanted[position] == 1):
+            found[position] = filled * base
+            filled *= wanted[position]
+            position -= 1
         if filled != count:
             return None
         axis -= 1
-    return tuple(found) if place < 0 else None
+    return tuple(found) if position < 0 else None
 
 
 def dense_order(size: Shape, stride: Shape) -> tuple[int, ...]:

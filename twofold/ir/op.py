@@ -7,7 +7,7 @@ source      no inputs: ``input`` (attrs ``(index,)``), ``constant`` (attrs ``(va
             ``iota`` (flat row-major element number of its shape)
 elementwise all inputs have the shape of the result; ``lower`` computes one element (or sixteen lanes)
 reduction   attrs ``(axes,)``, axes sorted and not negative; the reduced axes vanish; ``combine`` names how
-view        result elements are input elements at other places: ``index_map`` says where
+view        result elements are input elements at other positions: ``index_map`` says where
 contraction the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes; or a convolution
 custom      ``emit`` writes the loops of its kernel itself
 host        ``host`` computes on NumPy arrays, in Python

@@ -17,7 +17,7 @@ OPERATIONS = (
 
 _CODES = {name: code for code, name in enumerate(OPERATIONS)}
 
-Place = tuple[str, int]
+Position = tuple[str, int]
 """Of a number in a program: an input, a constant, an operation or a table, and which one."""
 
 Encoded = tuple[
@@ -40,56 +40,56 @@ class SizeProgram:
         self.inputs = len(recording.values)
         self.constants: list[int] = []
         self.tables: list[tuple[int, ...]] = []
-        self._operations: list[tuple[str, Place, Place]] = []
-        self._constant_places: dict[int, int] = {}
-        self._places: dict[Any, Place] = {}
+        self._operations: list[tuple[str, Position, Position]] = []
+        self._constant_indices: dict[int, int] = {}
+        self._positions: dict[Any, Position] = {}
         found = [self._number(expression) for expression in expressions]
         checks = [
             (self._operation(name, self._operand(name, a), self._operand(name, b)), holds)
             for name, a, b, holds in guards
         ]
-        self.results = [self._register(place) for place in found]
-        self.guards = [(self._register(place), holds) for place, holds in checks]
+        self.results = [self._register(position) for position in found]
+        self.guards = [(self._register(position), holds) for position, holds in checks]
         self.code = [(_CODES[name], self._register(a), self._register(b)) for name, a, b in self._operations]
 
-    def _register(self, place: Place) -> int:
-        kind, number = place
+    def _register(self, position: Position) -> int:
+        kind, number = position
         if kind in ("input", "table"):
             return number
         return self.inputs + number + (len(self.constants) if kind == "operation" else 0)
 
-    def _constant(self, value: int) -> Place:
-        if value not in self._constant_places:
-            self._constant_places[value] = len(self.constants)
+    def _constant(self, value: int) -> Position:
+        if value not in self._constant_indices:
+            self._constant_indices[value] = len(self.constants)
             self.constants.append(value)
-        return "constant", self._constant_places[value]
+        return "constant", self._constant_indices[value]
 
-    def _operand(self, name: str, value: Any) -> Place:
+    def _operand(self, name: str, value: Any) -> Position:
         return self._number(real(value) if name.startswith("real_") else value)
 
-    def _operation(self, name: str, a: Place, b: Place) -> Place:
+    def _operation(self, name: str, a: Position, b: Position) -> Position:
         key = (name, a, b)
-        if key not in self._places:
-            self._places[key] = ("operation", len(self._operations))
+        if key not in self._positions:
+            self._positions[key] = ("operation", len(self._operations))
             self._operations.append((name, a, b))
-        return self._places[key]
+        return self._positions[key]
 
-    def _number(self, value: Any) -> Place:
+    def _number(self, value: Any) -> Position:
         if isinstance(value, float):
             return self._constant(float_bits(value))
         if not isinstance(value, Symbol):
             return self._constant(int(value))
         key = identity(value)
-        if key not in self._places:
-            total: Place | None = None
+        if key not in self._positions:
+            total: Position | None = None
             for monomial, factor in value.terms:
                 part = self._product(monomial, factor)
                 total = part if total is None else self._operation("add", total, part)
             assert total is not None
-            self._places[key] = total
-        return self._places[key]
+            self._positions[key] = total
+        return self._positions[key]
 
-    def _product(self, monomial: Monomial, factor: int) -> Place:
+    def _product(self, monomial: Monomial, factor: int) -> Position:
         product = self._constant(factor) if factor != 1 or not monomial else None
         for atom in monomial:
             part = self._computed(atom)
@@ -97,7 +97,7 @@ class SizeProgram:
         assert product is not None
         return product
 
-    def _computed(self, atom: int) -> Place:
+    def _computed(self, atom: int) -> Position:
         name, *arguments = self.recording.atom(atom)
         if name == "input":
             return "input", arguments[0]

@@ -137,19 +137,19 @@ class OpenSizes(Recording):
             self._learn(name, a, b, found)
         return found
 
-    def turned_at(self, place: int) -> Way:
+    def turned_at(self, index: int) -> Way:
         """What turns a decision: an equality that a size is another expression, or the other end of it."""
-        name, a, b, holds = self.guards[place]
-        turned = {key: end for key, end in self.turned.items() if key in self.keys[:place]}
+        name, a, b, holds = self.guards[index]
+        turned = {key: end for key, end in self.turned.items() if key in self.keys[:index]}
         if name == "same" and not holds:
             solved = self._solved(b - a)
             if solved is not None:
                 return turned, {**self.assumed, **solved}, self.grown
-        return {**turned, self.keys[place]: not holds}, self.assumed, self.grown + self._growth(place)
+        return {**turned, self.keys[index]: not holds}, self.assumed, self.grown + self._growth(index)
 
-    def _growth(self, place: int) -> tuple[int, ...]:
+    def _growth(self, index: int) -> tuple[int, ...]:
         """A name that turns the comparison of two sizes when it is larger than all others."""
-        name, *sides, holds = self.guards[place]
+        name, *sides, holds = self.guards[index]
         if name not in _ORDERS:
             return ()
         formulas = [formula for side in sides if (formula := self.formula(side)) is not None]
@@ -175,9 +175,9 @@ class OpenSizes(Recording):
                 return {position: rest}
         return None
 
-    def denies_equality(self, place: int) -> bool:
+    def denies_equality(self, index: int) -> bool:
         """Whether a decision was that two sizes differ, of which none is 0 or 1."""
-        name, a, b, holds = self.guards[place]
+        name, a, b, holds = self.guards[index]
         return name == "same" and not holds and all(isinstance(size, Symbol) or size > 1 for size in (a, b))
 
     def equal(self, a: Any, b: Any) -> bool:
@@ -303,15 +303,15 @@ def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]
             if isinstance(error, Endless) and not errors:
                 raise
             errors.append(error)
-        places = [place for place, key in enumerate(way.keys) if key not in way.turned]
-        left += [way.turned_at(place) for place in sorted(places, key=way.denies_equality)]
+        positions = [index for index, key in enumerate(way.keys) if key not in way.turned]
+        left += [way.turned_at(index) for index in sorted(positions, key=way.denies_equality)]
     raise errors[0]
 
 
 def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[OpenSizes, list[TensorType]]]:
     errors: Errors = (*refused, ZeroDivisionError)  # a size that others are divided by cannot be 0
-    for place in range(min(len(way.keys), _WAYS)):
-        other = OpenSizes(*way.turned_at(place))
+    for index in range(min(len(way.keys), _WAYS)):
+        other = OpenSizes(*way.turned_at(index))
         try:
             yield other, list(rule(other))
         except errors:
@@ -357,8 +357,8 @@ def common_type(types: Sequence[TensorType]) -> TensorType:
     if any(other.ndim != first.ndim or UNKNOWN_RANK in (first.shape, other.shape) for other in rest):
         return tensor_type(first.dtype, UNKNOWN_RANK)
     sizes: Shape = tuple(
-        size if all(other.shape[place] == size for other in rest) else new_unknown_size()
-        for place, size in enumerate(first.shape)
+        size if all(other.shape[index] == size for other in rest) else new_unknown_size()
+        for index, size in enumerate(first.shape)
     )
     return tensor_type(first.dtype, sizes)
 

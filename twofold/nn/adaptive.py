@@ -95,8 +95,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         own = F.gather(head, 1, target.clamp(max=self.shortlist_size - 1).unsqueeze(1)).squeeze(1)
         for k, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             inside = (target >= low) & (target < high)
-            place = (target - low).clamp(0, high - low - 1).unsqueeze(1)
-            within = F.gather(F.log_softmax(self.tail[k](rows), dim=1), 1, place).squeeze(1)
+            position = (target - low).clamp(0, high - low - 1).unsqueeze(1)
+            within = F.gather(F.log_softmax(self.tail[k](rows), dim=1), 1, position).squeeze(1)
             own = F.where(inside, head[:, self.shortlist_size + k] + within, own)
         self._check(target)
         return AdaptiveLoss(own.squeeze(0) if single else own, -own.mean())

@@ -55,7 +55,7 @@ class MultiheadAttention(Module):
 
     Takes query, key and value ``(length, batch, features)``, with ``batch_first`` ``(batch, length,
     features)``, and returns the result and the weights (the mean over the heads, or of all heads). In a bool
-    mask True leaves a place out. Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
+    mask True leaves a position out. Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
 
     >>> import twofold as torch
     >>> x = torch.ones(5, 2, 8)

@@ -14,11 +14,11 @@ from twofold.nn.parameter import Parameter
 Tensor = _core.Tensor
 
 
-def _place(index: Any, count: int) -> int:
-    place = operator.index(index)
-    if not -count <= place < count:
-        raise IndexError(f"index {place} is out of range")
-    return place % count
+def _position(index: Any, count: int) -> int:
+    position = operator.index(index)
+    if not -count <= position < count:
+        raise IndexError(f"index {position} is out of range")
+    return position % count
 
 
 class Sequential(Module):
@@ -48,7 +48,7 @@ class Sequential(Module):
         return input
 
     def _key(self, index: Any) -> str:
-        return next(islice(self._modules, _place(index, len(self)), None))
+        return next(islice(self._modules, _position(index, len(self)), None))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -129,10 +129,10 @@ class ModuleList(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])  # type: ignore[arg-type]
-        return self._modules[str(_place(index, len(self)))]
+        return self._modules[str(_position(index, len(self)))]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, str(_place(index, len(self))), module)
+        setattr(self, str(_position(index, len(self))), module)
 
     def __delitem__(self, index: Any) -> None:
         kept = list(self._modules.values())
@@ -187,17 +187,17 @@ class ModuleList(Module):
         if not shown:
             return f"{self._get_name()}()"
         lines, start = [], 0
-        for place in range(1, len(shown) + 1):
-            if place < len(shown) and shown[place] == shown[start]:
+        for position in range(1, len(shown) + 1):
+            if position < len(shown) and shown[position] == shown[start]:
                 continue
-            count = place - start
+            count = position - start
             text = (
                 f"({start}): {shown[start]}"
                 if count == 1
-                else f"({start}-{place - 1}): {count} x {shown[start]}"
+                else f"({start}-{position - 1}): {count} x {shown[start]}"
             )
             lines.append(indented(text, 2))
-            start = place
+            start = position
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
@@ -281,10 +281,10 @@ class ParameterList(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)([self[k] for k in range(*index.indices(len(self)))])
-        return getattr(self, str(_place(index, self._size)))
+        return getattr(self, str(_position(index, self._size)))
 
     def __setitem__(self, index: int, value: Any) -> None:
-        setattr(self, str(_place(index, self._size)), _as_parameter(value))
+        setattr(self, str(_position(index, self._size)), _as_parameter(value))
 
     def __len__(self) -> int:
         return self._size

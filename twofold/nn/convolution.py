@@ -80,7 +80,7 @@ class _Convolution(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, evenly spread in ``[-b, b)`` with ``b = 1 / sqrt(places of a filter)``."""
+        """Draw new parameters, evenly spread in ``[-b, b)`` with ``b = 1 / sqrt(positions of a filter)``."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = math.prod(self.weight.shape[1:])
@@ -131,7 +131,7 @@ class _Conv(_Convolution):
         )
 
     def _margins(self) -> list[int]:
-        """Places to add before and behind each axis, the last axis first, as ``pad`` wants them."""
+        """Positions to add before and behind each axis, the last axis first, as ``pad`` wants them."""
         found: list[int] = []
         for axis in reversed(range(self.axes)):
             if isinstance(self.padding, str):

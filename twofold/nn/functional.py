@@ -212,7 +212,7 @@ _ALPHA_PRIME = -1.7580993408473766
 
 
 def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
-    """Places of ``shape`` dropped to what ``selu`` tends to, with mean and variance kept.
+    """Positions of ``shape`` dropped to what ``selu`` tends to, with mean and variance kept.
 
     Source: Klambauer et al., Self-Normalizing Neural Networks, 2017, section 3.
     """

@@ -89,7 +89,7 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: i
 
 
 def _float_mask(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask to be added: a bool one says which places are left out."""
+    """A mask to be added: a bool one says which positions are left out."""
     if mask is None or mask.dtype is not bool_:
         return mask
     zeros = FUNCTIONS["zeros"](tuple(mask.shape), dtype=like.dtype)
@@ -239,7 +239,7 @@ def multi_head_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention in many heads: project, attend in each head, join the heads and project again.
 
-    Inputs are ``(length, batch, features)`` or without the batch. In a bool mask True leaves a place out.
+    Inputs are ``(length, batch, features)`` or without the batch. In a bool mask True leaves a position out.
     Returns the result and, if ``need_weights``, the weights. Raises RuntimeError where sizes do not fit.
     Source: Vaswani et al., Attention Is All You Need, 2017, section 3.2.2.
 

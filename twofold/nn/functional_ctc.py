@@ -35,11 +35,11 @@ def _padded(targets: Tensor, counts: numpy.ndarray | None) -> Tensor:
             f"ctc_loss: target_lengths add up to {int(counts.sum())}, but there are {targets.shape[0]} targets"
         )
     starts = numpy.cumsum(counts) - counts
-    places = starts[:, None] + numpy.arange(counts.max(initial=0))[None, :]
+    positions = starts[:, None] + numpy.arange(counts.max(initial=0))[None, :]
     if not targets.shape[0]:
         return targets.reshape((len(counts), 0))
-    return targets.index_select(0, tensor(places.reshape(-1).clip(0, targets.shape[0] - 1))).reshape(
-        places.shape
+    return targets.index_select(0, tensor(positions.reshape(-1).clip(0, targets.shape[0] - 1))).reshape(
+        positions.shape
     )
 
 

@@ -18,7 +18,7 @@ lookup = _core.operation_callable(REGISTRY["embedding"], 2, FUNCTIONS["embedding
 _padded = PUBLIC["embedding"]
 
 
-def _place(padding_idx: int | None, rows: int) -> int | None:
+def _position(padding_idx: int | None, rows: int) -> int | None:
     """The padding counted from the front; raises AssertionError for one outside."""
     if padding_idx is None:
         return None
@@ -55,7 +55,7 @@ def embedding(
     tensor([[4., 5.],
             [0., 1.]])
     """
-    padding = _place(padding_idx, weight.shape[0])
+    padding = _position(padding_idx, weight.shape[0])
     note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)
@@ -145,7 +145,7 @@ def embedding_bag(
         _check_offsets(offsets, input.shape[0], include_last_offset)
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
-    padding = _place(padding_idx, weight.shape[0])
+    padding = _position(padding_idx, weight.shape[0])
     note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)

@@ -27,7 +27,7 @@ _INDEXED = {
     "fractional_max_pool2d": "(1, 2), 1",
     "fractional_max_pool3d": "(1, 1, 2), 1",
 }
-"""The functions that also give places, and their arguments in the examples."""
+"""The functions that also give positions, and their arguments in the examples."""
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", *(f"{name}_with_indices" for name in _INDEXED)]
 
@@ -46,8 +46,8 @@ def _with_indices(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     made.__doc__ = shown(
         f"``{name}`` with ``return_indices=True``.",
         f">>> x = torch.tensor([1.0, 3.0]).reshape({ones}2)",
-        f">>> y, places = torch.nn.functional.{name}_with_indices(x, {_INDEXED[name]})",
-        ">>> y.item(), places.item()",
+        f">>> y, positions = torch.nn.functional.{name}_with_indices(x, {_INDEXED[name]})",
+        ">>> y.item(), positions.item()",
         "(3.0, 1)",
     )
     return shows(made, function, without=("out",))
@@ -72,7 +72,7 @@ def _fractional(count: int) -> Callable[..., Any]:
     made.__name__ = made.__qualname__ = f"fractional_max_pool{count}d"
     sizes = ", ".join(["8"] * count)
     made.__doc__ = shown(
-        f"The largest element of windows over the last {count} axes that begin at random places.\n\n"
+        f"The largest element of windows over the last {count} axes that begin at random positions.\n\n"
         "Give ``output_size``, or ``output_ratio`` to the size of the input.\n"
         "Source: Graham, Fractional Max-Pooling, 2014.",
         f">>> torch.nn.functional.fractional_max_pool{count}d(torch.ones(1, 3, {sizes}), 2, 4).shape",

@@ -314,13 +314,13 @@ class Module:
         modules = (
             self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else iter([(prefix, self)])
         )
-        for place, module in modules:
+        for position, module in modules:
             for name, member in module.__dict__[registry].items():
                 if member is None or id(member) in memo:
                     continue
                 if once:
                     memo.add(id(member))
-                yield (f"{place}.{name}" if place else name), member
+                yield (f"{position}.{name}" if position else name), member
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

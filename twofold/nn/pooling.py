@@ -39,7 +39,7 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """The largest element of each window, with ``return_indices`` also the place of each."""
+        """The largest element of each window, with ``return_indices`` also the position of each."""
         pool = getattr(F, f"max_pool{self.axes}d")
         return pool(
             input,
@@ -104,7 +104,7 @@ class _MaxUnpool(Module):
         self.padding = _each(padding, self.axes)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Zeros with the values at the places that the pooling returned."""
+        """Zeros with the values at the positions that the pooling returned."""
         unpool = getattr(F, f"max_unpool{self.axes}d")
         return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -114,11 +114,11 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """The values of ``MaxPool1d`` laid back to their places, zeros elsewhere.
+    """The values of ``MaxPool1d`` laid back to their positions, zeros elsewhere.
 
     >>> import twofold as torch
-    >>> y, places = torch.nn.MaxPool1d(2, return_indices=True)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
-    >>> torch.nn.MaxUnpool1d(2)(y, places)
+    >>> y, positions = torch.nn.MaxPool1d(2, return_indices=True)(torch.tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+    >>> torch.nn.MaxUnpool1d(2)(y, positions)
     tensor([[[0., 3., 4., 0.]]])
     """
 
@@ -126,11 +126,11 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """The values of ``MaxPool2d`` laid back to their places, zeros elsewhere.
+    """The values of ``MaxPool2d`` laid back to their positions, zeros elsewhere.
 
     >>> import twofold as torch
-    >>> y, places = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor([[[[1.0, 3.0], [4.0, 2.0]]]]))
-    >>> torch.nn.MaxUnpool2d(2)(y, places)
+    >>> y, positions = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor([[[[1.0, 3.0], [4.0, 2.0]]]]))
+    >>> torch.nn.MaxUnpool2d(2)(y, positions)
     tensor([[[[0., 0.],
               [4., 0.]]]])
     """
@@ -139,11 +139,11 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """The values of ``MaxPool3d`` laid back to their places, zeros elsewhere.
+    """The values of ``MaxPool3d`` laid back to their positions, zeros elsewhere.
 
     >>> import twofold as torch
-    >>> y, places = torch.nn.MaxPool3d((1, 1, 2), return_indices=True)(torch.tensor([[[[[1.0, 3.0]]]]]))
-    >>> torch.nn.MaxUnpool3d((1, 1, 2))(y, places)
+    >>> y, positions = torch.nn.MaxPool3d((1, 1, 2), return_indices=True)(torch.tensor([[[[[1.0, 3.0]]]]]))
+    >>> torch.nn.MaxUnpool3d((1, 1, 2))(y, positions)
     tensor([[[[[0., 3.]]]]])
     """
 
@@ -237,7 +237,7 @@ class AvgPool3d(_AvgPool):
 
 
 class _FractionalMaxPool(Module):
-    """What layers of windows that begin at random places share."""
+    """What layers of windows that begin at random positions share."""
 
     axes: int
 
@@ -264,7 +264,7 @@ class _FractionalMaxPool(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        """The largest element of each window, with ``return_indices`` also the place of each."""
+        """The largest element of each window, with ``return_indices`` also the position of each."""
         pool = getattr(F, f"fractional_max_pool{self.axes}d")
         return pool(
             input,
@@ -420,7 +420,7 @@ class _AdaptiveMaxPool(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        """The largest element of windows that cover the input, with ``return_indices`` also its place."""
+        """The largest element of windows that cover the input, with ``return_indices`` also its position."""
         return getattr(F, f"adaptive_max_pool{self.axes}d")(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:

@@ -353,7 +353,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The mask with which each place sees itself and those before it."""
+        """The mask with which each position sees itself and those before it."""
         check_device(device)
         return _square_mask(sz, dtype)
 

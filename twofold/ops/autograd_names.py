@@ -56,8 +56,8 @@ def of_linear(attrs: tuple[Any, ...], types: Sequence[TensorType]) -> str:
 
 
 def of_permutation(attrs: tuple[Any, ...], types: Sequence[TensorType]) -> str:
-    """``permute``, which is a transposition where two of more axes change places."""
-    moved = sum(place != axis for place, axis in enumerate(attrs[0]))
+    """``permute``, which is a transposition where two of more axes change positions."""
+    moved = sum(position != axis for position, axis in enumerate(attrs[0]))
     return "TransposeBackward0" if moved == 2 and len(attrs[0]) > 2 else "PermuteBackward0"
 
 

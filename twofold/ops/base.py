@@ -256,7 +256,7 @@ class Source(Operation):
 
 
 class Elementwise(Operation):
-    """One element of the result from the elements at the same place in the operands.
+    """One element of the result from the elements at the same position in the operands.
 
     The operands are promoted to one dtype and broadcast to one shape, as the entry says:
     ``result_dtype`` names the dtype to compute in and that of the result, ``operand_dtypes`` fixes the dtype
@@ -398,7 +398,7 @@ def strong(node: Node) -> Node:
 
 
 class View(Typed):
-    """Elements of the input at other places."""
+    """Elements of the input at other positions."""
 
     kind = "view"
     rule_index_map: Callable[..., Any]

@@ -82,8 +82,8 @@ def unsafe_masked_index_put_accumulate(input: Any, mask: Any, indices: Sequence[
     """The input with the ``values`` where ``mask`` is true added at ``indices``; those outside reach the nearest.
 
     >>> import twofold as torch
-    >>> mask, places, values = torch.tensor([True, False]), torch.tensor([2, 9]), torch.tensor([10, 20])
-    >>> torch._unsafe_masked_index_put_accumulate(torch.tensor([5, 6, 7]), mask, [places], values)
+    >>> mask, positions, values = torch.tensor([True, False]), torch.tensor([2, 9]), torch.tensor([10, 20])
+    >>> torch._unsafe_masked_index_put_accumulate(torch.tensor([5, 6, 7]), mask, [positions], values)
     tensor([ 5,  6, 17])
     """
     if not prod(input.shape):

@@ -169,9 +169,9 @@ class Optimizer:
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
-            places = [numbers.setdefault(id(param), len(numbers)) for param in group["params"]]
+            positions = [numbers.setdefault(id(param), len(numbers)) for param in group["params"]]
             groups.append(
-                {**{key: value for key, value in group.items() if key != "params"}, "params": places}
+                {**{key: value for key, value in group.items() if key != "params"}, "params": positions}
             )
         state = {
             numbers[id(param)]: dict(values) for param, values in self.state.items() if id(param) in numbers
@@ -249,5 +249,5 @@ def check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) -
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     if differentiable:
         raise NotImplementedError(
-            "differentiable: steps are not recorded for gradients. Write the update out of place."
+            "differentiable: steps are not recorded for gradients. Write the update out of position."
         )

@@ -42,7 +42,7 @@ class FunctionEventAvg:
 
 
 FunctionEvent = FunctionEventAvg
-"""An operation at one place of the program: the calls of ``profile.events()``."""
+"""An operation at one position of the program: the calls of ``profile.events()``."""
 
 _SORTS: dict[str, Callable[[FunctionEventAvg], Any]] = {
     "cpu_time": lambda one: one.cpu_time,

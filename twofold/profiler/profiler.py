@@ -265,7 +265,7 @@ class profile:
         return self._recordings[-1]
 
     def events(self) -> EventList:
-        """One event for each operation at each place of the program, and for each pass through a range."""
+        """One event for each operation at each position of the program, and for each pass through a range."""
         self._last()
         found = EventList((), self._columns)
         for recording, ranges in self._recordings:

@@ -19,7 +19,7 @@ from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.runtime.closures import as_tensor, inner_line
-from twofold.runtime.failures import first_wrong, place
+from twofold.runtime.failures import first_wrong, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
 from twofold.transforms.derived import PULLBACK, stable_graph
@@ -77,7 +77,7 @@ def bad_value(
     else:
         name = step.node.op.name if inside and step is not None else public_name(op, attrs)
         error = _of_a_call(name, names, values, operands, _core.location_text(inside) or where, reason)
-    return place(error, location, operands, names, inside)
+    return position(error, location, operands, names, inside)
 
 
 def _is_not_finite(value: Any) -> bool:
@@ -91,7 +91,7 @@ def _is_not_finite(value: Any) -> bool:
 def _of_a_call(
     name: str, names: Sequence[str], values: Array, operands: Sequence[Any], where: str, reason: str
 ) -> TwofoldError:
-    bad = _bad_place(values)
+    bad = _bad_position(values)
     at = f" at index {list(bad)}" if bad else ""
     what = f"the first value that is not finite: {_number(values[bad])}{at}"
     if reason:
@@ -197,7 +197,7 @@ def _makes_bad(step: Step) -> bool:
     return _is_bad(step.node, step.value) and not any(_is_bad(node, value) for node, value in inputs)
 
 
-def _bad_place(values: Array) -> tuple[int, ...]:
+def _bad_position(values: Array) -> tuple[int, ...]:
     """The index of the first NaN, or else of the first infinity."""
     nan = numpy.isnan(values)
     return tuple(int(k) for k in numpy.argwhere(nan if nan.any() else ~numpy.isfinite(values))[0])
@@ -208,12 +208,12 @@ def _number(value: Any) -> str:
 
 
 def _reason(step: Step) -> str:
-    """Why an operation makes what is not finite, in numbers: those at the place of its first bad value."""
+    """Why an operation makes what is not finite, in numbers: those at the position of its first bad value."""
     node = step.node
     values = widen(step.value, node.dtype)
     if numpy.isfinite(values).all():
         return ""
-    index = _bad_place(values)
+    index = _bad_position(values)
     shown = [
         float(numpy.real(widen(value, one.dtype)[index]))
         for one, value in zip(node.inputs, step.operands)

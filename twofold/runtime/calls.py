@@ -18,8 +18,8 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
-from twofold.ops.control_flow.programs import Branches, Rounds, with_parameters
-from twofold.runtime.closures import as_tensor, close, in_round, note_calls, together
+from twofold.ops.control_flow.programs import Branches, LoopSpec, with_parameters
+from twofold.runtime.closures import as_tensor, close, in_iteration, note_calls, together
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
 
@@ -130,11 +130,11 @@ class LoopCall:
         self.names = list(names)
         self.rows: list[Tensor] = []
         self.limit: int | None = None
-        self.most: Tensor | None = None  # rounds at most, as a 0-d int64 tensor
+        self.most: Tensor | None = None  # iterations at most, as a 0-d int64 tensor
         self.descending = False
 
     def check_carried(self, returned: Sequence[Any]) -> list[Tensor]:
-        """What a round returned as tensors; raises the error of the first that is not of the carried type."""
+        """What an iteration returned as tensors; raises the error of the first that is not of the carried type."""
         if len(returned) != len(self.carried):
             what = f"the body returns {len(returned)} values for {len(self.carried)} that are carried"
             error = ArgumentError(what, "Return a new value for each of them, in order.")
@@ -150,21 +150,21 @@ class LoopCall:
         return found
 
     def run(self, step: Body, start: Tensor | None = None) -> list[Any]:
-        """The last carried values, the stacked rows, and the number of rounds.
+        """The last carried values, the stacked rows, and the number of iterations.
 
         ``step`` takes carried values and rows and returns carried values, rows, and with ``start`` (whether to
         begin at all) whether to go on.
         """
 
         def numbered(number: Tensor, *values: Any) -> list[Any]:
-            with in_round(number):
+            with in_iteration(number):
                 return [number + 1, *step(*values)]
 
         row_types = [tensor_type(row.dtype, tuple(row.type_.shape[1:])) for row in self.rows]
         types = [tensor_type(int64), *[value.type_ for value in self.carried], *row_types]
         part = close(numbered, types)
         flags = (self.descending, start is not None, self.most is not None)
-        repeated = interned(Rounds(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
+        repeated = interned(LoopSpec(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
         content, sizes = with_parameters(repeated)
         part.note_lines()
         note_calls(content.content_key, [part], len(part.graph.input_types))
@@ -174,7 +174,7 @@ class LoopCall:
         return call_program("loop", content, sizes, result_types(repeated), inputs)[1:]
 
 
-def result_types(content: Rounds) -> list[TensorType]:
+def result_types(content: LoopSpec) -> list[TensorType]:
     """The types of the results of a loop."""
     op: Any = REGISTRY["loop"]
     return list(op.results((content,), ()))

@@ -30,19 +30,19 @@ Lines = dict[Any, int]
 class Closed:
     """A closed graph: its first inputs are those of the function, the others the values ``captured``."""
 
-    __slots__ = ("_trace", "captured", "graph", "places")
+    __slots__ = ("_trace", "captured", "graph", "positions")
 
     def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any) -> None:
         self.graph = graph
         self.captured = list(captured)
         first = len(graph.input_types) - len(self.captured)
-        self.places = list(range(first, len(graph.input_types)))  # of the values captured among the inputs
+        self.positions = list(range(first, len(graph.input_types)))  # of the values captured among the inputs
         self._trace = trace
 
     def calls(self, count: int) -> BodyCalls:
         """The calls inside, as those of a body with ``count`` inputs."""
         _, entries, outputs = self._trace.describe()
-        captured = iter(self.places)
+        captured = iter(self.positions)
         leaves = [leaf if isinstance(leaf, int) else next(captured) for leaf in self._trace.leaves]
         return BodyCalls(entries, self._trace.provenance, leaves, outputs, count)
 
@@ -65,7 +65,7 @@ class BodyCalls(NamedTuple):
 
     entries: Sequence[Any]
     provenance: Sequence[tuple[int, int]]
-    places: Sequence[int]
+    positions: Sequence[int]
     outputs: Sequence[int]
     inputs: int
 
@@ -146,24 +146,24 @@ def note_calls(content_key: str, parts: Sequence[Closed], count: int) -> None:
         BODY_CALLS.replace(call, {**kept, content_key: [part.calls(count) for part in parts]})
 
 
-_rounds: list[Tensor] = []
+_iterations: list[Tensor] = []
 _MIX = 0x9E3779B97F4A7C15
 _SIGN = 1 << 63
 
 
 @contextmanager
-def in_round(number: Tensor) -> Iterator[None]:
-    """Inside, random draws differ by the int64 tensor ``number``, which counts the rounds of a loop."""
-    _rounds.append(number)
+def in_iteration(number: Tensor) -> Iterator[None]:
+    """Inside, random draws differ by the int64 tensor ``number``, which counts the iterations of a loop."""
+    _iterations.append(number)
     try:
         yield
     finally:
-        _rounds.pop()
+        _iterations.pop()
 
 
 def varied(counter: Any) -> Any:
-    """The counter of a random draw: another one in each round of the loops around it."""
-    for number in _rounds:
+    """The counter of a random draw: another one in each iteration of the loops around it."""
+    for number in _iterations:
         scaled = counter * _MIX if isinstance(counter, int) else counter * _signed(_MIX)
         counter = number + (_signed(scaled) if isinstance(scaled, int) else scaled) + 1
     return counter
@@ -186,13 +186,13 @@ def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -
     trace = _core.close(tuple(inputs), outputs, mark)
     leaves = [inputs[leaf] if isinstance(leaf, int) and leaf >= len(types) else leaf for leaf in trace.leaves]
     captured = [leaf[0] if isinstance(leaf, tuple) else leaf for leaf in leaves if not isinstance(leaf, int)]
-    places = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
+    positions = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
     if sizes is not None:
-        return Closed(_build(trace.describe(), places, types), captured, trace)
-    key = (trace.key, tuple(types), places)
+        return Closed(_build(trace.describe(), positions, types), captured, trace)
+    key = (trace.key, tuple(types), positions)
     found = _graphs.get(key)
     if found is None:
-        found = _graphs.keep(key, _build(trace.describe(), places, types))
+        found = _graphs.keep(key, _build(trace.describe(), positions, types))
     return Closed(found, captured, trace)
 
 
@@ -203,16 +203,16 @@ def _graph_of(entry: tuple[Any, ...]) -> Graph:
     return graph_of_entry(entry)
 
 
-def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[TensorType]) -> Graph:
+def _build(described: tuple[Any, ...], positions: Sequence[int], types: Sequence[TensorType]) -> Graph:
     written, entries, outputs = described
     leaf_types = [symbolic_type(type_from_code(*type)) for type in written]
     input_types = list(types)
     leaves: list[Node] = []
-    for place, type in zip(places, leaf_types):
-        if place < 0:
-            place = len(input_types)
+    for position, type in zip(positions, leaf_types):
+        if position < 0:
+            position = len(input_types)
             input_types.append(type)
-        leaves.append(input_node(place, type))
+        leaves.append(input_node(position, type))
     values: list[Node] = []
     for entry in entries:
         _, refs, _, _, mask, _ = entry
@@ -222,9 +222,9 @@ def _build(described: tuple[Any, ...], places: Sequence[int], types: Sequence[Te
     return Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
 
 
-def _stopped(node: Node, mask: int, place: int) -> Node:
+def _stopped(node: Node, mask: int, position: int) -> Node:
     """An operand, as a constant for gradients where the program says so."""
-    if mask >> min(place, 63) & 1 or not node.dtype.is_differentiable or node.type.weak:
+    if mask >> min(position, 63) & 1 or not node.dtype.is_differentiable or node.type.weak:
         return node
     stopped: Node = ops.stop_gradient(node)
     return stopped
@@ -248,15 +248,15 @@ def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any
     for part in parts:
         arguments = [input_node(k, type) for k, type in enumerate(types[:count])]
         for value, type in zip(part.captured, part.graph.input_types[count:]):
-            place = known.get(_core.value_key(value)) if isinstance(value, Tensor) else None
-            if place is None:
-                place = len(types)
+            position = known.get(_core.value_key(value)) if isinstance(value, Tensor) else None
+            if position is None:
+                position = len(types)
                 types.append(type)
                 captured.append(value)
                 if isinstance(value, Tensor):
-                    known[_core.value_key(value)] = place
-            arguments.append(input_node(place, type))
-            part.places[len(arguments) - 1 - count] = place
+                    known[_core.value_key(value)] = position
+            arguments.append(input_node(position, type))
+            part.positions[len(arguments) - 1 - count] = position
         graphs.append(part.graph.inline(arguments))
     return [Graph(types, outputs) for outputs in graphs], captured
 

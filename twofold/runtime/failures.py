@@ -26,7 +26,7 @@ _MOST_CALLERS = 5  # in a note; the traceback has all
 _FEW = 8  # values that are shown as they are
 
 
-def place(
+def position(
     error: BaseException,
     location: tuple[int, int],
     operands: Sequence[Any] | None,
@@ -141,13 +141,13 @@ def name_operands(
     found: list[str | None] = [_assigned(value) for value in operands]
     found = [name if name in texts else None for name in found]
     free = [text for text in texts if text not in found]
-    open_places = [k for k, name in enumerate(found) if name is None]
-    if len(free) != len(open_places):
+    open_positions = [k for k, name in enumerate(found) if name is None]
+    if len(free) != len(open_positions):
         numbers = {text for text, is_number in candidates if is_number}
         free = [text for text in free if text not in numbers]
-        open_places = [k for k in open_places if isinstance(operands[k], Tensor)]
-    if in_order and len(free) == len(open_places):
-        for k, text in zip(open_places, free):
+        open_positions = [k for k in open_positions if isinstance(operands[k], Tensor)]
+    if in_order and len(free) == len(open_positions):
+        for k, text in zip(open_positions, free):
             found[k] = text
     names = []
     for k, name in enumerate(found):

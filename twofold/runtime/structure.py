@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Leaf:
-    """The place of a value in a structure."""
+    """The position of a value in a structure."""
 
     def __repr__(self) -> str:
         return "*"

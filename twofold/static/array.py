@@ -132,12 +132,12 @@ def expand_dims(input: Any, axis: Number = None) -> Any:
 def squeeze(input: Any, axis: Number = None) -> Any:
     """Axes of size 1 taken away: those named, or all."""
     found = axis_of(axis)
-    places = (found,) if isinstance(found, int) else tuple(found or ())
-    if any(input.shape[place] != 1 for place in places):
-        raise ShapeError(f"an axis of {places} is not of size 1", "Squeeze axes of size 1.")
+    axes = (found,) if isinstance(found, int) else tuple(found or ())
+    if any(input.shape[axis] != 1 for axis in axes):
+        raise ShapeError(f"an axis of {axes} is not of size 1", "Squeeze axes of size 1.")
     return (
         ops.squeeze(input, found if found not in ((), None) else None)
-        if places or axis is None or found == ()
+        if axes or axis is None or found == ()
         else input
     )
 
@@ -172,11 +172,11 @@ PACK.append(lambda values: stack(values))
 
 @operation("Unpack", several=list)
 def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
-    place = whole(axis)
-    count = index(value.shape[place])
+    position = whole(axis)
+    count = index(value.shape[position])
     if num is not None and count != num:
-        raise ArgumentError(f"axis {place} has size {count}, not {num}", "Give the right num.")
-    return [ops.select(value, place, k) for k in range(count)]
+        raise ArgumentError(f"axis {position} has size {count}, not {num}", "Give the right num.")
+    return [ops.select(value, position, k) for k in range(count)]
 
 
 @example("tf.unstack([[1, 2], [3, 4]])", "[array([1, 2], dtype=int32), array([3, 4], dtype=int32)]")
@@ -201,16 +201,16 @@ unpack = unstack
 
 @operation("Split", several=list)
 def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
-    place, wanted = whole(axis), numbers(parts)
-    length = index(value.shape[place])
+    position, wanted = whole(axis), numbers(parts)
+    length = index(value.shape[position])
     if isinstance(wanted, int):
         if length % wanted:
-            what = f"axis {place} of size {length} does not divide into {wanted} parts"
+            what = f"axis {position} of size {length} does not divide into {wanted} parts"
             raise ShapeError(what, "Give a list of sizes.")
         wanted = [length // wanted] * wanted
     if -1 in wanted:
         wanted = [length - sum(wanted) - 1 if size == -1 else size for size in wanted]
-    return list(ops.split(value, wanted, place))
+    return list(ops.split(value, wanted, position))
 
 
 @operation("Reshape")
@@ -295,12 +295,12 @@ def gather_nd(params: Any, indices: Alone) -> Any:
     depth = index(indices.shape[-1])
     flat_count = math.prod(params.shape[:depth])
     rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
-    place: Any = 0
+    position: Any = 0
     step = flat_count
     for axis in range(depth):
         step //= max(index(params.shape[axis]), 1)
-        place = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), place)
-    found = ops.index_select(rows, 0, ops.reshape(place, (-1,)))
+        position = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), position)
+    found = ops.index_select(rows, 0, ops.reshape(position, (-1,)))
     return ops.reshape(found, (*indices.shape[:-1], *params.shape[depth:]))
 
 

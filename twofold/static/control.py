@@ -379,11 +379,11 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
     functions += [] if default is None else [default]
     if numbers != list(range(len(numbers))):
 
-        def place(value: Any) -> Any:
+        def position(value: Any) -> Any:
             found = ops.full_like(value, len(numbers))
             for k, number in enumerate(numbers):
                 found = ops.where(ops.equal(value, number), k, found)
             return found
 
-        index = define("switch_case", place, (index,), {}, None).outputs[0]
+        index = define("switch_case", position, (index,), {}, None).outputs[0]
     return choose("switch_case", index, functions, [f"branch {k}" for k in range(len(functions))], name)

@@ -62,14 +62,14 @@ def _sides(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:
-    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` places, the odd one behind."""
+    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` positions, the odd one behind."""
     if str(padding).upper() == "VALID":
         return ((0, 0),) * len(kernel)
     if str(padding).upper() != "SAME":
         raise ArgumentError(f"padding {padding!r}", "Use 'SAME' or 'VALID'.")
     found = []
-    for size, places, stride, dilation in zip(image, kernel, strides, dilations, strict=True):
-        total = max((-(-size // stride) - 1) * stride + (places - 1) * dilation + 1 - size, 0)
+    for size, positions, stride, dilation in zip(image, kernel, strides, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (positions - 1) * dilation + 1 - size, 0)
         found.append((total // 2, total - total // 2))
     return tuple(found)
 
@@ -202,8 +202,10 @@ def _transposed(
     )
     edges = _sides(padding, image, w.shape[2:], steps, apart)
     counts = tuple(
-        (size + sum(edge) - (places - 1) * dilation - 1) // stride + 1
-        for size, edge, places, dilation, stride in zip(image, edges, w.shape[2:], apart, steps, strict=True)
+        (size + sum(edge) - (positions - 1) * dilation - 1) // stride + 1
+        for size, edge, positions, dilation, stride in zip(
+            image, edges, w.shape[2:], apart, steps, strict=True
+        )
     )
     if (y.shape[0], w.shape[0], *counts) != (wanted[0], *y.shape[1:]) or w.shape[1] != channels:
         fix = "Give the shape of an image whose convolution has the shape of the input."

@@ -13,20 +13,20 @@ from twofold.static.define import Number, convert_to_tensor, full_of, operation,
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
-from twofold.static.positions import flat_places
+from twofold.static.positions import flat_indices
 from twofold.static.sparse import SparseTensor
 
 
 @operation("CTCLoss")
 def _losses(
-    logits: Any, places: Any, labels: Any, lengths: Any, shape: Number, skips: Number, first: Number
+    logits: Any, positions: Any, labels: Any, lengths: Any, shape: Number, skips: Number, first: Number
 ) -> Any:
     scores = ops.log_softmax(logits if first else ops.transpose(logits, 0, 1), -1)
     batch, most = sizes(shape)
-    flat = flat_places(places, (batch, most))
+    flat = flat_indices(positions, (batch, most))
     targets = ops.index_copy(full_of(0, (batch * most,), int64, labels), 0, flat, ops.cast(labels, int64))
     ones = ops.full_like(flat, 1)
-    counts = ops.index_add(full_of(0, (batch,), int64, labels), 0, ops.select(places, 1, 0), ones)
+    counts = ops.index_add(full_of(0, (batch,), int64, labels), 0, ops.select(positions, 1, 0), ones)
     blank = scores.shape[2] - 1
     given = (ops.reshape(targets, (batch, most)), ops.cast(lengths, int64), counts)
     return apply("ctc_losses", scores, *given, attrs=(blank, bool(skips)))
@@ -80,15 +80,15 @@ def ctc_greedy_decoder(
             path = best[:count, k]
             new = numpy.concatenate([[True], path[1:] != path[:-1]])[:count] if merge_repeated else True
             rows.append(path[(path != blank) & new])
-        places = [(k, j) for k, row in enumerate(rows) for j in range(len(row))]
+        positions = [(k, j) for k, row in enumerate(rows) for j in range(len(row))]
         total = [[-values[:count, k].max(-1).sum()] for k, count in enumerate(counts.tolist())]
         return [
-            numpy.array(places, numpy.int64).reshape(-1, 2),
+            numpy.array(positions, numpy.int64).reshape(-1, 2),
             numpy.concatenate([*rows, []]).astype(numpy.int64),
             numpy.array([len(rows), max(map(len, rows), default=0)]),
             numpy.array(total, values.dtype).reshape(-1, 1),
         ]
 
     results = [(int64, (None, 2)), (int64, (None,)), (int64, (2,)), (logits.dtype, (None, 1))]
-    places, found, shape, total = in_python("CTCGreedyDecoder", decode, [logits, lengths], results, None)
-    return [SparseTensor(places, found, shape)], total
+    positions, found, shape, total = in_python("CTCGreedyDecoder", decode, [logits, lengths], results, None)
+    return [SparseTensor(positions, found, shape)], total

@@ -108,13 +108,13 @@ def _function_of(operation: Operation) -> Gradient | None:
 class Rule:
     """The operations that the gradient function of an operation declared.
 
-    ``body`` goes from the gradients by the floating results ``results`` to those by the inputs ``places``.
+    ``body`` goes from the gradients by the floating results ``results`` to those by the inputs ``positions``.
     """
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
         self.results = [k for k, output in enumerate(operation.outputs) if output.dtype.kind == "f"]
-        self.places: list[int] = []
+        self.positions: list[int] = []
         function = _function_of(operation)
         outputs = [operation.outputs[k] for k in self.results]
 
@@ -140,9 +140,9 @@ class Rule:
                 f"inputs {len(operation.sources)}, at {here()}. Return one for each, or None."
             )
         kept = []
-        for place, (share, source) in enumerate(zip(shares, operation.sources)):
+        for position, (share, source) in enumerate(zip(shares, operation.sources)):
             if share is not None and tensor_of(source).dtype.kind == "f":
-                self.places.append(place)
+                self.positions.append(position)
                 kept.append(convert_to_tensor(share))
         return kept
 
@@ -151,7 +151,7 @@ class Rule:
         operation = self.operation
         for source in self.body.captured:
             _ensure(replay, source[0], operation)
-        inputs = [replay.symbolic(replay.read(operation, operation.sources[k])) for k in self.places]
+        inputs = [replay.symbolic(replay.read(operation, operation.sources[k])) for k in self.positions]
         results = [replay.symbolic(made[k]) for k in self.results]
         found = list(made)
         for own, k in enumerate(self.results):
@@ -170,8 +170,8 @@ class Rule:
                 return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
 
             closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
-            places, name = range(len(inputs)), operation.type
-            content = interned(Pullback(closed.graph, places, len(inputs), own, len(results), name))
+            positions, name = range(len(inputs)), operation.type
+            content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), name))
             value = apply("stop_gradient", results[own])
             found[k] = apply(
                 "user_gradient", value, *inputs, *results, *closed.captured, attrs=with_parameters(content)
@@ -238,7 +238,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise ValueError(
-                f"custom_gradient: arguments by name ({', '.join(kwargs)}), at {here()}. Give them by place."
+                f"custom_gradient: arguments by name ({', '.join(kwargs)}), at {here()}. Give them by position."
             )
         values, _, structure = flatten(list(args), "args")
         given = [convert_to_tensor(value) for value in values]

@@ -413,8 +413,8 @@ class _Function:
 
 
 def _sampled(waiting: list[Element], random: Any) -> Element:
-    place = int(random.integers(len(waiting)))
-    waiting[place], waiting[-1] = waiting[-1], waiting[place]
+    position = int(random.integers(len(waiting)))
+    waiting[position], waiting[-1] = waiting[-1], waiting[position]
     return waiting.pop()
 
 
@@ -445,7 +445,7 @@ def _type_of(value: Any, shape: Sequence[int]) -> TensorType:
 
 
 def _by_structure(structure: Any, item: Any) -> list[Any]:
-    """The parts of ``item`` in the places of a structure; lists stay whole where a tensor is expected."""
+    """The parts of ``item`` in the positions of a structure; lists stay whole where a tensor is expected."""
     if isinstance(structure, dict):
         return [part for key, inner in structure.items() for part in _by_structure(inner, item[key])]
     if isinstance(structure, (tuple, list)):

@@ -71,10 +71,10 @@ class Derivative(Flow):
     def _differentiated(self, ys: Sequence[Any], seeds: Sequence[Any], xs: Sequence[list[Any]]) -> list[Any]:
         total: list[Any] = [None] * len(xs)
         for y, seed, reached in zip(ys, seeds, self.paths):
-            places = [k for k in reached for _ in xs[k]]
-            if places:
+            positions = [k for k in reached for _ in xs[k]]
+            if positions:
                 parts = _core.gradients(y, seed, tuple(x for k in reached for x in xs[k]))
-                for k, part in zip(places, parts):
+                for k, part in zip(positions, parts):
                     total[k] = part if total[k] is None else apply("add", total[k], part)
         return total
 

@@ -67,7 +67,7 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
 def _differentiable(operation: Operation) -> list[Source]:
     """The values that an operation may have derivatives by."""
     if operation.gradient is not None:
-        return [operation.sources[place] for place in rule_of(operation).places]
+        return [operation.sources[position] for position in rule_of(operation).positions]
     return sources_of(operation)
 
 
@@ -184,7 +184,7 @@ def _compiled(
     wanted = sorted({k for path in paths for k in path})
     if not wanted:
         return [None] * len(targets)
-    places = {k: place for place, k in enumerate(wanted)}
+    positions = {k: position for position, k in enumerate(wanted)}
     chosen = [targets[k] for k in wanted]
     rules = rules_above(roots)
     sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None], *_read_by(rules, roots)]
@@ -194,12 +194,12 @@ def _compiled(
         len(roots),
         len(chosen),
         [seed is not None for seed in seeds],
-        [[places[k] for k in path] for path in paths],
+        [[positions[k] for k in path] for path in paths],
         sorted(blocked, key=lambda source: (source[0].number, source[1])),
         operations_between(roots, blocked),
         rules,
     )
-    return [(made, places[k]) if k in places else None for k in range(len(targets))]
+    return [(made, positions[k]) if k in positions else None for k in range(len(targets))]
 
 
 def _read_by(rules: Sequence[Operation], roots: Sequence[Source]) -> list[Source]:

@@ -239,8 +239,8 @@ def function(
     def checked(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != len(input_signature):
             raise ValueError(
-                f"Python inputs incompatible with input_signature: {len(args)} arguments by place and {len(kwargs)} by "
-                f"name for {len(input_signature)}, at {here()}."
+                f"Python inputs incompatible with input_signature: {len(args)} arguments by position and {len(kwargs)} "
+                f"by name for {len(input_signature)}, at {here()}."
             )
         return func(*[_fitting(value, spec) for value, spec in zip(args, input_signature)])
 

@@ -15,7 +15,7 @@ from twofold.static.string_table import decode
 
 
 class Slot:
-    """The place of the ``index``-th input tensor in the arguments of a body."""
+    """The position of the ``index``-th input tensor in the arguments of a body."""
 
     __slots__ = ("index",)
 

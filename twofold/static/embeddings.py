@@ -55,7 +55,7 @@ def embedding_lookup(
 
 @operation("EmbeddingRows")
 def _rows_of_parts(ids: Any, counts: Tensors, div: Number) -> Any:
-    """The places of rows in all parts of a table behind each other."""
+    """The positions of rows in all parts of a table behind each other."""
     parts, counts = len(counts), [ops.cast(count, ids.dtype) for count in counts]
     if not div:
         part, row = ops.remainder(ids, parts), ops.floor_divide(ids, parts)
@@ -102,15 +102,15 @@ def embedding_lookup_sparse(
     ids = SparseTensor.from_value(sp_ids)
     with name_scope(name, "embedding_lookup_sparse"):
         rows = embedding_lookup(params, ids.values, partition_strategy, max_norm=max_norm)
-        places, count = ids.indices[:, 0], ids.dense_shape[0]
+        positions, count = ids.indices[:, 0], ids.dense_shape[0]
         if sp_weights is None:
             combine = {"sum": unsorted_segment_sum, "sqrtn": unsorted_segment_sqrt_n}
-            return combine.get(combiner or "mean", unsorted_segment_mean)(rows, places, count)
+            return combine.get(combiner or "mean", unsorted_segment_mean)(rows, positions, count)
         weights = math.cast(SparseTensor.from_value(sp_weights).values, rows.dtype)
-        total = unsorted_segment_sum(rows * array.expand_dims(weights, -1), places, count)
+        total = unsorted_segment_sum(rows * array.expand_dims(weights, -1), positions, count)
         if combiner == "sum":
             return total
         amounts = math.square(weights) if combiner == "sqrtn" else weights
-        over = unsorted_segment_sum(amounts, places, count)
+        over = unsorted_segment_sum(amounts, positions, count)
         divisor = array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1)
         return math.divide_no_nan(total, divisor)

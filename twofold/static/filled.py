@@ -159,5 +159,5 @@ def pad(tensor: Any, paddings: Number, mode: Number = "CONSTANT", constant_value
 @example("tf.nn.top_k([3.0, 1.0, 2.0], 2)", "(array([3., 2.], dtype=float32), array([0, 2], dtype=int32))")
 def top_k(input: Any, k: Number = 1, sorted: Number = True) -> Any:
     """The ``k`` largest elements of each row and their indices, always sorted."""
-    values, places = ops.topk(input, whole(k))
-    return values, ops.cast(places, int32)
+    values, positions = ops.topk(input, whole(k))
+    return values, ops.cast(positions, int32)

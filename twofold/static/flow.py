@@ -98,12 +98,12 @@ def _merged_types(
         if len(body.results) != len(types) or repr(shape) != repr(shapes[0]):
             what = f"{names[0]} returns {shapes[0]!r} and {name} returns {shape!r}"
             raise failed(operation, ArgumentError(what, "Return the same structure from both."))
-        for place, (a, b) in enumerate(zip(first.results, body.results)):
+        for position, (a, b) in enumerate(zip(first.results, body.results)):
             x, y = tensor_of(a), tensor_of(b)
             if x.dtype is not y.dtype:
-                what = f"result {place} is {describe(x)} from {names[0]} and {describe(y)} from {name}"
+                what = f"result {position} is {describe(x)} from {names[0]} and {describe(y)} from {name}"
                 raise failed(operation, DTypeError(what, "Make them one dtype with tf.cast."), y)
-            types[place] = common_type(types[place], y.type_)
+            types[position] = common_type(types[position], y.type_)
     return types
 
 
@@ -189,7 +189,7 @@ def _as_tensors(value: Any) -> Any:
 def _is_varying(body: Body, types: Sequence[TensorType], arrays: Arrays) -> bool:
     """Whether a variable may leave the body with other sizes than it entered with."""
     pairs = list(zip((tensor_of(source).type_ for source in body.results), types))
-    return any(not known_same(*pair) for k, pair in enumerate(pairs) if k not in arrays.places())
+    return any(not known_same(*pair) for k, pair in enumerate(pairs) if k not in arrays.positions())
 
 
 def _repeated(
@@ -305,12 +305,12 @@ class Arrays:
     def __init__(self, values: Sequence[Any]) -> None:
         self._arrays = {k: value for k, value in enumerate(values) if hasattr(value, "with_flow")}
 
-    def places(self) -> list[int]:
-        """The places of all of them."""
+    def positions(self) -> list[int]:
+        """The positions of all of them."""
         return list(self._arrays)
 
     def growing(self) -> list[int]:
-        """The places of those that may grow."""
+        """The positions of those that may grow."""
         return [k for k, array in self._arrays.items() if array.dynamic_size]
 
     @staticmethod
@@ -461,8 +461,8 @@ def _accumulate(
     with graph.name_scope(scope) as path:
         first: list[Any] = []
         if initializer is None:
-            place = -1 if reverse else 0
-            first = [array[place] for array in arrays]
+            position = -1 if reverse else 0
+            first = [array[position] for array in arrays]
             starts, names, carry = first, flatten(elems, "elems")[1], structure
             arrays = [array[:-1] if reverse else array[1:] for array in arrays]
         else:

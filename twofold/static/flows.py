@@ -127,7 +127,7 @@ class Choice(Flow):
         choice = apply("reshape", choice, attrs=((),))
 
         def run(body: Body, k: int) -> Callable[[], list[Any]]:
-            names = [f"result {place}" for place in range(len(body.results))]
+            names = [f"result {position}" for position in range(len(body.results))]
             return lambda: list(zip(body.replay(replay, ()), names))
 
         functions = [run(body, k) for k, body in enumerate(self.bodies)]
@@ -137,7 +137,7 @@ class Choice(Flow):
 class While(Flow):
     """Bodies ``condition`` and ``body`` over ``count`` carried values; input ``count`` may limit the iterations.
 
-    ``growing`` are the places of arrays that may grow: the inputs before the captured ones are their last sizes.
+    ``growing`` are the positions of arrays that may grow: the inputs before the captured ones are their last sizes.
     """
 
     def __init__(
@@ -157,9 +157,9 @@ class While(Flow):
         first = len(self.names) + int(self.limited)
         carried = self._carried(replay, operation)
         if not replay.depth:
-            for place, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
+            for position, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
                 size = _integer(replay.number(operation, source))
-                carried[place] = replay.symbolic(_longer(carried[place], size))
+                carried[position] = replay.symbolic(_longer(carried[position], size))
         return self._looped(replay, operation, carried)
 
     def _carried(self, replay: Any, operation: Operation) -> list[Any]:
@@ -198,13 +198,13 @@ class While(Flow):
 
     def _with_rows(self, replay: Any, carried: list[Any]) -> list[Any]:
         """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
-        places = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
-        if not places:
+        positions = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
+        if not positions:
             return carried
         found = close(lambda *values: self.body.replay(replay, values), [value.type_ for value in carried])
         types = [node.type for node in found.graph.outputs]
         return [
-            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in places else value
+            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
             for k, value in enumerate(carried)
         ]
 
@@ -216,18 +216,18 @@ class Sizes(While):
         if replay.depth:  # an inner loop; the outer one's arrays have their sizes
             return [ops.full((), 0, dtype=int64) for _ in self.growing]
         carried = self._carried(replay, operation)
-        for place in self.growing:
-            rows = carried[place].type_.shape[0]
-            carried[place] = replay.symbolic(ops.full((), rows, dtype=int64))
+        for position in self.growing:
+            rows = carried[position].type_.shape[0]
+            carried[position] = replay.symbolic(ops.full((), rows, dtype=int64))
         found = self._looped(replay, operation, carried)
-        return [found[place] for place in self.growing]
+        return [found[position] for position in self.growing]
 
     def is_hosted(self) -> bool:
         return super().is_hosted() or any(body.looks_at_elements() for body in self.bodies)
 
     def iterate(self, run: Any, *arrays: Any) -> list[Any]:
         found = super().iterate(run, *arrays)
-        return [numpy.int64(len(found[place])) for place in self.growing]
+        return [numpy.int64(len(found[position])) for position in self.growing]
 
 
 def _integer(number: Any) -> Any:

@@ -49,12 +49,12 @@ def _log_sum_exp(writer: Writer) -> None:
 @exports("ArgMax", "ArgMin")
 def _arg(writer: Writer) -> None:
     (ref, *_), axis = writer.sources(), writer.argument("axis", 0)
-    place = writer.value(0 if axis is None else axis, int32, "dimension")
+    position = writer.value(0 if axis is None else axis, int32, "dimension")
     writer.last(
         writer.operation.type,
-        [ref, place],
+        [ref, position],
         T=writer.dtype_of(ref),
-        Tidx=index_dtype(writer, place),
+        Tidx=index_dtype(writer, position),
         output_type=writer.dtype,
     )
 
@@ -92,8 +92,8 @@ def _flatten(writer: Writer) -> None:
 @exports("Squeeze")
 def _squeeze(writer: Writer) -> None:
     axis = writer.argument("axis")
-    places = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    writer.last("Squeeze", [writer.input("input")], T=writer.dtype, squeeze_dims=places)
+    positions = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    writer.last("Squeeze", [writer.input("input")], T=writer.dtype, squeeze_dims=positions)
 
 
 @exports("Transpose")
@@ -290,14 +290,14 @@ def _result(writer: Writer, refs: list[str]) -> Any:
     return writer.dtype
 
 
-def _of(place: int) -> Callable[[Writer, list[str]], Any]:
+def _of(position: int) -> Callable[[Writer, list[str]], Any]:
     """The dtype of an input."""
-    return lambda writer, refs: writer.dtype_of(refs[place])
+    return lambda writer, refs: writer.dtype_of(refs[position])
 
 
-def _index(place: int) -> Callable[[Writer, list[str]], Any]:
+def _index(position: int) -> Callable[[Writer, list[str]], Any]:
     """The dtype of an input that is an index or a shape."""
-    return lambda writer, refs: index_dtype(writer, refs[place])
+    return lambda writer, refs: index_dtype(writer, refs[position])
 
 
 _row("Cast", "x", SrcT=_of(0), DstT=_result, Truncate=False)

@@ -72,13 +72,13 @@ class Importer:
             return mapped
         name, _, index = text.partition(":")
         outputs = self.outputs[name]
-        place = int(index or 0)
-        if place >= len(outputs):
+        position = int(index or 0)
+        if position >= len(outputs):
             raise ValueError(
                 f"graph_def is invalid at node '{node.name}': '{text}' is not an output of {self.nodes[name].op}, at "
                 f"{here()}."
             )
-        return outputs[place]
+        return outputs[position]
 
     def _declare(self, node: NodeDef) -> None:
         importer = IMPORTERS.get(node.op)

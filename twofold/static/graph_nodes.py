@@ -32,8 +32,8 @@ class Node:
         self.name, self.op, self.inputs = message.name, message.op, list(inputs)
         self._message = message
 
-    def __getitem__(self, place: int) -> Any:
-        return self.inputs[place]
+    def __getitem__(self, position: int) -> Any:
+        return self.inputs[position]
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute: text as ``str``, a type as a dtype, a list as a list."""
@@ -50,11 +50,11 @@ class Node:
             return list(found)
         return default if kind is None else getattr(message, kind)
 
-    def numbers(self, place: int) -> Any:
+    def numbers(self, position: int) -> Any:
         """The numbers of an input if it is a constant, else the tensor."""
-        owner = source_of(self.inputs[place])[0]
+        owner = source_of(self.inputs[position])[0]
         if owner.constant is None or owner.constant.type_.dtype is string:
-            return self.inputs[place]
+            return self.inputs[position]
         return owner.constant.detach().numpy().tolist()
 
 
@@ -283,10 +283,10 @@ def _row(types: str, function: Callable[..., Any], inputs: str, **attributes: An
             function of the node.
     """
 
-    def given(node: Node, place: str) -> Any:
-        if place == "*":
+    def given(node: Node, position: str) -> Any:
+        if position == "*":
             return node.inputs
-        return node.numbers(int(place[1:])) if place[0] == "#" else node[int(place)]
+        return node.numbers(int(position[1:])) if position[0] == "#" else node[int(position)]
 
     def attribute(node: Node, name: str, rule: Any) -> Any:
         if callable(rule) and not isinstance(rule, DType):
@@ -295,7 +295,7 @@ def _row(types: str, function: Callable[..., Any], inputs: str, **attributes: An
 
     def declare(node: Node) -> Any:
         options = {name: attribute(node, name, rule) for name, rule in attributes.items()}
-        return function(*[given(node, place) for place in inputs.split()], **options, name=node.name)
+        return function(*[given(node, position) for position in inputs.split()], **options, name=node.name)
 
     IMPORTERS.update(dict.fromkeys(types.split(), declare))
 

@@ -128,9 +128,9 @@ class Writer:
         """The dtype of the first result."""
         return self.operation.outputs[0].type_.dtype
 
-    def rank(self, place: int = 0) -> int | None:
+    def rank(self, position: int = 0) -> int | None:
         """The number of axes of an input, if it is known."""
-        sizes = self.operation.inputs[place].type_.shape
+        sizes = self.operation.inputs[position].type_.shape
         return None if sizes == UNKNOWN_RANK else len(sizes)
 
     # Nodes

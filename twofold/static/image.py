@@ -78,7 +78,7 @@ def resize_bilinear(
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Any:
-    """The nearest element before each place.
+    """The nearest element before each position.
 
     Raises ValueError for ``align_corners``.
     """

@@ -100,11 +100,11 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
 
 def _cut(image: Any, top: int, left: int, height: int, width: int) -> Any:
     axis = _rows(image)
-    for place, start, size in ((axis, top, height), (axis + 1, left, width)):
-        if start < 0 or size < 0 or start + size > image.shape[place]:
-            what = f"elements {start} to {start + size} of axis {place}, which has {image.shape[place]}"
+    for position, start, size in ((axis, top, height), (axis + 1, left, width)):
+        if start < 0 or size < 0 or start + size > image.shape[position]:
+            what = f"elements {start} to {start + size} of axis {position}, which has {image.shape[position]}"
             raise ShapeError(what, "Cut inside the image.")
-        image = ops.narrow(image, place, start, size)
+        image = ops.narrow(image, position, start, size)
     return image
 
 
@@ -273,8 +273,8 @@ def _to_hsv(image: Any) -> list[Any]:
 
 def _from_hsv(hue: Any, saturation: Any, value: Any) -> Any:
     found = []
-    for place in (5.0, 3.0, 1.0):
-        k = ops.remainder(ops.add(ops.multiply(hue, 6.0), place), 6.0)
+    for position in (5.0, 3.0, 1.0):
+        k = ops.remainder(ops.add(ops.multiply(hue, 6.0), position), 6.0)
         part = ops.clamp(ops.minimum(k, ops.subtract(4.0, k)), 0.0, 1.0)
         found.append(ops.subtract(value, ops.multiply(ops.multiply(value, saturation), part)))
     return ops.stack(found, -1)
@@ -400,9 +400,9 @@ def total_variation(images: Any) -> Any:
     """For each image the sum of absolute differences of neighbours."""
     axis = _rows(images)
     total: Any = 0
-    for place in (axis, axis + 1):
-        rest = images.shape[place] - 1
-        change = ops.subtract(ops.narrow(images, place, 1, rest), ops.narrow(images, place, 0, rest))
+    for position in (axis, axis + 1):
+        rest = images.shape[position] - 1
+        change = ops.subtract(ops.narrow(images, position, 1, rest), ops.narrow(images, position, 0, rest))
         total = ops.add(ops.sum(ops.abs(change), (axis, axis + 1, axis + 2), dtype=images.dtype), total)
     return total
 
@@ -410,10 +410,10 @@ def total_variation(images: Any) -> Any:
 @operation("ImageGradients", several=list)
 def _neighbours(image: Any) -> Any:
     found = []
-    for place in (1, 2):
-        rest = image.shape[place] - 1
-        change = ops.subtract(ops.narrow(image, place, 1, rest), ops.narrow(image, place, 0, rest))
-        found.append(ops.pad(change, (0, 0, *((0, 0, 0, 1) if place == 1 else (0, 1)))))
+    for position in (1, 2):
+        rest = image.shape[position] - 1
+        change = ops.subtract(ops.narrow(image, position, 1, rest), ops.narrow(image, position, 0, rest))
+        found.append(ops.pad(change, (0, 0, *((0, 0, 0, 1) if position == 1 else (0, 1)))))
     return found
 
 

@@ -91,9 +91,9 @@ def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
 
 def _count() -> int:
     frame = sys._getframe(2)
-    place = frame.f_code.co_filename, frame.f_lineno
-    _counts[place] = _counts.get(place, -1) + 1
-    return _counts[place]
+    position = frame.f_code.co_filename, frame.f_lineno
+    _counts[position] = _counts.get(position, -1) + 1
+    return _counts[position]
 
 
 def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:

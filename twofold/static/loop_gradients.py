@@ -93,8 +93,8 @@ class LoopGradient:
         arrays: Sequence[Any],
     ) -> Any:
         """The derivative by one input: as a start of what is carried, as rows, and as what the body captures."""
-        places = [k for k in range(len(self.body.arguments)) if self.loop.sources[k] == source]
-        parts = [carried[k] for k in places if k in carried]
+        positions = [k for k in range(len(self.body.arguments)) if self.loop.sources[k] == source]
+        parts = [carried[k] for k in positions if k in carried]
         parts += [totals[source]] if source in totals else []
         if parts:
             return functools.reduce(numpy.add, parts)

@@ -155,7 +155,11 @@ def _reduction(
         if type == "Mean" and input_tensor.dtype.kind in "iu":
             return _whole_mean(input_tensor, axes, bool(keepdims))
         made = getattr(ops, function)(input_tensor, axes, keepdim=bool(keepdims), **fixed)
-        return ops.cast(made, input_tensor.dtype) if keeps_dtype and made.dtype is not input_tensor.dtype else made
+        return (
+            ops.cast(made, input_tensor.dtype)
+            if keeps_dtype and made.dtype is not input_tensor.dtype
+            else made
+        )
 
     name = f"reduce_{type.lower()}"
     text = f"{doc} ``axis`` names the axes to reduce (None: all); ``keepdims`` keeps them at size 1."

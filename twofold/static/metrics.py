@@ -234,10 +234,12 @@ def recall(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any
 def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -> Any:
     """True positives, false positives, true labels and false labels at each threshold."""
     total = whole(count)
-    place = ops.cast(counted(total, predictions), float32)
+    position = ops.cast(counted(total, predictions), float32)
     # the first and last are outside 0 to 1, so that everything is above the one and below the other
-    inner = ops.divide(place, float(total - 1))
-    limits = ops.where(ops.equal(place, 0), -1e-7, ops.where(ops.equal(place, total - 1), 1 + 1e-7, inner))
+    inner = ops.divide(position, float(total - 1))
+    limits = ops.where(
+        ops.equal(position, 0), -1e-7, ops.where(ops.equal(position, total - 1), 1 + 1e-7, inner)
+    )
     weight = (
         ops.full_like(predictions, 1) if weights is None else ops.broadcast_to(weights, predictions.shape)
     )

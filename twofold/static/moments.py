@@ -32,17 +32,17 @@ def moments(
 
 @operation("SufficientStatistics", several=list)
 def _statistics(x: Any, axes: Number, shift: Any, keepdims: Number) -> Any:
-    places = axis_of(axes)
-    places = (places,) if isinstance(places, int) else places
+    positions = axis_of(axes)
+    positions = (positions,) if isinstance(positions, int) else positions
     count = 1
-    for place in places:
-        count *= x.shape[place]
+    for position in positions:
+        count *= x.shape[position]
     away = x if shift is None else ops.subtract(x, shift)
     kept = bool(keepdims)
     return [
         full_of(count, (), x.dtype, x),
-        ops.sum(away, places, kept),
-        ops.sum(ops.square(away), places, kept),
+        ops.sum(away, positions, kept),
+        ops.sum(ops.square(away), positions, kept),
     ]
 
 

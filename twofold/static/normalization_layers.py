@@ -62,10 +62,10 @@ def batch_normalization(
         adjustment=adjustment,
     )
     tensor = convert_to_tensor(inputs)
-    place = _axis(axis, tensor.type_.ndim)
+    position = _axis(axis, tensor.type_.ndim)
     unbiased = tensor.type_.ndim == 4 if fused is None else fused
     with variable_scope(name, "batch_normalization", reuse=reuse):
-        layer = _Layer(tensor, place, epsilon, unbiased)
+        layer = _Layer(tensor, position, epsilon, unbiased)
         gamma = (gamma_initializer, 1.0, trainable, gamma_regularizer, gamma_constraint)
         layer.gamma = layer.variable("gamma", *gamma) if scale else None
         beta = (beta_initializer, 0.0, trainable, beta_regularizer, beta_constraint)
@@ -92,7 +92,7 @@ class _Layer:
     def __init__(self, tensor: Any, axis: int, epsilon: float, unbiased: bool) -> None:
         self.tensor, self.axis, self.epsilon, self.unbiased = tensor, axis, epsilon, unbiased
         self.ndim = tensor.type_.ndim
-        self.over = [place for place in range(self.ndim) if place != axis]
+        self.over = [position for position in range(self.ndim) if position != axis]
 
     def variable(
         self,
@@ -112,7 +112,7 @@ class _Layer:
     def _wide(self, value: Any) -> Any:
         if value is None or self.axis == self.ndim - 1:
             return value
-        return array.reshape(value, [-1 if place == self.axis else 1 for place in range(self.ndim)])
+        return array.reshape(value, [-1 if position == self.axis else 1 for position in range(self.ndim)])
 
     def _normalized(self, mean: Any, variance: Any) -> Any:
         mean, variance, beta, gamma = map(self._wide, (mean, variance, self.beta, self.gamma))
@@ -168,7 +168,7 @@ def fused_batch_norm(
     axis = (
         1 if channels_first("fused_batch_norm", data_format, value.type_.ndim - 2) else value.type_.ndim - 1
     )
-    shape: Sequence[int] = [-1 if place == axis else 1 for place in range(value.type_.ndim)]
+    shape: Sequence[int] = [-1 if position == axis else 1 for position in range(value.type_.ndim)]
 
     def normalized(centre: Any, spread: Any) -> Any:
         given = (centre, spread, offset, scale)
@@ -180,7 +180,7 @@ def fused_batch_norm(
             what = f"fused_batch_norm: mean and variance are needed without training, at {here()}"
             raise ArgumentError(what, "Give both.")
         return normalized(mean, variance), convert_to_tensor(mean), convert_to_tensor(variance)
-    centre, spread = moments(value, [place for place in range(value.type_.ndim) if place != axis])
+    centre, spread = moments(value, [position for position in range(value.type_.ndim) if position != axis])
     made, kept = normalized(centre, spread), _unbiased(value, axis, spread)
     if exponential_avg_factor != 1.0:
         rest = 1.0 - exponential_avg_factor

@@ -138,8 +138,8 @@ class _Column:
         return flat.reshape(len(rows), steps, *self.shape)
 
     def _sparse(self, rows: Sequence[Sequence[Any]], single: bool) -> list[Any]:
-        places = [[k, j] for k, row in enumerate(rows) for j in range(len(row))]
-        indices = numpy.asarray(places, numpy.int64).reshape(-1, 2)
+        positions = [[k, j] for k, row in enumerate(rows) for j in range(len(row))]
+        indices = numpy.asarray(positions, numpy.int64).reshape(-1, 2)
         sizes = [len(rows), max((len(row) for row in rows), default=0)]
         flat = _array([value for row in rows for value in row], self.dtype)
         if single:

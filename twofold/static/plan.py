@@ -109,12 +109,12 @@ class Plan:
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""
-        place = len(self.walk.goal.fetches) + len(self._kept)
+        position = len(self.walk.goal.fetches) + len(self._kept)
         for operation in self.observers:
             assert operation.observe is not None
             if operation not in done:
-                operation.observe(*arrays[place : place + len(operation.sources)])
-            place += len(operation.sources)
+                operation.observe(*arrays[position : position + len(operation.sources)])
+            position += len(operation.sources)
 
 
 def check_feed(tensor: Tensor, type: TensorType) -> None:

@@ -34,7 +34,7 @@ def _spans(
         else:
             if wide > size:
                 raise ArgumentError(
-                    f"windows over {wide} places do not fit size {size}",
+                    f"windows over {wide} positions do not fit size {size}",
                     "Use padding='SAME' or a smaller ksize.",
                 )
             spans.append(Span((size - wide) // step + 1, wide, step))
@@ -224,7 +224,7 @@ def pool(
 
 
 @operation("MaxPoolWithArgmax", several=list)
-def _with_places(input: Any, size: Number, steps: Number, same: Number) -> Any:
+def _with_positions(input: Any, size: Number, steps: Number, same: Number) -> Any:
     (high, wide), (down, right) = (tuple(int(n) for n in numbers(value))[1:3] for value in (size, steps))
     value = ops.movedim(input, -1, 1)
     depth, (rows, columns) = value.shape[1], value.shape[2:]
@@ -232,9 +232,9 @@ def _with_places(input: Any, size: Number, steps: Number, same: Number) -> Any:
     left, more = _around(columns, wide, right) if same else (0, 0)
     lowest = -float("inf")
     padded = ops.pad(value, (left, more, top, bottom), value=lowest)
-    found, places = ops.max_pool2d(padded, (high, wide), (down, right), return_indices=True)
-    row = ops.subtract(ops.floor_divide(places, columns + left + more), top)
-    column = ops.subtract(ops.remainder(places, columns + left + more), left)
+    found, positions = ops.max_pool2d(padded, (high, wide), (down, right), return_indices=True)
+    row = ops.subtract(ops.floor_divide(positions, columns + left + more), top)
+    column = ops.subtract(ops.remainder(positions, columns + left + more), left)
     channel = ops.reshape(counted(depth, value), (1, depth, 1, 1))
     flat = ops.add(ops.multiply(ops.add(ops.multiply(row, columns), column), depth), channel)
     return [ops.movedim(found, 1, -1), ops.cast(ops.movedim(flat, 1, -1), int64)]
@@ -261,5 +261,5 @@ def max_pool_with_argmax(
             "max_pool_with_argmax",
             ArgumentError(what, "Use 'SAME' or 'VALID', and indices within the image."),
         )
-    found, places = _with_places(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
-    return found, cast(places, Targmax)
+    found, positions = _with_positions(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
+    return found, cast(positions, Targmax)

@@ -94,11 +94,11 @@ def strided_slice_of(tensor: Any, key: Any) -> Any:
     form = _flattened(key, found, scalars)
     keywords = {f"part{k}": part for k, part in enumerate(found)}
 
-    def body(value: Any, *places: Any, form: Any, **parts: Any) -> Any:
+    def body(value: Any, *positions: Any, form: Any, **parts: Any) -> Any:
         made = _index(value, *parts.values(), form=form)
-        axes = _selected_axes(form, len(value.shape)) if places else []
-        for axis, place in zip(reversed(axes), reversed(places)):
-            made = apply("index", made, place, attrs=((axis,),))
+        axes = _selected_axes(form, len(value.shape)) if positions else []
+        for axis, position in zip(reversed(axes), reversed(positions)):
+            made = apply("index", made, position, attrs=((axis,),))
         return made
 
     return define(
@@ -115,18 +115,18 @@ class _Frozen(tuple):
     """A tuple that argument handling leaves alone."""
 
 
-def flat_places(indices: Any, shape: tuple[int, ...]) -> Any:
+def flat_indices(indices: Any, shape: tuple[int, ...]) -> Any:
     """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
     depth = index(indices.shape[-1])
     if depth > len(shape):
         raise ArgumentError(
             f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
         )
-    place: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
+    position: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
     for axis in range(depth):
         at = ops.cast(ops.select(indices, -1, axis), int64)
-        place = ops.add(ops.multiply(place, shape[axis]), at)
-    return ops.reshape(place, (-1,))
+        position = ops.add(ops.multiply(position, shape[axis]), at)
+    return ops.reshape(position, (-1,))
 
 
 def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
@@ -137,16 +137,16 @@ def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:
         count *= size
     rows = ops.reshape(base, (count, *shape[depth:]))
     given = ops.reshape(updates, (-1, *shape[depth:]))
-    places = flat_places(indices, shape)
+    positions = flat_indices(indices, shape)
     if how == "set":
-        made = ops.index_copy(rows, 0, places, given)
+        made = ops.index_copy(rows, 0, positions, given)
     else:
-        made = ops.index_add(rows, 0, places, ops.negative(given) if how == "sub" else given)
+        made = ops.index_add(rows, 0, positions, ops.negative(given) if how == "sub" else given)
     return ops.reshape(made, shape)
 
 
 @operation("Max")
 def count_up_to(indices: Tensors) -> Any:
     """One more than the largest of the numbers, 0 if there are none."""
-    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
+    flat = [ops.cast(ops.reshape(positions, (-1,)), int64) for positions in indices]
     return ops.add(ops.amax(ops.concat([*flat, full_of(-1, (1,), int64, flat[0])], 0)), 1)

@@ -187,7 +187,7 @@ class FIFOQueue:
         """Whether so many elements may be taken while the queue is open."""
         return len(self._elements) >= count
 
-    def _place(self) -> int:
+    def _position(self) -> int:
         """Which element is taken next."""
         return 0
 
@@ -206,7 +206,7 @@ class FIFOQueue:
             if have < count and not (fewer and have):
                 what = f"queue '{self.name}' is closed and has {have} of {count} elements"
                 raise OutOfRangeError(what, "Catch this error to end.")
-            taken = [self._elements.pop(self._place()) for _ in range(min(count, have))]
+            taken = [self._elements.pop(self._position()) for _ in range(min(count, have))]
             self._changed.notify_all()
         return taken
 
@@ -237,7 +237,7 @@ class RandomShuffleQueue(FIFOQueue):
     def _ready(self, count: int) -> bool:
         return len(self._elements) >= count + self._kept
 
-    def _place(self) -> int:
+    def _position(self) -> int:
         return int(self._random.integers(len(self._elements)))
 
 
@@ -401,8 +401,8 @@ def slice_input_producer(
     """
     tensors = [convert_to_tensor(value) for value in tensor_list]
     count = array.shape(tensors[0])[0]
-    place = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
-    return [array.gather(tensor, place) for tensor in tensors]
+    position = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
+    return [array.gather(tensor, position) for tensor in tensors]
 
 
 def _batched(

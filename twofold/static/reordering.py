@@ -124,7 +124,7 @@ def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
         raise ArgumentError(f"{input.shape[0]} batches for blocks {block}", f"Give a multiple of {total}.")
     batch = input.shape[0] // total
     grid = ops.reshape(input, (*block, batch, *space, *rest))
-    pairs = [place for k in range(count) for place in (count + 1 + k, k)]
+    pairs = [position for k in range(count) for position in (count + 1 + k, k)]
     moved = ops.permute(grid, (count, *pairs, *range(2 * count + 1, grid.ndim)))
     made = ops.reshape(moved, (batch, *[size * step for size, step in zip(space, block)], *rest))
     for axis, (before, after) in enumerate(cut, 1):
@@ -154,8 +154,8 @@ def batch_to_space(
 @example("tf.roll([1, 2, 3, 4], 1, 0)", "[4 1 2 3]")
 def roll(input: Any, shift: Number, axis: Number) -> Any:
     """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning."""
-    step, place = numbers(shift), axis_of(axis)
-    return ops.roll(input, step if isinstance(step, int) else tuple(step), place)
+    step, position = numbers(shift), axis_of(axis)
+    return ops.roll(input, step if isinstance(step, int) else tuple(step), position)
 
 
 def _descends(direction: str) -> bool:
@@ -214,8 +214,8 @@ def batch_gather(params: Any, indices: Alone) -> Any:
     """For each batch, the slices of ``params`` along the last axis of ``indices`` by number."""
     last = indices.ndim - 1
     rest = params.shape[last + 1 :]
-    places = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
-    return ops.take_along_dim(params, ops.broadcast_to(places, (*indices.shape, *rest)), last)
+    positions = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
+    return ops.take_along_dim(params, ops.broadcast_to(positions, (*indices.shape, *rest)), last)
 
 
 @operation("UnravelIndex")

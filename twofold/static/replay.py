@@ -448,13 +448,13 @@ class Replay:
         return [value if isinstance(value, kinds) else _core.from_array(value, False) for value in made]
 
     @staticmethod
-    def _is_known(operation: Operation, place: int) -> bool:
+    def _is_known(operation: Operation, position: int) -> bool:
         """Whether a body is given the numbers of an input."""
-        return place in operation.host or place in operation.wished
+        return position in operation.host or position in operation.wished
 
-    def _as_input(self, operation: Operation, place: int, value: Any) -> Any:
+    def _as_input(self, operation: Operation, position: int, value: Any) -> Any:
         """An input for a body: numbers that it need not know are a tensor."""
-        known = self._is_known(operation, place)
+        known = self._is_known(operation, position)
         return value if known or not isinstance(value, Numbers) else self.symbolic(value)
 
     @staticmethod
@@ -484,8 +484,8 @@ class Replay:
             raise worded from None
         return made
 
-    def _input(self, operation: Operation, place: int, source: Source) -> Any:
-        if self._is_known(operation, place) and (place in operation.host or not self.depth):
+    def _input(self, operation: Operation, position: int, source: Source) -> Any:
+        if self._is_known(operation, position) and (position in operation.host or not self.depth):
             return self.number(operation, source)
         return self.read(operation, source)
 

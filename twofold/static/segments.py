@@ -1,4 +1,4 @@
-"""Slices combined by segment, and scattered to places."""
+"""Slices combined by segment, and scattered to positions."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from twofold.static.positions import count_up_to, scattered
 def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
     """Slices and their segments in one axis each; negative segments become an additional one."""
     rows = ops.reshape(data, (-1, *tuple(data.shape)[ids.ndim :])) if ids.ndim != 1 else data
-    places = ops.cast(ops.reshape(ids, (-1,)), int64)
-    return rows, ops.where(ops.less(places, 0), count, places)
+    positions = ops.cast(ops.reshape(ids, (-1,)), int64)
+    return rows, ops.where(ops.less(positions, 0), count, positions)
 
 
 def _added(data: Any, ids: Any, count: int) -> Any:
-    rows, places = _flat(data, ids, count)
+    rows, positions = _flat(data, ids, count)
     base = full_of(0, (count + 1, *tuple(rows.shape)[1:]), rows.dtype, rows)
-    return ops.narrow(ops.index_add(base, 0, places, rows), 0, 0, count)
+    return ops.narrow(ops.index_add(base, 0, positions, rows), 0, 0, count)
 
 
 def _reduced(how: str, first: Callable[[DType], Any]) -> Callable[[Any, Any, int], Any]:
     def reduced(data: Any, ids: Any, count: int) -> Any:
-        rows, places = _flat(data, ids, count)
+        rows, positions = _flat(data, ids, count)
         base = full_of(first(rows.dtype), (count + 1, *tuple(rows.shape)[1:]), rows.dtype, rows)
-        return ops.narrow(ops.index_reduce(base, 0, places, rows, how), 0, 0, count)
+        return ops.narrow(ops.index_reduce(base, 0, positions, rows, how), 0, 0, count)
 
     return reduced
 
 
 def _members(data: Any, ids: Any, count: int) -> Any:
     """How many slices each segment has, in a shape that divides the result."""
-    rows, places = _flat(data, ids, count)
-    ones = ops.full_like(places, 1)
+    rows, positions = _flat(data, ids, count)
+    ones = ops.full_like(positions, 1)
     base = full_of(0, (count + 1,), int64, rows)
-    found = ops.narrow(ops.index_add(base, 0, places, ones), 0, 0, count)
+    found = ops.narrow(ops.index_add(base, 0, positions, ones), 0, 0, count)
     return ops.reshape(found, (count, *[1] * (rows.ndim - 1)))
 
 

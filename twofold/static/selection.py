@@ -44,19 +44,19 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if (x is None) != (y is None):
         raise ValueError("where: give both x and y, or neither.")
-    return _true_places(condition, name) if x is None else _where(condition, x, y, name=name)
+    return _true_indices(condition, name) if x is None else _where(condition, x, y, name=name)
 
 
 select = where
 
 
 @example("tf.where([[False, True], [True, False]])", "[[0 1]\n [1 0]]")
-def _true_places(condition: Any, name: str | None = None) -> Any:
+def _true_indices(condition: Any, name: str | None = None) -> Any:
     """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each."""
     tensor = convert_to_tensor(condition)
     rank = None if tensor.type_.shape == UNKNOWN_RANK else tensor.type_.ndim
-    (places,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
-    return places
+    (positions,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
+    return positions
 
 
 @example("x = tf.constant([1.0, 2.0, 3.0])", "tf.boolean_mask(x, x > 1.5)", "[2. 3.]")
@@ -72,8 +72,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
         what = f"{describe(chosen)} for {describe(data)}"
         raise failed("boolean_mask", ArgumentError(what, f"Give a mask of the axes from {first} on."))
     flat = _merged(data, first, count)
-    places = reshape(_true_places(reshape(chosen, [-1])), [-1])
-    return gather(flat, places, axis=first, name=name)
+    positions = reshape(_true_indices(reshape(chosen, [-1])), [-1])
+    return gather(flat, positions, axis=first, name=name)
 
 
 @operation("Reshape")
@@ -87,9 +87,9 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
         x, return_index=True, return_inverse=True, return_counts=True
     )
     order = numpy.argsort(first, kind="stable")
-    places = numpy.empty_like(order)
-    places[order] = numpy.arange(len(order))
-    return values[order], places[inverse.reshape(-1)], counts[order]
+    positions = numpy.empty_like(order)
+    positions[order] = numpy.arange(len(order))
+    return values[order], positions[inverse.reshape(-1)], counts[order]
 
 
 @example(
@@ -101,35 +101,35 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
     tensor, kind = convert_to_tensor(x), as_dtype(out_idx)
 
     def function(values: Any) -> list[Any]:
-        found, places, counts = _first_seen(values)
-        return [found, places.astype(kind.numpy), counts.astype(kind.numpy)]
+        found, positions, counts = _first_seen(values)
+        return [found, positions.astype(kind.numpy), counts.astype(kind.numpy)]
 
     length = tensor.type_.shape[0]
     results = [(tensor.dtype, (None,)), (kind, (length if length >= 0 else None,)), (kind, (None,))]
-    found, places, counts = in_python("UniqueWithCounts", function, [tensor], results, name)
-    return found, places, counts
+    found, positions, counts = in_python("UniqueWithCounts", function, [tensor], results, name)
+    return found, positions, counts
 
 
 @example("tf.unique([3, 1, 3])", "(array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))")
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any]:
     """The different elements of a vector in the order they are first seen, and where each element belongs."""
-    found, places, _ = unique_with_counts(x, out_idx, name or "Unique")
-    return found, places
+    found, positions, _ = unique_with_counts(x, out_idx, name or "Unique")
+    return found, positions
 
 
 @example("tf.setdiff1d([1, 2, 3, 4], [2, 4])", "(array([1, 3], dtype=int32), array([0, 2], dtype=int32))")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Any, Any]:
-    """The elements of vector ``x`` that ``y`` does not hold, in order, and their places."""
+    """The elements of vector ``x`` that ``y`` does not hold, in order, and their positions."""
     tensor, kind = convert_to_tensor(x), as_dtype(index_dtype)
 
     def function(values: Any, others: Any) -> list[Any]:
-        places = numpy.flatnonzero(~numpy.isin(values, others))
-        return [values[places], places.astype(kind.numpy)]
+        positions = numpy.flatnonzero(~numpy.isin(values, others))
+        return [values[positions], positions.astype(kind.numpy)]
 
     other = convert_to_tensor(y, tensor.dtype)
     results = [(tensor.dtype, (None,)), (kind, (None,))]
-    found, places = in_python("ListDiff", function, [tensor, other], results, name)
-    return found, places
+    found, positions = in_python("ListDiff", function, [tensor, other], results, name)
+    return found, positions
 
 
 @example(
@@ -142,20 +142,20 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     count = parts.type_.ndim
     flat, kinds = _merged(values, 0, count), reshape(parts, [-1])
 
-    def places(found: Any) -> list[Any]:
+    def positions(found: Any) -> list[Any]:
         if found.size and not (found.min() >= 0 and found.max() < num_partitions):
             what = f"partitions from {found.min()} to {found.max()} for {num_partitions}"
             raise failed("dynamic_partition", ArgumentError(what, "Give numbers below num_partitions."))
         return [numpy.flatnonzero(found == k) for k in range(num_partitions)]
 
     with name_scope(name, "DynamicPartition"):
-        chosen = in_python("DynamicPartition", places, [kinds], [(int64, (None,))] * num_partitions, None)
+        chosen = in_python("DynamicPartition", positions, [kinds], [(int64, (None,))] * num_partitions, None)
         return [gather(flat, part) for part in chosen]
 
 
 @operation("DynamicStitch")
 def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
-    flat = [ops.cast(ops.reshape(places, (-1,)), int64) for places in indices]
+    flat = [ops.cast(ops.reshape(positions, (-1,)), int64) for positions in indices]
     rest = tuple(data[0].shape[indices[0].ndim :])
     rows = [ops.reshape(values, (-1, *rest)) for values in data]
     base = full_of(0, (whole(size), *rest), dtype, rows[0])
@@ -165,9 +165,9 @@ def _stitched(indices: Tensors, data: Tensors, size: Number, dtype: Any) -> Any:
 @example("tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])", "[10 20 30]")
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     """The slices of the tensors ``data`` at ``indices``; of equal ones the last counts."""
-    places = [convert_to_tensor(part) for part in indices]
+    positions = [convert_to_tensor(part) for part in indices]
     values = [convert_to_tensor(part) for part in data]
-    return _stitched(places, values, count_up_to(places), values[0].dtype, name=name)
+    return _stitched(positions, values, count_up_to(positions), values[0].dtype, name=name)
 
 
 @operation("CountNonzero", name_at=4, older={"keep_dims": "keepdims"})
@@ -201,10 +201,10 @@ def confusion_matrix(
 @operation("ConfusionMatrix")
 def _confusion(labels: Any, predictions: Any, weights: Any, count: Number, dtype: Any) -> Any:
     size = whole(count)
-    places = ops.add(ops.multiply(ops.cast(labels, int64), size), ops.cast(predictions, int64))
-    each = ops.broadcast_to(ops.cast(weights, dtype), places.shape) if hasattr(weights, "dtype") else None
-    ones = ops.full_like(places, 1, dtype=dtype) if each is None else each
-    found = ops.index_add(full_of(0, (size * size,), dtype, places), 0, places, ones)
+    positions = ops.add(ops.multiply(ops.cast(labels, int64), size), ops.cast(predictions, int64))
+    each = ops.broadcast_to(ops.cast(weights, dtype), positions.shape) if hasattr(weights, "dtype") else None
+    ones = ops.full_like(positions, 1, dtype=dtype) if each is None else each
+    found = ops.index_add(full_of(0, (size * size,), dtype, positions), 0, positions, ones)
     return ops.reshape(found, (size, size))
 
 
@@ -241,14 +241,14 @@ def _limited(count: Any, minlength: Any = None, maxlength: Any = None) -> Any:
 @operation("Bincount")
 def _bincount(x: Any, weights: Any, size: Number, dtype: Any) -> Any:
     length = whole(size)
-    places = ops.reshape(ops.cast(x, int64), (-1,))
-    inside = ops.less(places, length)
+    positions = ops.reshape(ops.cast(x, int64), (-1,))
+    inside = ops.less(positions, length)
     if hasattr(weights, "dtype"):
         each = ops.where(inside, ops.reshape(weights, (-1,)), 0)
     else:
         each = ops.cast(inside, dtype)
-    kept = ops.where(inside, places, 0)
-    found = ops.index_add(full_of(0, (max(length, 1),), dtype, places), 0, kept, each)
+    kept = ops.where(inside, positions, 0)
+    found = ops.index_add(full_of(0, (max(length, 1),), dtype, positions), 0, kept, each)
     return ops.narrow(found, 0, 0, length)
 
 
@@ -265,7 +265,7 @@ def histogram_fixed_width(
 def _histogram(values: Any, low: Any, high: Any, nbins: Number, dtype: Any) -> Any:
     count = whole(nbins)
     part = ops.divide(ops.subtract(values, low), ops.subtract(high, low))
-    place = ops.cast(ops.floor(ops.multiply(part, count)), int64)
-    place = ops.reshape(ops.clamp(place, 0, count - 1), (-1,))
-    ones = ops.full_like(place, 1, dtype=dtype)
-    return ops.index_add(full_of(0, (count,), dtype, values), 0, place, ones)
+    position = ops.cast(ops.floor(ops.multiply(part, count)), int64)
+    position = ops.reshape(ops.clamp(position, 0, count - 1), (-1,))
+    ones = ops.full_like(position, 1, dtype=dtype)
+    return ops.index_add(full_of(0, (count,), dtype, values), 0, position, ones)

@@ -69,8 +69,8 @@ class _Fetches:
         operation, index = operation_of(element), 0
         index = owner_of(element)[1]  # type: ignore[index]
         self.sources.append((operation, index))
-        place = len(self.sources) - 1
-        return lambda arrays: arrays[place]
+        offset = len(self.sources) - 1
+        return lambda arrays: arrays[offset]
 
 
 def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:

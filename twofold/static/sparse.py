@@ -31,7 +31,7 @@ from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, need_session
 from twofold.static.host_calls import in_python
-from twofold.static.positions import flat_places
+from twofold.static.positions import flat_indices
 from twofold.static.shapes import TensorShape
 from twofold.static.string_functions import as_string_tensor, strings
 from twofold.static.variables import is_nested
@@ -163,8 +163,8 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
     sizes_ = constant(list(shape), int64) if known else array.placeholder(int64, [rank], f"{label}/shape")
-    places = array.placeholder(int64, [None, rank], f"{label}/indices")
-    return SparseTensor(places, array.placeholder(dtype, [None], f"{label}/values"), sizes_)
+    positions = array.placeholder(int64, [None, rank], f"{label}/indices")
+    return SparseTensor(positions, array.placeholder(dtype, [None], f"{label}/values"), sizes_)
 
 
 @operation("SparseToDense")
@@ -172,16 +172,16 @@ def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
     wanted = sizes(shape)
     count = int(numpy.prod(wanted))
     base = ops.broadcast_to(default, (count,))
-    places = flat_places(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
-    given = ops.broadcast_to(values, places.shape)
-    return ops.reshape(ops.index_copy(base, 0, places, given), wanted)
+    positions = flat_indices(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    given = ops.broadcast_to(values, positions.shape)
+    return ops.reshape(ops.index_copy(base, 0, positions, given), wanted)
 
 
 def _in_order(indices: Any, shape: Number) -> Any:
-    places = flat_places(indices, sizes(shape)) if indices.ndim == 2 else ops.reshape(indices, (-1,))
-    count = places.shape[0]
-    later, earlier = ops.narrow(places, 0, 1, count - 1), ops.narrow(places, 0, 0, count - 1)
-    return ops.all(ops.greater(later, earlier)) if count > 1 else ops.all(ops.equal(places, places))
+    positions = flat_indices(indices, sizes(shape)) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    count = positions.shape[0]
+    later, earlier = ops.narrow(positions, 0, 1, count - 1), ops.narrow(positions, 0, 0, count - 1)
+    return ops.all(ops.greater(later, earlier)) if count > 1 else ops.all(ops.equal(positions, positions))
 
 
 def _ordered(indices: Any, shape: Any, validate: bool) -> Any:
@@ -212,9 +212,9 @@ def sparse_to_dense(
     """
     values = convert_to_tensor(sparse_values)
     default = convert_to_tensor(default_value, values.dtype)
-    places = _int64(sparse_indices)
-    with _ordered(places, output_shape, validate_indices):
-        return _dense(places, values, default, output_shape, name=name)
+    positions = _int64(sparse_indices)
+    with _ordered(positions, output_shape, validate_indices):
+        return _dense(positions, values, default, output_shape, name=name)
 
 
 @example(
@@ -279,13 +279,13 @@ def sparse_reduce_sum(
 def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Number) -> Any:
     wanted, given = sizes(shape), axis_of(axis)
     axes = range(len(wanted)) if given is None else [given] if isinstance(given, int) else given
-    gone = {place % len(wanted) for place in axes}
-    kept = [place for place in range(len(wanted)) if place not in gone]
-    rest = tuple(wanted[place] for place in kept)
-    place: Any = ops.multiply(ops.select(indices, 1, 0), 0)
+    gone = {position % len(wanted) for position in axes}
+    kept = [position for position in range(len(wanted)) if position not in gone]
+    rest = tuple(wanted[position] for position in kept)
+    position: Any = ops.multiply(ops.select(indices, 1, 0), 0)
     for axis_ in kept:
-        place = ops.add(ops.multiply(place, wanted[axis_]), ops.select(indices, 1, axis_))
-    total = ops.index_add(full_of(0, (int(numpy.prod(rest)),), values.dtype, values), 0, place, values)
+        position = ops.add(ops.multiply(position, wanted[axis_]), ops.select(indices, 1, axis_))
+    total = ops.index_add(full_of(0, (int(numpy.prod(rest)),), values.dtype, values), 0, position, values)
     shown = tuple(1 if k in gone else size for k, size in enumerate(wanted)) if keepdims else rest
     return ops.reshape(total, shown)
 
@@ -303,7 +303,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 @operation("SparseReorder")
 def _order(indices: Any, shape: Number) -> Any:
-    return ops.sort(flat_places(indices, sizes(shape)), 0, False, True)[1]
+    return ops.sort(flat_indices(indices, sizes(shape)), 0, False, True)[1]
 
 
 @operation("SparseReshape", several=list)
@@ -314,8 +314,8 @@ def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
         new[new.index(-1)] = int(numpy.prod(old)) // max(known, 1)
     if numpy.prod(new) != numpy.prod(old):
         raise ShapeError(f"shape {old} as {tuple(new)}", "Give one of as many elements.")
-    places = ops.unravel_index(flat_places(indices, old), tuple(new))
-    return [ops.stack(list(places), 1), numpy.array(new, numpy.int64)]
+    positions = ops.unravel_index(flat_indices(indices, old), tuple(new))
+    return [ops.stack(list(positions), 1), numpy.array(new, numpy.int64)]
 
 
 @example(
@@ -337,8 +337,8 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
     with name_scope(name, "SparseTranspose"):
         shape = array.gather(given.dense_shape, order)
-        places = array.gather(given.indices, order, axis=1)
-        return sparse_reorder(SparseTensor(places, given.values, shape))
+        positions = array.gather(given.indices, order, axis=1)
+        return sparse_reorder(SparseTensor(positions, given.values, shape))
 
 
 @example(
@@ -368,8 +368,8 @@ def _distance(one: Sequence[Any], two: Sequence[Any]) -> int:
 
 def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
     found: dict[tuple[int, ...], list[Any]] = {}
-    for place, value in zip(indices.tolist(), values.tolist()):
-        found.setdefault(tuple(place[:-1]), []).append(value)
+    for position, value in zip(indices.tolist(), values.tolist()):
+        found.setdefault(tuple(position[:-1]), []).append(value)
     return found
 
 
@@ -386,18 +386,18 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     one, two = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
 
     def distances(*arrays: Any) -> Any:
-        (places, values, shape), (others, wanted, whole) = arrays[:3], arrays[3:]
-        found, right = _sequences(places, values), _sequences(others, wanted)
+        (positions, values, shape), (others, wanted, whole) = arrays[:3], arrays[3:]
+        found, right = _sequences(positions, values), _sequences(others, wanted)
         made = numpy.zeros(numpy.maximum(shape, whole)[:-1], numpy.float32)
-        for place in numpy.ndindex(*made.shape):
-            guess, truth_ = found.get(place, []), right.get(place, [])
+        for position in numpy.ndindex(*made.shape):
+            guess, truth_ = found.get(position, []), right.get(position, [])
             distance = _distance(guess, truth_)
             if not normalize:
-                made[place] = distance
+                made[position] = distance
             elif truth_:
-                made[place] = distance / len(truth_)
+                made[position] = distance / len(truth_)
             else:
-                made[place] = numpy.inf if guess else 0.0
+                made[position] = numpy.inf if guess else 0.0
         return made
 
     if one.dtype is not two.dtype:
@@ -433,8 +433,8 @@ def string_split(
         indices = [(row, column) for row, parts in enumerate(rows) for column in range(len(parts))]
         values = numpy.array([part for parts in rows for part in parts] or [b""], object)[: len(indices)]
         width = max(map(len, rows), default=0)
-        places = numpy.array(indices, numpy.int64).reshape(-1, 2)
-        return [places, values, numpy.array([len(rows), width], numpy.int64)]
+        positions = numpy.array(indices, numpy.int64).reshape(-1, 2)
+        return [positions, values, numpy.array([len(rows), width], numpy.int64)]
 
     results: Any = [(int64, (None, 2)), (string, (None,)), (int64, (2,))]
     return SparseTensor(*in_python("StringSplit", split, [tensor], results, name))

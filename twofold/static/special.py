@@ -100,14 +100,14 @@ def lbeta(x: Any) -> Any:
 @example("tf.cumulative_logsumexp([0.0, 0.0])", "[0.        0.6931472]")
 def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
     """The logarithms of cumulative sums of exponentials along ``axis``."""
-    place = int(axis_of(axis)) % x.ndim
-    given = ops.flip(x, (place,)) if reverse else x
-    made = ops.logcumsumexp(given, place)
+    position = int(axis_of(axis)) % x.ndim
+    given = ops.flip(x, (position,)) if reverse else x
+    made = ops.logcumsumexp(given, position)
     if exclusive:
-        shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
+        shape = (*x.shape[:position], 1, *x.shape[position + 1 :])
         first = full_of(-float("inf"), shape, x.dtype, x)
-        made = ops.concat([first, ops.narrow(made, place, 0, x.shape[place] - 1)], place)
-    return ops.flip(made, (place,)) if reverse else made
+        made = ops.concat([first, ops.narrow(made, position, 0, x.shape[position] - 1)], position)
+    return ops.flip(made, (position,)) if reverse else made
 
 
 @example(

@@ -39,7 +39,7 @@ def _as_rows(flow: Any) -> Any:
     return ops.reshape(flow, (1, flow.shape[0], math.prod(tuple(flow.shape)[1:])))
 
 
-def _place(index: Any) -> Any:
+def _position(index: Any) -> Any:
     return ops.reshape(ops.cast(index, int64), (1, 1, 1))
 
 
@@ -50,14 +50,14 @@ def _write(flow: Any, value: Any, index: Any) -> Any:
         what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
         raise ShapeError(what, "Write values of one shape.")
     rows = _as_rows(flow)
-    written = apply("scatter_set", rows, _place(index), ops.reshape(value, (1, 1, rows.shape[2])))
+    written = apply("scatter_set", rows, _position(index), ops.reshape(value, (1, 1, rows.shape[2])))
     return ops.reshape(written, tuple(flow.shape))
 
 
 def _read(flow: Any, index: Any) -> Any:
     if is_unwritten(_type(flow)):
         raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
-    return ops.reshape(apply("gather_block", _as_rows(flow), _place(index)), tuple(flow.shape[1:]))
+    return ops.reshape(apply("gather_block", _as_rows(flow), _position(index)), tuple(flow.shape[1:]))
 
 
 def _type(value: Any) -> TensorType:
@@ -169,16 +169,16 @@ class TensorArray:
             what = f"{describe(tensor)} for elements of shape {self._element}"
             raise failed("TensorArray.write", ShapeError(what, "Write values of that shape."))
         result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
-        place = convert_to_tensor(index)
+        position = convert_to_tensor(index)
         body = _grown if self.dynamic_size else _write
         return self.with_flow(
-            self._declare("TensorArrayWrite", body, result, [self.flow, tensor, place], name)
+            self._declare("TensorArrayWrite", body, result, [self.flow, tensor, position], name)
         )
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Element ``index``; a run raises IndexError for one that is not there."""
-        place = convert_to_tensor(index)
-        return self._looked("TensorArrayRead", _read, self._element_type(), [self.flow, place], name)
+        position = convert_to_tensor(index)
+        return self._looked("TensorArrayRead", _read, self._element_type(), [self.flow, position], name)
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new first axis."""
@@ -186,14 +186,14 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements of ``indices`` along a new first axis."""
-        places, shape = convert_to_tensor(indices), self.flow.type_.shape
-        count = places.type_.shape[0]
+        positions, shape = convert_to_tensor(indices), self.flow.type_.shape
+        count = positions.type_.shape[0]
         result = tensor_type(self.dtype, shape if shape == UNKNOWN_RANK else (count, *shape[1:]))
 
-        def body(flow: Any, places: Any) -> Any:
-            return ops.index_select(flow, 0, places)
+        def body(flow: Any, positions: Any) -> Any:
+            return ops.index_select(flow, 0, positions)
 
-        return self._looked("TensorArrayGather", body, result, [self.flow, places], name)
+        return self._looked("TensorArrayGather", body, result, [self.flow, positions], name)
 
     def concat(self, name: str | None = None) -> Tensor:
         """The elements behind each other along their own first axis."""
@@ -213,14 +213,14 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` as elements ``indices``."""
-        places, rows = convert_to_tensor(indices), convert_to_tensor(value)
+        positions, rows = convert_to_tensor(indices), convert_to_tensor(value)
         found = rows.type_.shape
         result = tensor_type(
             self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
         )
         body = _scattered_grown if self.dynamic_size else _scattered
         return self.with_flow(
-            self._declare("TensorArrayScatter", body, result, [self.flow, rows, places], name)
+            self._declare("TensorArrayScatter", body, result, [self.flow, rows, positions], name)
         )
 
     def size(self, name: str | None = None) -> Tensor:
@@ -251,21 +251,21 @@ class TensorArray:
         return get_default_graph().add("NoOp", name, (), ())
 
 
-def _scattered(flow: Any, rows: Any, places: Any) -> Any:
+def _scattered(flow: Any, rows: Any, positions: Any) -> Any:
     if is_unwritten(_type(flow)):
         flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
     count = rows.shape[0]
-    index = ops.reshape(ops.cast(places, int64), (1, count, 1))
+    index = ops.reshape(ops.cast(positions, int64), (1, count, 1))
     written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
     return ops.reshape(written, tuple(flow.shape))
 
 
-def _scattered_grown(flow: Any, rows: Any, places: Any) -> Any:
+def _scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
     if not flow.shape:
-        return ops.maximum(flow, ops.add(ops.amax(ops.cast(places, int64)), 1))
-    last = numpy.max(numbers(places), initial=-1) if _is_known(places) else -1
+        return ops.maximum(flow, ops.add(ops.amax(ops.cast(positions, int64)), 1))
+    last = numpy.max(numbers(positions), initial=-1) if _is_known(positions) else -1
     element = tensor_type(_type(rows).dtype, tuple(rows.shape)[1:])
-    return _scattered(with_room(flow, element, int(last) + 1), rows, _bound(places))
+    return _scattered(with_room(flow, element, int(last) + 1), rows, _bound(positions))
 
 
 def _grown(flow: Any, value: Any, index: Any) -> Any:

@@ -1,7 +1,7 @@
 """TensorFlow's checkpoint files: ``NAME.index`` and ``NAME.data-0000s-of-0000n``.
 
 The index is a sorted table of LevelDB's format whose keys are names and whose values are messages (TensorFlow,
-``tensor_bundle.proto``): dtype, shape, place and checksum of a tensor's bytes in a data file. TensorFlow reads the
+``tensor_bundle.proto``): dtype, shape, position and checksum of a tensor's bytes in a data file. TensorFlow reads the
 files written here and the other way round.
 """
 
@@ -36,7 +36,7 @@ def data_file(prefix: str, shard: int, shards: int) -> str:
 
 
 def write_bundle(prefix: str, tensors: Tensors) -> None:
-    """Write a checkpoint; until its index is renamed into place, one of the same name stays as it was.
+    """Write a checkpoint; until its index is renamed into position, one of the same name stays as it was.
 
     Args:
         prefix: the path without endings.

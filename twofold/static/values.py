@@ -213,19 +213,19 @@ def type_of(value: Any) -> TensorType:
     return _core.from_array(array, False).type_
 
 
-def counter_node(place: int) -> Node:
-    """What stands for the number of a run, as input ``place``."""
-    return input_node(place, tensor_type(int64))
+def counter_node(position: int) -> Node:
+    """What stands for the number of a run, as input ``position``."""
+    return input_node(position, tensor_type(int64))
 
 
 def infer(operation: Operation) -> list[TensorType]:
     """The types of an operation's outputs; raises the error of its body where the inputs do not fit."""
     types = [owner.outputs[index].type_ for owner, index in operation.sources]
-    places = [k for k in range(len(types)) if k not in operation.host]
+    positions = [k for k in range(len(types)) if k not in operation.host]
     open_numbers = [False]
 
     def of_rank(ranked: list[TensorType]) -> list[TensorType]:
-        given = dict(zip(places, ranked))
+        given = dict(zip(positions, ranked))
 
         def rule(sizes: OpenSizes) -> list[TensorType]:
             values = Values(sizes)
@@ -237,7 +237,7 @@ def infer(operation: Operation) -> list[TensorType]:
         return types_by(rule, REFUSED)
 
     try:
-        return types_by_rank([types[k] for k in places], of_rank, REFUSED)
+        return types_by_rank([types[k] for k in positions], of_rank, REFUSED)
     except Unforeseen:
         pass
     except REFUSED:

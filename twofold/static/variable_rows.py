@@ -14,9 +14,9 @@ from twofold.static.variables import update, variable_of
 
 
 def _flat(state: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
-    places = ops.reshape(ops.cast(indices, int64), (-1,))
+    positions = ops.reshape(ops.cast(indices, int64), (-1,))
     rest = tuple(state.shape)[1:]
-    return places, ops.reshape(ops.broadcast_to(updates, (*indices.shape, *rest)), (-1, *rest))
+    return positions, ops.reshape(ops.broadcast_to(updates, (*indices.shape, *rest)), (-1, *rest))
 
 
 def _put(state: Any, indices: Any, updates: Any) -> Any:

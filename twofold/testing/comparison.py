@@ -44,48 +44,48 @@ class _Comparison:
         self.allow_subclasses = allow_subclasses
         self.msg = msg
 
-    def fail(self, text: str, place: tuple[Any, ...]) -> None:
-        """Raise AssertionError for the item at ``place``."""
-        if place:
-            text += "\n\nThe failure occurred for item " + "".join(f"[{key!r}]" for key in place)
+    def fail(self, text: str, position: tuple[Any, ...]) -> None:
+        """Raise AssertionError for the item at ``position``."""
+        if position:
+            text += "\n\nThe failure occurred for item " + "".join(f"[{key!r}]" for key in position)
         raise AssertionError(self.msg(text) if callable(self.msg) else self.msg or text)
 
-    def compare(self, actual: Any, expected: Any, place: tuple[Any, ...]) -> None:
+    def compare(self, actual: Any, expected: Any, position: tuple[Any, ...]) -> None:
         """Raise AssertionError where two values differ."""
         if isinstance(actual, Mapping) and isinstance(expected, Mapping):
-            self._mappings(actual, expected, place)
+            self._mappings(actual, expected, position)
         elif _is_sequence(actual) and _is_sequence(expected):
             if len(actual) != len(expected):
-                self.fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", place)
+                self.fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", position)
             for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
-                self.compare(one, other, (*place, index))
+                self.compare(one, other, (*position, index))
         elif actual is None and expected is None:
             pass
         elif actual is None or expected is None:
-            self.fail(f"None mismatch: {actual} is not {expected}", place)
+            self.fail(f"None mismatch: {actual} is not {expected}", position)
         elif isinstance(actual, bool) and isinstance(expected, bool):
             if actual is not expected:
-                self.fail(f"Booleans mismatch: {actual} is not {expected}", place)
+                self.fail(f"Booleans mismatch: {actual} is not {expected}", position)
         elif _is_number(actual) and _is_number(expected):
-            self._numbers(actual, expected, place)
+            self._numbers(actual, expected, position)
         elif _is_array(actual) and _is_array(expected):
-            self._tensors(actual, expected, place)
+            self._tensors(actual, expected, position)
         else:
             raise TypeError(
                 f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
             )
 
-    def _mappings(self, actual: Any, expected: Any, place: tuple[Any, ...]) -> None:
+    def _mappings(self, actual: Any, expected: Any, position: tuple[Any, ...]) -> None:
         if set(actual) != set(expected):
             missing, further = set(expected) - set(actual), set(actual) - set(expected)
             self.fail(
                 "The keys of the mappings do not match:\n"
                 f"Missing keys in the actual mapping: {sorted(missing, key=str)}\n"
                 f"Additional keys in the actual mapping: {sorted(further, key=str)}",
-                place,
+                position,
             )
         for key in actual:
-            self.compare(actual[key], expected[key], (*place, key))
+            self.compare(actual[key], expected[key], (*position, key))
 
     def _tolerances(self, *found: DType) -> tuple[float, float]:
         if self.given is not None:
@@ -93,15 +93,15 @@ class _Comparison:
         pairs = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in found]
         return max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
 
-    def _numbers(self, actual: Any, expected: Any, place: tuple[Any, ...]) -> None:
+    def _numbers(self, actual: Any, expected: Any, position: tuple[Any, ...]) -> None:
         if self.check_dtype and type(actual) is not type(expected):
-            self.fail(f"The (d)types do not match: {type(actual)} != {type(expected)}.", place)
+            self.fail(f"The (d)types do not match: {type(actual)} != {type(expected)}.", position)
         found = [_dtype_of_number(one) for one in (actual, expected)]
         rtol, atol = self._tolerances(*found)
-        self._close_numbers(actual, expected, rtol, atol, place)
+        self._close_numbers(actual, expected, rtol, atol, position)
 
     def _close_numbers(
-        self, actual: Any, expected: Any, rtol: float, atol: float, place: tuple[Any, ...]
+        self, actual: Any, expected: Any, rtol: float, atol: float, position: tuple[Any, ...]
     ) -> None:
         difference = abs(actual - expected)
         both_nan = self.equal_nan and actual != actual and expected != expected
@@ -117,29 +117,29 @@ class _Comparison:
             f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {expected} but got {actual}.\n"
             f"Absolute difference: {difference}{_allowed(atol, exact)}\n"
             f"Relative difference: {relative}{_allowed(rtol, exact)}",
-            place,
+            position,
         )
 
-    def _tensors(self, actual: Any, expected: Any, place: tuple[Any, ...]) -> None:
+    def _tensors(self, actual: Any, expected: Any, position: tuple[Any, ...]) -> None:
         if not self.allow_subclasses and type(actual) is not type(expected):
             raise TypeError(
                 f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
             )
         one, other = as_tensor(actual).detach(), as_tensor(expected).detach()
         if tuple(one.shape) != tuple(other.shape):
-            self._differ("shape", one.shape, other.shape, place)
+            self._differ("shape", one.shape, other.shape, position)
         if self.check_stride and one.stride() != other.stride():
-            self._differ("stride()", one.stride(), other.stride(), place)
+            self._differ("stride()", one.stride(), other.stride(), position)
         if self.check_dtype and one.dtype is not other.dtype:
-            self._differ("dtype", one.dtype, other.dtype, place)
+            self._differ("dtype", one.dtype, other.dtype, position)
         rtol, atol = self._tolerances(one.dtype, other.dtype)
-        self._values(one.numpy(), other.numpy(), rtol, atol, place)
+        self._values(one.numpy(), other.numpy(), rtol, atol, position)
 
-    def _differ(self, name: str, one: Any, other: Any, place: tuple[Any, ...]) -> None:
-        self.fail(f"The values for attribute {name!r} do not match: {one} != {other}.", place)
+    def _differ(self, name: str, one: Any, other: Any, position: tuple[Any, ...]) -> None:
+        self.fail(f"The values for attribute {name!r} do not match: {one} != {other}.", position)
 
     def _values(
-        self, one: numpy.ndarray, other: numpy.ndarray, rtol: float, atol: float, place: tuple[Any, ...]
+        self, one: numpy.ndarray, other: numpy.ndarray, rtol: float, atol: float, position: tuple[Any, ...]
     ) -> None:
         wide = numpy.complex128 if "c" in one.dtype.kind + other.dtype.kind else numpy.float64
         if one.dtype.kind in "iub" and other.dtype.kind in "iub" and rtol == atol == 0:
@@ -149,7 +149,7 @@ class _Comparison:
         if close.all():
             return
         if one.ndim == 0:
-            self._close_numbers(one.item(), other.item(), rtol, atol, place)
+            self._close_numbers(one.item(), other.item(), rtol, atol, position)
             return
         with numpy.errstate(all="ignore"):
             difference = numpy.where(close, 0, numpy.abs(one.astype(wide) - other.astype(wide)))
@@ -164,7 +164,7 @@ class _Comparison:
             at = tuple(int(n) for n in index)
             lines.append(f"Greatest {name} difference: {worst} at index {at}{_allowed(limit, exact)}")
         text = "\n".join(lines)
-        self.fail(f"Tensor-likes are not {'equal' if exact else 'close'}!\n\n{text}", place)
+        self.fail(f"Tensor-likes are not {'equal' if exact else 'close'}!\n\n{text}", position)
 
 
 def _allowed(limit: float, exact: bool) -> str:

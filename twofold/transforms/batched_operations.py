@@ -158,8 +158,8 @@ class batched_kernel(_Batched, Custom):
         items = b.param(first)
         with b.loop(b.begin, b.end) as sample:
             buffers, number = [], first + 1
-            for place, (type, flag) in enumerate(zip((*types, single), (*flags, True), strict=True)):
-                pointer = b.buffer(place)
+            for position, (type, flag) in enumerate(zip((*types, single), (*flags, True), strict=True)):
+                pointer = b.buffer(position)
                 if flag:
                     pointer = b.offset(pointer, b.mul(sample, b.param(number)), type.dtype)
                     number += 1

@@ -11,15 +11,15 @@ from twofold.ir.node import Node, make_node
 from twofold.ops.base import apply, filled
 from twofold.ops.control_flow.programs import (
     Branches,
-    Rounds,
+    LoopSpec,
     branches_of,
     inputs_below,
+    loop_spec_of,
     renumbered,
-    rounds_of,
     run,
 )
 
-_MOST_ROUNDS = 8
+_MOST_PASSES = 8
 
 
 def separate_blocks(graph: Graph) -> Graph:
@@ -28,11 +28,11 @@ def separate_blocks(graph: Graph) -> Graph:
 
 
 def merge_loops(graph: Graph) -> Graph:
-    """``graph`` with loops that do the same rounds as one, which writes the rows of all."""
+    """``graph`` with loops that do the same iterations as one, which writes the rows of all."""
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes():
-        if rounds_of(node) is not None:
-            groups.setdefault(_rounds_key(node), []).append(node)
+        if loop_spec_of(node) is not None:
+            groups.setdefault(_iterations_key(node), []).append(node)
     merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
     if not merged:
         return graph
@@ -41,7 +41,7 @@ def merge_loops(graph: Graph) -> Graph:
 
 def prune_programs(graph: Graph) -> Graph:
     """``graph`` whose programs compute only what is read, and carry only what changes."""
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_PASSES):
         nodes = graph.nodes()
         used: dict[int, set[int]] = {}
         for node in nodes:
@@ -49,7 +49,7 @@ def prune_programs(graph: Graph) -> Graph:
                 used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
         smaller: dict[int, dict[int, Node]] = {}
         for node in nodes:
-            if rounds_of(node) is not None:
+            if loop_spec_of(node) is not None:
                 smaller[node.id] = _smaller_loop(node, used[node.id])
             elif branches_of(node) is not None:
                 smaller[node.id] = _smaller_branch(node, used[node.id])
@@ -160,9 +160,9 @@ def _block_of_padded(source: Node, start: int, size: int) -> Node | None:
 # Equal loops
 
 
-def _rounds_key(node: Node) -> tuple[Any, ...]:
-    """Equal for loops that make the same rounds, whatever rows they write."""
-    spec: Rounds = node.attrs[0]
+def _iterations_key(node: Node) -> tuple[Any, ...]:
+    """Equal for loops that make the same iterations, whatever rows they write."""
+    spec: LoopSpec = node.attrs[0]
     carried = spec.body.outputs[: spec.carried]
     go_on = spec.body.outputs[spec.carried + spec.written :]
     return (node.inputs, spec.body.input_types, carried, go_on, *spec.key()[1:])
@@ -178,7 +178,7 @@ def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
     if group is None:
         return None
     own, first = part.inputs[0], group[0]
-    spec: Rounds = first.attrs[0]
+    spec: LoopSpec = first.attrs[0]
     rows = list(dict.fromkeys(row for node in group for row in _rows(node)))
     outputs = spec.body.outputs
     last = spec.carried + spec.written
@@ -197,7 +197,7 @@ def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
 
 def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
     """The used results of a loop by number, from a loop that does less; empty if it does only what is needed."""
-    spec: Rounds = node.attrs[0]
+    spec: LoopSpec = node.attrs[0]
     body, count = spec.body, spec.carried
     inputs = [input_node(k, type) for k, type in enumerate(body.input_types)]
     same = {k for k in range(count) if body.outputs[k] is inputs[k]}
@@ -216,13 +216,13 @@ def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
     fixed = [k for k in (*sorted(same), *range(count + spec.read, len(inputs))) if inputs[k].id in needed]
     if (len(carried), len(rows), len(read), len(fixed)) == (count, spec.written, spec.read, spec.fixed):
         return {}
-    places = [*carried, *read, *fixed]
+    positions = [*carried, *read, *fixed]
     outputs = [*[body.outputs[k] for k in (*carried, *rows)], *ends]
     made = spec.with_body(
-        renumbered(outputs, [inputs[k] for k in places]), carried=len(carried), read=len(read)
+        renumbered(outputs, [inputs[k] for k in positions]), carried=len(carried), read=len(read)
     )
     values = node.inputs[spec.first :]
-    results = run("loop", (made,), [*node.inputs[: spec.first], *[values[k] for k in places]])
+    results = run("loop", (made,), [*node.inputs[: spec.first], *[values[k] for k in positions]])
     by_number: dict[int, Node] = {k: values[k] for k in same}
     by_number.update(zip((*carried, *rows), results))
     by_number[count + spec.written] = results[-1]

@@ -28,19 +28,19 @@ def numeric_vjp(
     result = numpy.zeros(target.shape, target.dtype)
     weights = numpy.conj(cotangent)
 
-    def slope(place: tuple[int, ...], move: complex) -> Any:
-        before = target[place].copy()
-        target[place] = before + move
+    def slope(position: tuple[int, ...], move: complex) -> Any:
+        before = target[position].copy()
+        target[position] = before + move
         above = numpy.sum(numpy.real(weights * function(arrays)))
-        target[place] = before - move
+        target[position] = before - move
         below = numpy.sum(numpy.real(weights * function(arrays)))
-        target[place] = before
+        target[position] = before
         return (above - below) / (2 * step)
 
-    for place in numpy.ndindex(target.shape):
-        result[place] = slope(place, step)
+    for position in numpy.ndindex(target.shape):
+        result[position] = slope(position, step)
         if target.dtype.kind == "c":
-            result[place] += 1j * slope(place, 1j * step)
+            result[position] += 1j * slope(position, 1j * step)
     return result
 
 
@@ -53,7 +53,7 @@ def compare_gradients(found: Array, numeric: Array, tolerance: float = 1e-5) -> 
     error = numpy.abs(found - numeric) / numpy.maximum(1.0, numpy.abs(numeric))
     if error.size == 0 or numpy.all(error <= tolerance):
         return None
-    place = numpy.unravel_index(
+    position = numpy.unravel_index(
         int(numpy.nanargmax(numpy.where(numpy.isnan(error), numpy.inf, error))), error.shape
     )
-    return f"at {tuple(map(int, place))}: {found[place]} against {numeric[place]} by differences"
+    return f"at {tuple(map(int, position))}: {found[position]} against {numeric[position]} by differences"

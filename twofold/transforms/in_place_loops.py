@@ -1,4 +1,4 @@
-"""Loops that change a few rows of a large value in each round change them in place."""
+"""Loops that change a few rows of a large value in each iteration change them in place."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes
 from twofold.ops.base import apply, convert, filled, ops
-from twofold.ops.control_flow.programs import Rounds, rounds_of, run
+from twofold.ops.control_flow.programs import LoopSpec, loop_spec_of, run
 from twofold.transforms.canonicalize import canonicalize
 from twofold.transforms.control_flow import rewritten
 
 
 class Change(NamedTuple):
-    """What a round does to a carried value: ``block`` comes to lie at row ``start``; ``adds``: onto what is there."""
+    """What an iteration does to a carried value: ``block`` goes to row ``start``; ``adds``: onto what is there."""
 
     block: Node
     start: Node
@@ -27,15 +27,15 @@ class Change(NamedTuple):
 def change_in_place(graph: Graph) -> Graph:
     """``graph`` whose loops write rows of carried values where these lie, rather than copy them whole.
 
-    Rows that are added to keep every bit: where a round is made at all, what is carried is normalised first to
-    have no negative zero, which adding 0.0 to the other rows in every round would have done.
+    Rows that are added to keep every bit: where an iteration is made at all, what is carried is normalised first to
+    have no negative zero, which adding 0.0 to the other rows in every iteration would have done.
     """
     return rewritten(graph, lambda node: _placed_part(node) if node.op.kind == "part" else None)
 
 
 def _placed_part(part: Node) -> Node | None:
     node = part.inputs[0]
-    spec = rounds_of(node)
+    spec = loop_spec_of(node)
     if spec is None or spec.placed or spec.limit == 0:
         return None
     spec = spec.with_body(canonicalize(spec.body))
@@ -53,13 +53,13 @@ def _placed_part(part: Node) -> Node | None:
             inputs[spec.first + k] = _normalised(spec, inputs, inputs[spec.first + k])
         outputs[k] = block
     last = spec.carried + spec.written
-    places = [convert(change.start, int64) for change in changes.values()]
-    body = Graph(spec.body.input_types, [*outputs[:last], *places, *outputs[last:]])
+    positions = [convert(change.start, int64) for change in changes.values()]
+    body = Graph(spec.body.input_types, [*outputs[:last], *positions, *outputs[last:]])
     return run("loop", (spec.with_body(body, placed=tuple(changes)),), inputs)[part.attrs[0]]
 
 
-def _normalised(spec: Rounds, inputs: Sequence[Node], start: Node) -> Node:
-    """``start`` without negative zeros, if there is a first round."""
+def _normalised(spec: LoopSpec, inputs: Sequence[Node], start: Node) -> Node:
+    """``start`` without negative zeros, if there is a first iteration."""
     made = apply("add", start, filled(0, start.dtype, start.shape))
     if spec.counted:
         count = inputs[spec.first - 1]
@@ -67,8 +67,8 @@ def _normalised(spec: Rounds, inputs: Sequence[Node], start: Node) -> Node:
     return ops.where(inputs[0], made, start) if spec.conditional else made
 
 
-def _change(spec: Rounds, k: int) -> Change | None:
-    """How a round changes carried value ``k``, if it changes some of its rows only."""
+def _change(spec: LoopSpec, k: int) -> Change | None:
+    """How an iteration changes carried value ``k``, if it changes some of its rows only."""
     node, carried = below_reshapes(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
     if not carried.ndim or not carried.shape[0] or node.type.size != carried.type.size:
         return None

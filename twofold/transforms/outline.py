@@ -216,9 +216,9 @@ class _Cutter:
                 changes[ref + 1 - middle] += cost
                 changes[last + 1 - middle] -= cost
         costs, open_bytes = [0] * period, 0
-        for place, change in enumerate(changes[:-1]):
+        for position, change in enumerate(changes[:-1]):
             open_bytes += change
-            costs[place % period] += open_bytes
+            costs[position % period] += open_bytes
         shift = (middle - start) % period
         return [costs[(phase - shift) % period] for phase in range(period)]
 
@@ -327,18 +327,18 @@ class _Outliner:
         seen: set[Ref] = set()
         copied = []
         found: list[Node] = []
-        for place, ref in enumerate(outputs):
+        for position, ref in enumerate(outputs):
             if ref < 0 or ref in seen:
-                copied.append(place)
+                copied.append(position)
             seen.add(ref)
             found.append(self._values[ref])
         if copied and calls:
-            types = [found[place].type for place in copied]
+            types = [found[position].type for position in copied]
             same = Graph(types, [input_node(k, type) for k, type in enumerate(types)])
-            nodes = self._called(same, [outputs[place] for place in copied])
+            nodes = self._called(same, [outputs[position] for position in copied])
             calls[nodes[0].inputs[0]] = ()
-            for place, node in zip(copied, nodes):
-                found[place] = node
+            for position, node in zip(copied, nodes):
+                found[position] = node
         return found
 
 

@@ -274,10 +274,10 @@ def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
     """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, then the output and what is shared."""
     read = {node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"}
     numbers = sorted(read)
-    place = {number: position for position, number in enumerate(numbers)}
+    offset = {number: position for position, number in enumerate(numbers)}
 
     def replace(node: Node) -> Node | None:
-        return input_node(place[node.attrs[0]], node.type) if node.op.name == "input" else None
+        return input_node(offset[node.attrs[0]], node.type) if node.op.name == "input" else None
 
     used: Used = [
         "cotangent"

@@ -1,7 +1,7 @@
 """Sums of rows at an index, the gradients of lookups, stay a few rows until something needs the whole table.
 
 ``table + f(sum of rows)`` is the table with a few rows changed, and everywhere else shifted by ``f(0)``, whose row
-does not depend on the place; for a step of gradient descent the shift is ``-0.0``, which changes no number. So no
+does not depend on the position; for a step of gradient descent the shift is ``-0.0``, which changes no number. So no
 table of gradients is made, and where the new table may take over the memory of the old one only a few rows are
 read and written. ``where(g(sum of rows), f(sum of rows, tables), table)`` is the same if ``g(0)`` is false.
 """
@@ -41,14 +41,14 @@ def is_sparse(node: Node, nbytes: int) -> bool:
 
 
 class _Sum(NamedTuple):
-    """Rows added up into a table of zeros: ``updates [1, size, width]`` at ``places [1, size, 1]``."""
+    """Rows added up into a table of zeros: ``updates [1, size, width]`` at ``positions [1, size, 1]``."""
 
-    places: Node
+    positions: Node
     updates: Node
 
     @property
     def size(self) -> int:
-        return self.places.shape[1]
+        return self.positions.shape[1]
 
 
 class _Found:
@@ -114,11 +114,11 @@ class _Rows:
     def __init__(self, sums: frozenset[Node], size: int) -> None:
         ordered = sorted(sums, key=lambda node: node.id)
         self._parts = {node.id: found for node in ordered if (found := _sum_of(node)) is not None}
-        flat = [ops.reshape(part.places, (part.size,)) for part in self._parts.values()]
-        places = flat[0] if len(flat) == 1 else ops.cat(flat)
-        self.count = places.shape[0]
-        self.index = apply("linear_index", places, attrs=((size,),))
-        self._first = apply("first_places", self.index, attrs=(size,))
+        flat = [ops.reshape(part.positions, (part.size,)) for part in self._parts.values()]
+        positions = flat[0] if len(flat) == 1 else ops.cat(flat)
+        self.count = positions.shape[0]
+        self.index = apply("linear_index", positions, attrs=((size,),))
+        self._first = apply("first_positions", self.index, attrs=(size,))
         self._done: dict[int, Node] = {}
 
     def of(self, node: Node) -> Node:
@@ -141,7 +141,7 @@ class _Rows:
         return apply("index_select", node, self.index, attrs=(0,))
 
     def _sum(self, node: Node) -> Node:
-        """What is added up at each place: first in a table of as many rows as there are indices."""
+        """What is added up at each position: first in a table of as many rows as there are indices."""
         start = 0
         for number, part in self._parts.items():
             if number == node.id:

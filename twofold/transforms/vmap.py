@@ -27,7 +27,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, broadcast, ops
-from twofold.ops.control_flow.programs import Branch, Branches, Rounds, parts_of, renumbered, run
+from twofold.ops.control_flow.programs import Branch, Branches, LoopSpec, parts_of, renumbered, run
 from twofold.transforms.reverse import input_shares
 
 Flags = tuple[bool, ...]
@@ -148,10 +148,10 @@ def _one_by_one(node: Node, values: Sequence[Node], flags: Flags, size: int) -> 
 def _in_turn(
     inputs: Sequence[Node], outputs: Sequence[Node], values: Sequence[Node], flags: Flags, size: int
 ) -> list[Node]:
-    """A loop whose rounds are the samples: ``outputs`` of one, in terms of input nodes, become rows."""
+    """A loop whose iterations are the samples: ``outputs`` of one, in terms of input nodes, become rows."""
     order = sorted(range(len(inputs)), key=lambda k: not flags[k])
     body = renumbered(outputs, [inputs[k] for k in order])
-    spec = interned(Rounds(body, 0, sum(flags), size))
+    spec = interned(LoopSpec(body, 0, sum(flags), size))
     return run("loop", (spec,), [values[k] for k in order])[: len(outputs)]
 
 

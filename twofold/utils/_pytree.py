@@ -113,7 +113,7 @@ def _unflatten(leaves: Iterator[Any], spec: TreeSpec) -> Any:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
-    """The tree of ``func`` of each leaf (and of the leaves at its place in ``rests``, trees of the same form).
+    """The tree of ``func`` of each leaf (and of the leaves at its position in ``rests``, trees of the same form).
 
     >>> tree_map(lambda a, b: a + b, (1, [2]), (10, [20]))
     (11, [22])

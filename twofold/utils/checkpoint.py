@@ -49,20 +49,20 @@ def checkpoint(
     if not _core.grad_enabled():
         return function(*args, **kwargs)
     leaves, spec = tree_flatten((args, kwargs))
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    positions = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     forms: list[Any] = []
 
     def body(*values: Tensor) -> Sequence[tuple[Any, str]]:
         given = list(leaves)
-        for place, value in zip(places, values, strict=True):
-            given[place] = value
+        for position, value in zip(positions, values, strict=True):
+            given[position] = value
         positional, named = tree_unflatten(given, spec)
         results, form = tree_flatten(function(*positional, **named))
         forms.append((results, form))
         return [(value, f"result {k}") for k, value in enumerate(results) if isinstance(value, Tensor)]
 
     try:
-        found = call_branch("checkpoint", tensor(0), [body], ["the function"], [leaves[k] for k in places])
+        found = call_branch("checkpoint", tensor(0), [body], ["the function"], [leaves[k] for k in positions])
     except GraphError:
         return function(*args, **kwargs)
     results, form = forms[-1]

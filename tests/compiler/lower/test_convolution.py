@@ -55,7 +55,7 @@ FIXED = [
     problem(1, 1, 3, 4, (1, 6, 7), (1, 3, 2), (1, 8, 8), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
     # three axes
     problem(2, 1, 2, 3, (4, 5, 6), (2, 3, 2), (3, 3, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
-    # one place
+    # one position
     problem(3, 1, 5, 17, (1, 4, 5), (1, 1, 1), (1, 4, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
     # each channel on its own: rows, one row, a wide row in pieces, backwards, strides
     problem(2, 19, 1, 1, (1, 9, 18), (1, 3, 3), (1, 9, 18), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
@@ -101,7 +101,7 @@ PROBLEMS = FIXED + [random_problem(seed) for seed in range(30)]
 def collected(x: numpy.ndarray, p: ConvolutionProblem) -> numpy.ndarray:
     """The windows as (batch, group, rows, columns)."""
     seen = patches(x, p.windows, p.kernel, p.result)
-    return seen.reshape((p.batch, p.groups, p.channels * p.taps, p.places))
+    return seen.reshape((p.batch, p.groups, p.channels * p.taps, p.positions))
 
 
 def arrays_of(p: ConvolutionProblem, dtype: Any) -> tuple[Any, Any, Any]:
@@ -133,7 +133,7 @@ def test_forward(number: int, bits: int) -> None:
     seen = collected(x, p)
     for n, group in numpy.ndindex(p.batch, p.groups):
         wanted = reference(kernels[group], seen[n, group], dtype)
-        found = y.reshape((p.batch, p.groups, p.filters, p.places))[n, group]
+        found = y.reshape((p.batch, p.groups, p.filters, p.positions))[n, group]
         numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
 
 
@@ -145,7 +145,7 @@ def test_weight(number: int, bits: int) -> None:
     x, w, y = arrays_of(p, dtype)
     w.view(numpy.uint8)[...] = 0xFF
     execute(plan_convolution_weight(p, vector_bits=bits), {"a": x, "b": y, "c": w}, cut=0.37)
-    results = y.reshape((p.batch, p.groups, p.filters, p.places))
+    results = y.reshape((p.batch, p.groups, p.filters, p.positions))
     seen = collected(x, p)
     for group in range(p.groups):
         left = numpy.concatenate(list(results[:, group]), 1)
@@ -176,7 +176,7 @@ def test_an_image_alone_is_the_image_in_a_batch() -> None:
         assert one.tobytes() == y[n].tobytes()
 
 
-def test_places_outside_the_image_are_zeros_that_are_multiplied() -> None:
+def test_positions_outside_the_image_are_zeros_that_are_multiplied() -> None:
     p = problem(1, 1, 1, 1, (1, 1, 2), (1, 1, 3), (1, 1, 2), ((1, 1, 1), (0, 0, 1), (1, 1, 1)))
     x, w, y = arrays_of(p, dtypes.float32)
     w[...] = numpy.inf
@@ -234,7 +234,7 @@ def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("width", [130, 209, 450, 1000, 1999])
 def test_parts_of_wide_rows_are_whole_groups_of_chains(width: int, stride: int) -> None:
-    """Four sums of sixteen places are computed at a time, so parts of rows are multiples of 64 places."""
+    """Four sums of sixteen positions are computed at a time, so parts of rows are multiples of 64 positions."""
     seen = 0
     for height in (3, 9, 31, 61, 121, 301):
         image, result = (1, height, width * stride + 2), (1, 1, width)

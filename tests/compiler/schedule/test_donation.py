@@ -35,8 +35,8 @@ def test_kernels_that_report_nothing_may_come_later():
 
 
 def test_no_memory_changes_hands_before_a_kernel_that_may_fail():
-    table, places = tensor_type(float32, (40, 50)), tensor_type(int64, (3,))
-    program = compiled(lambda p, k: [p * 2, ops.index_select(ops.exp(p), 0, k)], table, places)
+    table, positions = tensor_type(float32, (40, 50)), tensor_type(int64, (3,))
+    program = compiled(lambda p, k: [p * 2, ops.index_select(ops.exp(p), 0, k)], table, positions)
     fallible = [
         k for k, item in enumerate(program.schedule.instructions) if item.nodes[0].op.kind == "custom"
     ]
@@ -48,8 +48,8 @@ def test_a_failed_run_leaves_parameters_whole():
     w = torch.ones(4, 5, requires_grad=True)
     for turn in range(6):
         before = w.tolist()
-        places = torch.tensor([1, 9 if turn == 5 else 3])
-        loss = w.index_select(0, places).sum()
+        positions = torch.tensor([1, 9 if turn == 5 else 3])
+        loss = w.index_select(0, positions).sum()
         loss.backward()
         with torch.no_grad():
             w.sub_(w.grad)

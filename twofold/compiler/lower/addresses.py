@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from twofold.compiler.lower.builder import Builder
-from twofold.compiler.lower.expression import Expression, Place
+from twofold.compiler.lower.expression import Expression, Position
 from twofold.compiler.lower.values import Val
 
 
@@ -42,7 +42,7 @@ def once(
         if code.nest.steps[number].access is not None:
             access = code.access_of(number)
             pointers[access] = code.pointer(access, code.start(access, values))
-        code.evaluate([number], Place(0, 1, None, pointers, values))
+        code.evaluate([number], Position(0, 1, None, pointers, values))
     return values, [code.start(number, values) for number in range(len(code.accesses))] if ends else []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, once
-from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, block_length
 from twofold.compiler.lower.reducing import Accumulators, Plan, combiner
 from twofold.compiler.lower.values import LANES, Val
@@ -42,7 +42,7 @@ class ColumnEmitter:
         self.pointers, self.column, self.mask = pointers, column, mask
         self.low, self.high = low, high
         self.values = dict(uniform)
-        at_columns = Place(column, LANES, mask, pointers, self.values)
+        at_columns = Position(column, LANES, mask, pointers, self.values)
         self.done: set[int] = set()
         for phase in range(plan.count):
             code.evaluate(plan.rows[phase], at_columns)
@@ -60,11 +60,11 @@ class ColumnEmitter:
         self.memory.update(self._memory(phase, accumulators))
 
         def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
-            place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
-            self._evaluate(phase, place)
+            position = Position(self.column, LANES, self.mask, pointers, dict(self.values))
+            self._evaluate(phase, position)
             for number in plan.stores[phase]:
-                code.store(number, place)
-            values = [code.widened(place.values[nest.steps[number].args[0]]) for number in steps]
+                code.store(number, position)
+            values = [code.widened(position.values[nest.steps[number].args[0]]) for number in steps]
             return self._add(phase, accumulators, element, values, held)
 
         totals, pairs = self._blocks(
@@ -73,14 +73,14 @@ class ColumnEmitter:
         results = accumulators.in_order(totals, pairs[1::2])
         self.values.update(zip(steps, results, strict=True))
 
-    def _evaluate(self, phase: int, place: Place) -> None:
+    def _evaluate(self, phase: int, position: Position) -> None:
         """The values at one element of each column; what an earlier phase kept is loaded."""
         for number in self.plan.elements[phase]:
             how = self.code.nest.kept.get(number)
             if number in self.done and how is not None:
-                place.values[number] = self.code.reload(how, place)
+                position.values[number] = self.code.reload(how, position)
             else:
-                self.code.evaluate([number], place)
+                self.code.evaluate([number], position)
 
     def _memory(self, phase: int, accumulators: Accumulators) -> dict[tuple[int, int, int], Val]:
         depth = max(self.code.nest.depth, 0)
@@ -155,9 +155,9 @@ class ColumnEmitter:
             sums = list(held)
             for row in range(LANES):
                 pointers = self._moved(self.pointers, [last], [b.add(element, row)])
-                place = Place(self.column, LANES, self.mask, pointers, dict(self.values))
-                self._evaluate(phase, place)
-                value = b.splat(code.widened(place.values[nest.steps[number].args[0]]))
+                position = Position(self.column, LANES, self.mask, pointers, dict(self.values))
+                self._evaluate(phase, position)
+                value = b.splat(code.widened(position.values[nest.steps[number].args[0]]))
                 lane = row % self.lanes
                 sums[lane] = b.combine(combiner(node), sums[lane], value)
             b.loop_next(sums)

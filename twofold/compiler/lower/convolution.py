@@ -52,10 +52,10 @@ def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
         "channels": problem.channels,
         "filters": problem.filters,
         "taps": problem.taps,
-        "places": problem.places,
-        "columns": problem.batch * problem.places,
-        "c_batch": problem.groups * problem.filters * problem.places,
-        "c_row": problem.places,
+        "positions": problem.positions,
+        "columns": problem.batch * problem.positions,
+        "c_batch": problem.groups * problem.filters * problem.positions,
+        "c_row": problem.positions,
         "weight_row": problem.channels * problem.taps,
     }
     moves = problem.windows
@@ -76,7 +76,7 @@ def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
 
 
 def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
-    """Channels and kernel places of a block of at most ``most`` rows."""
+    """Channels and kernel positions of a block of at most ``most`` rows."""
     if problem.taps > most:
         return 1, most
     blocks = -(-problem.channels // (most // problem.taps))
@@ -84,8 +84,8 @@ def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
 
 
 def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
-    """The product that a convolution with one place and no groups is: kernels times images."""
-    m, n, k = problem.filters, problem.places, problem.channels
+    """The product that a convolution with one position and no groups is: kernels times images."""
+    m, n, k = problem.filters, problem.positions, problem.channels
     return MatmulProblem(
         problem.batch, m, n, k, Operand(0, k, 1), Operand(k * n, n, 1), Operand(m * n, n, 1), problem.dtype
     )
@@ -100,7 +100,7 @@ def plan_convolution(
     """The kernel calls that compute a convolution; "a" is the image, "b" the kernels, "c" the result.
 
     ``epilogue`` and its numbers are as in `plan_matmul`, with the image as batch, the filter as row and the
-    place of the result as column.
+    position of the result as column.
     """
     if problem.plain and problem.groups == 1 and problem.dtype.kind == "f":
         plan = plan_matmul(_as_matmul(problem), epilogue, epilogue_params, vector_bits)
@@ -137,7 +137,7 @@ def _by_channel(problem: ConvolutionProblem) -> bool:
 
 
 class _Lines(NamedTuple):
-    """A block of the result of one channel: rows, places of a row, and how far apart copied lines lie."""
+    """A block of the result of one channel: rows, positions of a row, and how far apart copied lines lie."""
 
     rows: int
     width: int
@@ -145,9 +145,9 @@ class _Lines(NamedTuple):
 
 
 def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | None:
-    """The block for which a copy of what its windows see fits, ``depth`` elements a place; None if none does.
+    """The block for which a copy of what its windows see fits, ``depth`` elements a position; None if none does.
 
-    Either all places of some rows, or some places of one row.
+    Either all positions of some rows, or some positions of one row.
     """
     room = kernel.PACKED_BYTES // kinds.compute.itemsize // depth - 2 * LANES
     (_, stride_y, stride_x), _, (_, dilation_y, dilation_x) = problem.windows
@@ -155,7 +155,7 @@ def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | No
     more = (size_y - 1) * abs(dilation_y) + 1
 
     def length(width: int) -> int:
-        # sums of 16 places are computed, and lines copied, in whole vectors
+        # sums of 16 positions are computed, and lines copied, in whole vectors
         return up((up(width, LANES) - 1) * stride_x + (size_x - 1) * abs(dilation_x) + 1, LANES) + LANES
 
     extra = 0 if depth > 1 else _TURN_ROWS - 1
@@ -196,8 +196,8 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
     """The run-time numbers of the unrolled kernel; None if what the windows of a row see has no room."""
     (_, stride_y, stride_x), (_, low_y, low_x) = problem.windows.strides, problem.windows.lows
     (before_y, behind_y), (before_x, behind_x) = taps.reach(0), taps.reach(1)
-    width, (_, rows, places) = problem.image[2], problem.result
-    left, span = before_x - low_x, (places - 1) * stride_x + behind_x - before_x + 1
+    width, (_, rows, positions) = problem.image[2], problem.result
+    left, span = before_x - low_x, (positions - 1) * stride_x + behind_x - before_x + 1
     column, margin = max(0, left), max(0, -left)
     count = min(width - column, span - margin)
     if count <= 0:
@@ -316,7 +316,7 @@ def _tiled(
 
 
 def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None = None) -> MatmulPlan:
-    """The kernel calls that sum images "a" times results "b" over all places to kernels "c"."""
+    """The kernel calls that sum images "a" times results "b" over all positions to kernels "c"."""
     kinds = _kinds(problem, vector_bits)
     block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
     if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
@@ -365,25 +365,25 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
 def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
     """The run-time numbers of `convolution_lines`; None where windows are better collected."""
     flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not problem.windows.lows[0]
-    # fewer places of a row would be too few sums side by side
+    # fewer positions of a row would be too few sums side by side
     if not flat or problem.channels > 1 or problem.kernel[2] < 4:
         return None
-    places, size = problem.result[2], kinds.compute.itemsize
+    positions, size = problem.result[2], kinds.compute.itemsize
     if (
-        not LANES // 2 <= places <= lines.MOST_COLUMNS
+        not LANES // 2 <= positions <= lines.MOST_COLUMNS
         or problem.channels * problem.taps * LANES * size > kernel.SUM_BYTES
     ):
         return None
     reach = (problem.kernel[2] - 1) * problem.windows.dilations[2]
     left = min(reach, 0) - problem.windows.lows[2]
-    span = (places - 1) * problem.windows.strides[2] + abs(reach) + 1
+    span = (positions - 1) * problem.windows.strides[2] + abs(reach) + 1
     column, margin = max(0, left), max(0, -left)
     count = min(problem.image[2] - column, span - margin)
     room = up(span, LANES) + LANES
     if count <= 0 or 2 * room * size > kernel.PACKED_BYTES:
         return None
     return _numbers(problem) | {
-        "block_columns": max(1, kernel.RESULT_COLUMNS // places) * places,
+        "block_columns": max(1, kernel.RESULT_COLUMNS // positions) * positions,
         "block_filters": LANES,
         "filter_blocks": -(-problem.filters // LANES),
         "first_column": column,
@@ -395,7 +395,7 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
 
 
 def _lines_weight(problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]) -> MatmulPlan:
-    """The call that sums over all places for few channels."""
+    """The call that sums over all positions for few channels."""
     key, text = known_text(lines.lines_key(kinds), lambda: lines.lines_text(kinds))
     params = tuple(numbers[name] for name in lines.PARAMS)
     work = problem.groups * numbers["filter_blocks"]
@@ -425,7 +425,7 @@ def _turned_before(
 
 
 def _depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, block: _Lines) -> MatmulPlan:
-    """The call that sums over all places for each channel on its own."""
+    """The call that sums over all positions for each channel on its own."""
     numbers = _block_numbers(problem, block)
     key, text = known_text(depthwise.weight_key(kinds), lambda: depthwise.weight_text(kinds))
     params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)

@@ -1,6 +1,6 @@
 """The kernels of convolutions: matrix products whose one operand is collected from an image piece by piece.
 
-A row of the collected matrix is one place of the kernel in one channel, a column one place of the result in one
+A row of the collected matrix is one position of the kernel in one channel, a column one position of the result in one
 image of the batch. No more of it exists at a time than fits on the stack beside the sums.
 """
 
@@ -26,7 +26,7 @@ IMAGE = [
     "images", "groups", "channels", "filters", "depth", "height", "width", "kernel_depth", "kernel_height",
     "kernel_width", "result_depth", "result_height", "result_width", "stride_depth", "stride_height",
     "stride_width", "low_depth", "low_height", "low_width", "dilation_depth", "dilation_height",
-    "dilation_width", "taps", "places", "columns",
+    "dilation_width", "taps", "positions", "columns",
 ]  # fmt: skip
 """The run-time numbers that say what is computed; channels and filters are those of one group."""
 
@@ -60,7 +60,7 @@ class Kinds:
 
 
 class Block:
-    """A part of the collected matrix: channels and kernel places of its rows, and its columns, as (first, end)."""
+    """A part of the collected matrix: channels and kernel positions of its rows, and its columns, as (first, end)."""
 
     __slots__ = ("channels", "columns", "group", "taps")
 
@@ -114,18 +114,18 @@ class Writer:
         image: Val,
         block: Block,
         tap: Val,
-        place: tuple[Val, Val, Val],
+        index: tuple[Val, Val, Val],
         at: tuple[Val, Val, Val],
         row_length: Val,
     ) -> None:
-        """Emit the part of one line of the result and one kernel place, for all channels of the block."""
+        """Emit the part of one line of the result and one kernel position, for all channels of the block."""
         b, p = self.b, self.p
         channel, count, column = at
         rest, tap_x = b.split(tap, p["kernel_width"])
         tap_z, tap_y = b.split(rest, p["kernel_height"])
         z, y, x = (
             b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
-            for axis, o, k in zip(("depth", "height", "width"), place, (tap_z, tap_y, tap_x))
+            for axis, o, k in zip(("depth", "height", "width"), index, (tap_z, tap_y, tap_x))
         )
         inside = b.and_(self.within(z, "depth"), self.within(y, "height"))
         end = b.choose(inside, p["width"], b.index(0))
@@ -139,7 +139,7 @@ class Writer:
             along = b.mul(v, p["stride_width"])
             load = self._loader(image, b.add(x, along), end)
             start, to = b.add(source, along), b.add(target, v)
-            # both places are carried: multiplying for each vector would take longer than moving it
+            # both positions are carried: multiplying for each vector would take longer than moving it
             loop = b.loop(block.channels[0], block.channels[1], carry=[start, to])
             with loop as (_, (read, written)):
                 b.store(self.packed, written, b.cast(load(read), self.kinds.compute))
@@ -151,7 +151,7 @@ class Writer:
         return b.and_(b.cmp("ge", position, 0), b.cmp("lt", position, self.p[axis]))
 
     def _loader(self, image: Val, x: Val, end: Val):  # type: ignore[no-untyped-def]
-        """What loads 16 elements, a stride apart, from a place whose first lies at ``x`` of its line."""
+        """What loads 16 elements, a stride apart, from a position whose first lies at ``x`` of its line."""
         b, stride, dtype = self.b, self.kinds.stride, self.kinds.stored
 
         def mask(start: Val, step: Val | int) -> Val:
@@ -173,14 +173,14 @@ class Writer:
 
     def images(self, first: Val, end: Val):  # type: ignore[no-untyped-def]
         """A loop over the images that columns [first, end) belong to."""
-        b, places = self.b, self.p["places"]
-        return b.loop(b.split(first, places)[0], b.add(b.split(b.sub(end, 1), places)[0], 1))
+        b, indices = self.b, self.p["positions"]
+        return b.loop(b.split(first, indices)[0], b.add(b.split(b.sub(end, 1), indices)[0], 1))
 
-    def places(self, number: Val, first: Val, end: Val) -> tuple[Val, Val]:
-        """The places of image ``number`` among columns [first, end)."""
-        b, places = self.b, self.p["places"]
-        start = b.mul(number, places)
-        return b.sub(b.larger(start, first), start), b.sub(b.smaller(b.add(start, places), end), start)
+    def positions(self, number: Val, first: Val, end: Val) -> tuple[Val, Val]:
+        """The positions of image ``number`` among columns [first, end)."""
+        b, indices = self.b, self.p["positions"]
+        start = b.mul(number, indices)
+        return b.sub(b.larger(start, first), start), b.sub(b.smaller(b.add(start, indices), end), start)
 
 
 def forward_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
@@ -191,7 +191,7 @@ def forward_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
 def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     """The module of the product with the kernels.
 
-    A work item is a block of filters of a group at a block of places. Buffers after those of the epilogue:
+    A work item is a block of filters of a group at a block of positions. Buffers after those of the epilogue:
     image, kernels in the dtype of the arithmetic, result.
     """
     w = Writer(kinds, PARAMS, epilogue)
@@ -223,8 +223,8 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
                     b.mul(p["block_columns"], size), resume, rows, b.sub(b.sub(end, first), panel),
                 )  # fmt: skip
         with w.images(first, end) as number:
-            low, high = w.places(number, first, end)
-            column = b.sub(b.mul(number, p["places"]), first)
+            low, high = w.positions(number, first, end)
+            column = b.sub(b.mul(number, p["positions"]), first)
             with b.loop(0, rows) as i, b.loop(low, high, LANES) as v:
                 mask = b.lane_mask(b.sub(high, v))
                 at = b.add(b.mul(i, p["block_columns"]), b.add(column, v))
@@ -240,8 +240,8 @@ def weight_key(kinds: Kinds) -> str:
 def weight_text(kinds: Kinds) -> str:
     """The module of the product with the results; its buffers: images, results, kernels and turned results.
 
-    A work item is a block of places of the kernel (with their channels) for a block of filters; their sums run
-    over all places of all results.
+    A work item is a block of positions of the kernel (with their channels) for a block of filters; their sums run
+    over all positions of all results.
     """
     w = Writer(kinds, WEIGHT_PARAMS)
     b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
@@ -280,7 +280,7 @@ def weight_text(kinds: Kinds) -> str:
 
 
 RESULT_COLUMNS = 128
-"""Most places of results that a weight kernel takes at a time."""
+"""Most positions of results that a weight kernel takes at a time."""
 
 
 def _turned_at(w: Writer, group: Val, panel: Val, first: Val) -> Val:
@@ -300,7 +300,7 @@ def turn_key(kinds: Kinds) -> str:
 def turn_text(kinds: Kinds) -> str:
     """The module that turns results once for all work items of `weight_text`, whose numbers it takes.
 
-    A work item is one block of places of one panel of filters; buffers: results (twice) and their turned copy.
+    A work item is one block of positions of one panel of filters; buffers: results (twice) and their turned copy.
     """
     w = Writer(kinds, WEIGHT_PARAMS)
     b, p = w.b, w.p
@@ -318,13 +318,13 @@ def turn_text(kinds: Kinds) -> str:
 def transpose_results(
     w: Writer, target: Val, group: Val, panel: Val, columns: tuple[Val, Val], width: int
 ) -> None:
-    """Emit the transposition of a block of the result: places by filters, of which a panel has ``width``."""
+    """Emit the transposition of a block of the result: positions by filters, of which a panel has ``width``."""
     b, p, dtype = w.b, w.p, w.kinds.compute
     last = b.sub(p["filters"], 1)
     with w.images(*columns) as number:
-        low, high = w.places(number, *columns)
+        low, high = w.positions(number, *columns)
         origin = b.mul(b.add(b.mul(number, p["groups"]), group), p["filters"])
-        column = b.sub(b.mul(number, p["places"]), columns[0])
+        column = b.sub(b.mul(number, p["positions"]), columns[0])
         with b.loop(low, high, LANES) as v, b.loop(0, width, LANES) as half:
             mask = b.lane_mask(b.sub(high, v))
             vectors = []
@@ -332,7 +332,7 @@ def transpose_results(
                 # filters past the end repeat the last one; their sums are not stored
                 number_of = b.add(origin, b.smaller(b.add(b.add(panel, half), i), last))
                 values = b.load(
-                    b.buffer(1), b.add(b.mul(number_of, p["places"]), v), w.kinds.stored, LANES, mask
+                    b.buffer(1), b.add(b.mul(number_of, p["positions"]), v), w.kinds.stored, LANES, mask
                 )
                 vectors.append(b.cast(values, dtype))
             at = b.add(b.mul(b.add(column, v), width), half)
@@ -364,7 +364,7 @@ def plain_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
 
 
 def plain_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
-    """The module for integers: a work item is one line of places of one filter in one image."""
+    """The module for integers: a work item is one line of positions of one filter in one image."""
     b = KernelBuilder("convolution")
     first_buffer = 0 if epilogue is None else epilogue.buffers
     p = {name: b.param((0 if epilogue is None else epilogue.params) + i) for i, name in enumerate(PARAMS)}
@@ -402,15 +402,15 @@ def _plain_values(
     image: Val,
     dtype: DType,
     tap: Val,
-    place: tuple[Val, Val, Val],
+    index: tuple[Val, Val, Val],
     channel: Val,
 ) -> Val:
-    """Emit what 16 places along a line meet at one place of the kernel."""
+    """Emit what 16 positions along a line meet at one position of the kernel."""
     rest, tap_x = b.split(tap, p["kernel_width"])
     tap_z, tap_y = b.split(rest, p["kernel_height"])
     z, y, x = (
         b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
-        for axis, o, k in zip(("depth", "height", "width"), place, (tap_z, tap_y, tap_x))
+        for axis, o, k in zip(("depth", "height", "width"), index, (tap_z, tap_y, tap_x))
     )
     positions = b.add(b.mul(b.iota(), b.splat(p["stride_width"])), b.splat(x))
     inside = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(p["width"])))

@@ -1,8 +1,8 @@
 """The kernel of the gradient of kernels over few channels, such as those of a first layer.
 
-Collecting windows would take longer here than multiplying them. What the places of one row of the kernel meet along a
-line of results lies a dilation apart in one line of the image, so a product reads its left operand from a copy of that
-line with zeros around it.
+Collecting windows would take longer here than multiplying them. What the positions of one row of the kernel meet along
+a line of results lies a dilation apart in one line of the image, so a product reads its left operand from a copy of
+that line with zeros around it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twofold.compiler.lower.convolution_kernel import (
 )
 
 MOST_COLUMNS = 1024
-"""Places of results that are taken at a time: whole lines."""
+"""Positions of results that are taken at a time: whole lines."""
 
 PARAMS = [
     *IMAGE,
@@ -33,8 +33,8 @@ PARAMS = [
 """The run-time numbers.
 
 Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the start of
-the copy; the first place of the kernel meets the one at ``start`` first. ``zeros`` elements behind that lies a line of
-zeros.
+the copy; the first position of the kernel meets the one at ``start`` first. ``zeros`` elements behind that lies a line
+of zeros.
 """
 
 

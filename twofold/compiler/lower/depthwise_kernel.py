@@ -17,7 +17,7 @@ PARAMS = [
 """The run-time numbers, after those of the epilogue.
 
 Lines of the copy lie ``line`` elements apart; the chains of a turn lie ``chain_rows`` rows and ``chain_width``
-places apart, one of which is 0.
+positions apart, one of which is 0.
 """
 
 WEIGHT_PARAMS = [*IMAGE, "block_rows", "row_blocks", "block_width", "width_blocks", "line"]
@@ -26,7 +26,7 @@ _CHAINS = 4
 """Sums that are computed side by side, as many as hide the latency of a multiply-add."""
 
 WEIGHT_CHAINS = 9
-"""The same for places of the kernel; a kernel of 3 by 3 takes one turn."""
+"""The same for positions of the kernel; a kernel of 3 by 3 takes one turn."""
 
 
 class _Writer:
@@ -41,7 +41,7 @@ class _Writer:
         self.copy = b.alloca(kinds.compute, PACKED_BYTES // kinds.compute.itemsize + 2 * LANES * LANES)
 
     def spans(self, rows: Val, width: Val) -> tuple[Val, Val]:
-        """How many lines of the image, and places of a line, the windows of a block see."""
+        """How many lines of the image, and positions of a line, the windows of a block see."""
         b, p = self.b, self.p
 
         def span(count: Val, axis: str) -> Val:
@@ -51,36 +51,36 @@ class _Writer:
         return span(rows, "height"), span(width, "width")
 
     def reach(self, axis: str) -> Val:
-        """How far behind the first place of the kernel the last one lies; negative with the dilation."""
+        """How far behind the first position of the kernel the last one lies; negative with the dilation."""
         return self.b.mul(self.b.sub(self.p[f"kernel_{axis}"], 1), self.p[f"dilation_{axis}"])
 
     def before(self, axis: str) -> Val:
-        """How far behind the first place of the kernel the foremost one lies: 0 or less."""
+        """How far behind the first position of the kernel the foremost one lies: 0 or less."""
         return self.b.smaller(self.reach(axis), 0)
 
     def corner(self, row: Val, x: Val) -> tuple[Val, Val]:
-        """The foremost line and place of the image that the windows of a block see."""
+        """The foremost line and position of the image that the windows of a block see."""
         b, p = self.b, self.p
         line = b.sub(b.mul(row, p["stride_height"]), p["low_height"])
-        place = b.sub(b.mul(x, p["stride_width"]), p["low_width"])
-        return b.add(line, self.before("height")), b.add(place, self.before("width"))
+        position = b.sub(b.mul(x, p["stride_width"]), p["low_width"])
+        return b.add(line, self.before("height")), b.add(position, self.before("width"))
 
     def inside(self, first: Val, lanes: Val | None = None) -> Val:
-        """Which of 16 places from ``first`` on lie inside a line of the image."""
+        """Which of 16 positions from ``first`` on lie inside a line of the image."""
         b = self.b
-        places = b.iota(first)
-        found = b.and_(b.cmp("ge", places, 0), b.cmp("lt", places, b.splat(self.p["width"])))
+        positions = b.iota(first)
+        found = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(self.p["width"])))
         return found if lanes is None else b.and_(found, lanes)
 
-    def tap_places(self, tap: Val) -> tuple[Val, Val]:
-        """How many lines and places behind the foremost one a place of the kernel lies."""
+    def tap_positions(self, tap: Val) -> tuple[Val, Val]:
+        """How many lines and positions behind the foremost one a position of the kernel lies."""
         b, p = self.b, self.p
         y, x = b.split(tap, p["kernel_width"])
         below = b.sub(b.mul(y, p["dilation_height"]), self.before("height"))
         return below, b.sub(b.mul(x, p["dilation_width"]), self.before("width"))
 
     def block(self, item: Val) -> tuple[Val, Val, Val, Val, Val]:
-        """From a work item: what is left of it, and first row, rows, first place and places of its block."""
+        """From a work item: what is left of it, and first row, rows, first position and positions of its block."""
         b, p = self.b, self.p
         rest, across = b.split(item, p["width_blocks"])
         rest, down = b.split(rest, p["row_blocks"])
@@ -123,11 +123,11 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     return b.finish()
 
 
-def _copy_lines(w: _Writer, channel: Val, rows: tuple[Val, Val], places: tuple[Val, Val]) -> None:
+def _copy_lines(w: _Writer, channel: Val, rows: tuple[Val, Val], positions: tuple[Val, Val]) -> None:
     """Emit the copy of what the windows of a block see of a channel."""
     b, p, kinds = w.b, w.p, w.kinds
-    lines, length = w.spans(rows[1], places[1])
-    top, left = w.corner(rows[0], places[0])
+    lines, length = w.spans(rows[1], positions[1])
+    top, left = w.corner(rows[0], positions[0])
     with b.loop(0, lines) as i:
         line = b.add(top, i)
         valid = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
@@ -140,7 +140,7 @@ def _copy_lines(w: _Writer, channel: Val, rows: tuple[Val, Val], places: tuple[V
 
 
 def _sums(w: _Writer, filter_: Val, y: Val, v: Val) -> list[Val]:
-    """Emit the sums of 16 places for each chain."""
+    """Emit the sums of 16 positions for each chain."""
     b, p, kinds = w.b, w.p, w.kinds
     top = b.sub(b.mul(y, p["stride_height"]), w.before("height"))
     start = b.add(b.mul(top, p["line"]), b.sub(b.mul(v, p["stride_width"]), w.before("width")))
@@ -160,21 +160,23 @@ def _sums(w: _Writer, filter_: Val, y: Val, v: Val) -> list[Val]:
                 b.load(b.buffer(w.first_buffer + 1), b.add(first, kx), kinds.stored), kinds.compute
             )
             at = b.add(line, b.mul(kx, p["dilation_width"]))
-            places = [b.add(at, b.mul(apart, chain)) for chain in range(_CHAINS)]
-            values = [_strided(w, place) for place in places]
+            positions = [b.add(at, b.mul(apart, chain)) for chain in range(_CHAINS)]
+            values = [_strided(w, position) for position in positions]
             b.loop_next([b.fma(b.splat(factor), x, total) for x, total in zip(values, totals, strict=True)])
         b.loop_next(inner.results)
     return outer.results
 
 
-def _strided(w: _Writer, place: Val) -> Val:
+def _strided(w: _Writer, position: Val) -> Val:
     """Emit a load of 16 elements of the copy, a stride apart."""
     b, dtype = w.b, w.kinds.compute
     if w.kinds.stride == 1:
-        return b.load(w.copy, place, dtype, LANES)
+        return b.load(w.copy, position, dtype, LANES)
     if w.kinds.stride == 2:
-        return b.evens(b.load(w.copy, place, dtype, LANES), b.load(w.copy, b.add(place, LANES), dtype, LANES))
-    return b.load_strided(w.copy, place, w.p["stride_width"], dtype)
+        return b.evens(
+            b.load(w.copy, position, dtype, LANES), b.load(w.copy, b.add(position, LANES), dtype, LANES)
+        )
+    return b.load_strided(w.copy, position, w.p["stride_width"], dtype)
 
 
 def weight_key(kinds: Kinds) -> str:
@@ -183,7 +185,7 @@ def weight_key(kinds: Kinds) -> str:
 
 
 def weight_text(kinds: Kinds) -> str:
-    """The module of the sums over all places: images, results and kernels are its buffers.
+    """The module of the sums over all positions: images, results and kernels are its buffers.
 
     A work item is 16 filters, one a lane, so their elements are turned beside each other first.
     """
@@ -219,12 +221,14 @@ def _filters(w: _Writer, first: Val) -> list[Val]:
     return [b.smaller(b.add(first, lane), last) for lane in range(LANES)]
 
 
-def _turn_image(w: _Writer, place: tuple[Val, Val], rows: tuple[Val, Val], places: tuple[Val, Val]) -> None:
+def _turn_image(
+    w: _Writer, position: tuple[Val, Val], rows: tuple[Val, Val], positions: tuple[Val, Val]
+) -> None:
     """Emit the copy of what the windows of a block see of 16 channels, which become lanes."""
     b, p, kinds = w.b, w.p, w.kinds
-    number, first = place
-    lines, length = w.spans(rows[1], places[1])
-    top, left = w.corner(rows[0], places[0])
+    number, first = position
+    lines, length = w.spans(rows[1], positions[1])
+    top, left = w.corner(rows[0], positions[0])
     channels = [
         b.mul(b.add(b.mul(number, p["groups"]), b.split(filter_, p["filters"])[0]), p["height"])
         for filter_ in _filters(w, first)
@@ -243,12 +247,12 @@ def _turn_image(w: _Writer, place: tuple[Val, Val], rows: tuple[Val, Val], place
                 b.store(w.copy, b.add(target, lane * LANES), values)
 
 
-def _turn_result(w: _Writer, target: Val, place: tuple[Val, Val], line: Val, width: Val) -> None:
+def _turn_result(w: _Writer, target: Val, position: tuple[Val, Val], line: Val, width: Val) -> None:
     """Emit the transposition of a line of the results of 16 filters."""
     b, p, kinds = w.b, w.p, w.kinds
-    number, first = place
+    number, first = position
     images = b.mul(number, b.mul(p["groups"], p["filters"]))
-    starts = [b.add(b.mul(b.add(images, filter_), p["places"]), line) for filter_ in _filters(w, first)]
+    starts = [b.add(b.mul(b.add(images, filter_), p["positions"]), line) for filter_ in _filters(w, first)]
     with b.loop(0, width, LANES) as v:
         mask = b.lane_mask(b.sub(width, v))
         loads = [b.load(b.buffer(1), b.add(start, v), kinds.stored, LANES, mask) for start in starts]
@@ -257,16 +261,16 @@ def _turn_result(w: _Writer, target: Val, place: tuple[Val, Val], line: Val, wid
 
 
 def _add_line(w: _Writer, memory: tuple[Val, Val], tap: Val, y: Val, width: Val) -> None:
-    """Emit what one line adds to the sums of some places of the kernel."""
+    """Emit what one line adds to the sums of some positions of the kernel."""
     b, p, dtype = w.b, w.p, w.kinds.compute
     sums, turned = memory
     top = b.mul(y, p["stride_height"])
     taps = [b.smaller(b.add(tap, chain), b.sub(p["taps"], 1)) for chain in range(WEIGHT_CHAINS)]
     starts = []
     for chain in taps:
-        below, along = w.tap_places(chain)
-        place = b.add(b.mul(b.add(top, below), p["line"]), along)
-        starts.append(b.offset(w.copy, b.mul(place, LANES), dtype))
+        below, along = w.tap_positions(chain)
+        position = b.add(b.mul(b.add(top, below), p["line"]), along)
+        starts.append(b.offset(w.copy, b.mul(position, LANES), dtype))
     step = b.mul(p["stride_width"], LANES)
     before = [b.load(sums, b.mul(chain, LANES), dtype, LANES) for chain in taps]
     loop = b.loop(0, width, carry=before)
@@ -274,6 +278,6 @@ def _add_line(w: _Writer, memory: tuple[Val, Val], tap: Val, y: Val, width: Val)
         factor = b.load(turned, b.mul(x, LANES), dtype, LANES)
         values = [b.load(start, b.mul(x, step), dtype, LANES) for start in starts]
         b.loop_next([b.fma(factor, value, total) for value, total in zip(values, totals, strict=True)])
-    # a repeated place is stored as often, with the same sum
+    # a repeated position is stored as often, with the same sum
     for chain, total in zip(taps, loop.results, strict=True):
         b.store(sums, b.mul(chain, LANES), total)

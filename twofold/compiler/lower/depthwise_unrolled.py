@@ -1,8 +1,9 @@
 """The kernel of a convolution of each channel on its own whose windows are small: all products stand in its text.
 
 Lines of the image are copied to the stack, zeros around them; columns and lines a stride apart go to planes of their
-own. What one place of the kernel meets at sixteen neighbouring places of the result is then one load, whatever the
-stride. Small planes are computed across the ends of their lines, and the places between two lines left out afterwards.
+own. What one position of the kernel meets at sixteen neighbouring positions of the result is then one load, whatever
+the stride. Small planes are computed across the ends of their lines, and the positions between two lines left out
+afterwards.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class Taps:
         return f"{numbers}{' across' if self.across else ''}"
 
     def reach(self, axis: int) -> tuple[int, int]:
-        """How far before and behind the first place of the kernel its places lie."""
+        """How far before and behind the first position of the kernel its positions lie."""
         reach = (self.kernel[axis] - 1) * self.dilations[axis]
         return min(reach, 0), max(reach, 0)
 
     def planes(self, axis: int) -> list[tuple[int, int]]:
-        """For each place of the kernel the plane that it meets, and how far from its start."""
+        """For each position of the kernel the plane that it meets, and how far from its start."""
         before, stride = self.reach(axis)[0], self.strides[axis]
-        at = [place * self.dilations[axis] - before for place in range(self.kernel[axis])]
+        at = [position * self.dilations[axis] - before for position in range(self.kernel[axis])]
         return [(offset % stride, offset // stride) for offset in at]
 
 
@@ -107,10 +108,10 @@ class _Writer:
             row = b.mul(down, p["block_rows"])
             rows = b.smaller(p["block_rows"], b.sub(p["result_height"], row))
             self._copy(channel, row, (whole, masks))
-            weights = b.offset(self.weight, b.mul(filter_, len(self._places())), self.kinds.stored)
+            weights = b.offset(self.weight, b.mul(filter_, len(self._positions())), self.kinds.stored)
             factors = [
                 b.splat(b.cast(b.load(weights, i, self.kinds.stored), dtype))
-                for i in range(len(self._places()))
+                for i in range(len(self._positions()))
             ]
             (self._across if self.taps.across else self._along)(factors, number, filter_, (row, rows))
         return b.finish()
@@ -156,7 +157,7 @@ class _Writer:
         return b.add(plane, b.mul(b.shr(line, 1), p["line"]))
 
     def _piece(self, source: Val, start: Val, v: Val, masks: list[Val] | None) -> None:
-        """Emit the copy of 16 neighbouring places of each plane of columns."""
+        """Emit the copy of 16 neighbouring positions of each plane of columns."""
         b, p, kinds = self.b, self.p, self.kinds
         parts = [
             b.load(
@@ -172,22 +173,22 @@ class _Writer:
         b.store(self.copy, b.add(start, b.add(half, p["even"])), b.evens(*parts))
         b.store(self.copy, b.add(start, b.add(half, p["odd"])), b.odds(*parts))
 
-    def _places(self) -> list[tuple[int, int, int]]:
-        """For each place of the kernel its plane, and lines and places from the start of that."""
+    def _positions(self) -> list[tuple[int, int, int]]:
+        """For each position of the kernel its plane, and lines and positions from the start of that."""
         return [
-            (down * self.taps.strides[1] + across, line, place)
+            (down * self.taps.strides[1] + across, line, position)
             for down, line in self.taps.planes(0)
-            for across, place in self.taps.planes(1)
+            for across, position in self.taps.planes(1)
         ]
 
     def _sum(self, factors: list[Val], start: Val) -> Val:
-        """Emit the sums of 16 places, which lie ``start`` elements behind the first one."""
+        """Emit the sums of 16 positions, which lie ``start`` elements behind the first one."""
         b, p, dtype = self.b, self.p, self.kinds.compute
         total = b.const(0, dtype, LANES)
-        for factor, (plane, line, place) in zip(factors, self._places(), strict=True):
+        for factor, (plane, line, position) in zip(factors, self._positions(), strict=True):
             corner = b.add(b.mul(p["plane"], plane), b.mul(p["line"], line))
             lines = b.offset(self.copy, b.add(corner, start), dtype)
-            total = b.fma(factor, b.load(lines, place, dtype, LANES), total)
+            total = b.fma(factor, b.load(lines, position, dtype, LANES), total)
         return total
 
     def _along(self, factors: list[Val], number: Val, filter_: Val, rows: tuple[Val, Val]) -> None:

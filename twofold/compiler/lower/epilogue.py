@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from twofold.compiler.lower.addresses import once
 from twofold.compiler.lower.builder import Builder
-from twofold.compiler.lower.expression import Expression, Place
+from twofold.compiler.lower.expression import Expression, Position
 from twofold.compiler.lower.loopnest import LoopNest
 from twofold.compiler.lower.values import LANES, Val
 
@@ -29,7 +29,7 @@ class NestEpilogue:
         code, nest = Expression(self.nest, b), self.nest
         values = self._uniform(code)
         pointers: list[Val | None] = [None] * len(code.accesses)
-        place = Place(col, LANES, mask, pointers, values)
+        position = Position(col, LANES, mask, pointers, values)
         for number, step in enumerate(nest.steps):
             if number in values:
                 continue
@@ -40,12 +40,12 @@ class NestEpilogue:
                 access = code.access_of(number)
                 where = code.moved(access, code.start(access, values), range(2), [batch, row])
                 pointers[access] = code.pointer(access, where)
-            code.evaluate([number], place)
+            code.evaluate([number], position)
         for number in range(len(nest.stores)):
             access = code.access_of_store(number)
             where = code.moved(access, code.start(access, values), range(2), [batch, row])
             pointers[access] = code.pointer(access, where)
-            code.store(number, place)
+            code.store(number, position)
 
     def _uniform(self, code: Expression) -> dict[int, Val]:
         """What does not vary over the product, computed once at the kernel's entry.

@@ -11,7 +11,7 @@ from twofold.dtypes import DType, bool_, float64, int64
 from twofold.ir.node import Node
 
 
-class Place:
+class Position:
     """Where code is being emitted: the index along the lanes' axis, its mask, and a pointer for each access."""
 
     __slots__ = ("index", "lanes", "mask", "pointers", "values")
@@ -91,21 +91,21 @@ class Expression:
 
     # Values
 
-    def evaluate(self, numbers: Iterable[int], place: Place) -> None:
-        """Emit the steps ``numbers``, in order, into ``place.values``."""
+    def evaluate(self, numbers: Iterable[int], index: Position) -> None:
+        """Emit the steps ``numbers``, in order, into ``position.values``."""
         for number in numbers:
-            if number not in place.values:
-                place.values[number] = self._value(number, self.nest.steps[number], place)
+            if number not in index.values:
+                index.values[number] = self._value(number, self.nest.steps[number], index)
 
-    def _value(self, number: int, step: Step, place: Place) -> Val:
+    def _value(self, number: int, step: Step, index: Position) -> Val:
         if step.kind == "op":
-            arguments = [self.widened(place.values[argument]) for argument in step.args]
+            arguments = [self.widened(index.values[argument]) for argument in step.args]
             return self._operation(step.node, arguments)
         if step.kind == "constant":
             return self._constant(number, step.node)
         if step.kind == "index":
-            return self._index(self._access_of_step[number], place)
-        return self._load(self._access_of_step[number], place)
+            return self._index(self._access_of_step[number], index)
+        return self._load(self._access_of_step[number], index)
 
     def widened(self, value: Val) -> Val:
         """A value in the dtype that arithmetic runs in."""
@@ -133,56 +133,56 @@ class Expression:
             return b.cast(b.bitcast(bits, float64), dtype)
         return b.cast(bits, dtype)
 
-    def _along(self, number: int, place: Place) -> Val | int:
+    def _along(self, number: int, index: Position) -> Val | int:
         return self.stride(number, self.vector_axis) if self.vector_axis >= 0 else 0
 
-    def _index(self, number: int, place: Place) -> Val:
-        b, where = self.b, place.pointers[number]
+    def _index(self, number: int, index: Position) -> Val:
+        b, where = self.b, index.pointers[number]
         assert where is not None
-        stride = self._along(number, place)
+        stride = self._along(number, index)
         if isinstance(stride, int) and stride == 0:
             return where
-        where = b.add(where, b.mul(b.index(place.index), stride))
-        if place.lanes == 1:
+        where = b.add(where, b.mul(b.index(index.index), stride))
+        if index.lanes == 1:
             return where
         return b.add(b.splat(where), b.mul(b.iota(), stride))
 
-    def _load(self, number: int, place: Place) -> Val:
-        b, pointer, dtype = self.b, place.pointers[number], self.accesses[number].dtype
+    def _load(self, number: int, index: Position) -> Val:
+        b, pointer, dtype = self.b, index.pointers[number], self.accesses[number].dtype
         assert pointer is not None
-        stride = self._along(number, place)
+        stride = self._along(number, index)
         if isinstance(stride, int):
             if stride == 0:
                 return b.load(pointer, 0, dtype)
-            return b.load(pointer, place.index, dtype, place.lanes, mask=place.mask)
-        first = b.mul(b.index(place.index), stride)
-        if place.lanes == 1:
+            return b.load(pointer, index.index, dtype, index.lanes, mask=index.mask)
+        first = b.mul(b.index(index.index), stride)
+        if index.lanes == 1:
             return b.load(pointer, first, dtype)
-        return b.load_strided(pointer, first, stride, dtype, mask=place.mask)
+        return b.load_strided(pointer, first, stride, dtype, mask=index.mask)
 
-    def store(self, number: int, place: Place, value: Val | None = None) -> None:
-        """Emit store ``number`` at ``place``."""
+    def store(self, number: int, index: Position, value: Val | None = None) -> None:
+        """Emit store ``number`` at ``position``."""
         b, store = self.b, self.nest.stores[number]
         access = self._first_store + number
-        pointer = place.pointers[access]
+        pointer = index.pointers[access]
         assert pointer is not None
-        value = place.values[store.step] if value is None else value
-        stride = self._along(access, place)
+        value = index.values[store.step] if value is None else value
+        stride = self._along(access, index)
         if isinstance(stride, int) and stride == 0:
             b.store(pointer, 0, value)
         elif isinstance(stride, int):
-            wide = b.splat(value) if place.lanes == LANES else value
-            b.store(pointer, place.index, wide, mask=place.mask)
+            wide = b.splat(value) if index.lanes == LANES else value
+            b.store(pointer, index.index, wide, mask=index.mask)
         else:
-            first = b.mul(b.index(place.index), stride)
-            if place.lanes == 1:
+            first = b.mul(b.index(index.index), stride)
+            if index.lanes == 1:
                 b.store(pointer, first, value)
             else:
-                b.store_strided(pointer, first, stride, b.splat(value), mask=place.mask)
+                b.store_strided(pointer, first, stride, b.splat(value), mask=index.mask)
 
-    def reload(self, number: int, place: Place) -> Val:
+    def reload(self, number: int, index: Position) -> Val:
         """Load again what store ``number`` wrote."""
-        return self._load(self._first_store + number, place)
+        return self._load(self._first_store + number, index)
 
     def access_of(self, step: int) -> int:
         """The access number of a load or index step."""

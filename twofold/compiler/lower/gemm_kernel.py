@@ -191,8 +191,8 @@ class _Tiled:
         # whole panels of a bare product in its own dtype are stored by the tiles themselves
         self.direct = epilogue is None and not kernel.flipped and kernel.stored is kernel.compute
         if epilogue is None:
-            place = PARAMS.index("c_batch"), PARAMS.index("c_row")
-            epilogue = Store(kernel.stored, first_buffer + 2, *place)
+            position = PARAMS.index("c_batch"), PARAMS.index("c_row")
+            epilogue = Store(kernel.stored, first_buffer + 2, *position)
             self.c = b.buffer(first_buffer + 2)
         self.epilogue = epilogue
         dtype = kernel.compute
@@ -305,8 +305,8 @@ def generic_text(source: DType, compute: DType, epilogue: Epilogue | None) -> st
     p = {name: b.param(first_param + i) for i, name in enumerate(GENERIC_PARAMS)}
     left, right = b.buffer(first_buffer), b.buffer(first_buffer + 1)
     if epilogue is None:
-        place = GENERIC_PARAMS.index("c_batch"), GENERIC_PARAMS.index("c_row")
-        epilogue = Store(source, first_buffer + 2, *place)
+        position = GENERIC_PARAMS.index("c_batch"), GENERIC_PARAMS.index("c_row")
+        epilogue = Store(source, first_buffer + 2, *position)
     with b.loop(b.begin, b.end) as item:
         rest, panel = b.split(item, p["panels"])
         batch, row = b.split(rest, p["m"])

@@ -49,8 +49,8 @@ def pack_text(source: DType, compute: DType, way: str) -> str:
             column = b.mul(panel, p["width"])
             origin = b.add(b.mul(batch, p["batch_stride"]), b.mul(column, p["column_stride"]))
             start = b.offset(b.buffer(0), origin, source)
-            place = b.mul(b.add(b.mul(batch, p["panels"]), panel), p["panel_size"])
-            pointers = start, b.offset(b.buffer(1), place, compute)
+            position = b.mul(b.add(b.mul(batch, p["panels"]), panel), p["panel_size"])
+            pointers = start, b.offset(b.buffer(1), position, compute)
             columns = b.sub(p["n"], column)
             copy = _transposing if way == "columns" else _reading_rows if way == "rows" else _gathering
             copy(b, p, pointers, (first, last), columns, (source, compute))

@@ -26,8 +26,8 @@ def vector_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str
     first_param = 0 if epilogue is None else epilogue.params
     p = {name: b.param(first_param + i) for i, name in enumerate(PARAMS)}
     if epilogue is None:
-        place = first_param + PARAMS.index("c_batch"), first_param + PARAMS.index("c_row")
-        epilogue = Store(source, first_buffer + 2, *place)
+        position = first_param + PARAMS.index("c_batch"), first_param + PARAMS.index("c_row")
+        epilogue = Store(source, first_buffer + 2, *position)
     with b.loop(b.begin, b.end) as item:
         rest, panel = b.split(item, p["panels"])
         batch, row = b.split(rest, p["m"])
@@ -53,8 +53,8 @@ def _contract(
     (left, right), (source, compute) = pointers, kinds
     last = b.sub(p["n"], 1)
     # columns past the end repeat the last one; their sums are not stored
-    places = [b.mul(b.smaller(b.add(column, j), last), p["b_column"]) for j in range(LANES)]
-    starts = [b.offset(right, place, source) for place in places]
+    positions = [b.mul(b.smaller(b.add(column, j), last), p["b_column"]) for j in range(LANES)]
+    starts = [b.offset(right, position, source) for position in positions]
     whole = b.and_(p["k"], -LANES)
     squares = b.loop(0, whole, LANES, carry=[b.const(0, compute, LANES)])
     with squares as (k, (total,)):

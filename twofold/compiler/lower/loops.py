@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, of_level, once
 from twofold.compiler.lower.builder import Builder
-from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import LoopNest
 from twofold.compiler.lower.reducing import emit_rows
 from twofold.compiler.lower.values import LANES, Val
@@ -56,14 +56,14 @@ def sweep(code: Expression, begin: Val, end: Val, heavy: bool, body: Body) -> No
 
 
 def _element(code: Expression, pointers: Sequence[Val | None], outer: dict[int, Val]) -> Body:
-    """What a loop over elements does at one place: all steps that vary there, then the stores."""
+    """What a loop over elements does at one position: all steps that vary there, then the stores."""
     varying = of_level(code, 2)
 
     def body(index: Val, lanes: int, mask: Val | None) -> None:
-        place = Place(index, lanes, mask, pointers, dict(outer))
-        code.evaluate(varying, place)
+        position = Position(index, lanes, mask, pointers, dict(outer))
+        code.evaluate(varying, position)
         for number in range(len(code.nest.stores)):
-            code.store(number, place)
+            code.store(number, position)
 
     return body
 
@@ -71,9 +71,9 @@ def _element(code: Expression, pointers: Sequence[Val | None], outer: dict[int, 
 def _scalar(code: Expression) -> None:
     values, starts = once(code)
     pointers = [code.pointer(number, where) for number, where in enumerate(starts)]
-    place = Place(0, 1, None, pointers, values)
+    position = Position(0, 1, None, pointers, values)
     for number in range(len(code.nest.stores)):
-        code.store(number, place)
+        code.store(number, position)
 
 
 def _flat(code: Expression) -> None:
@@ -101,7 +101,7 @@ def _grid(code: Expression) -> None:
             code.pointer(number, code.moved(number, where, range(len(nest.outer)), coordinates))
             for number, where in enumerate(starts)
         ]
-        place = Place(0, 1, None, pointers, dict(values))
-        code.evaluate(of_level(code, 1), place)
+        position = Position(0, 1, None, pointers, dict(values))
+        code.evaluate(of_level(code, 1), position)
         last = b.minimum(b.add(first, piece), inner)
-        sweep(code, first, last, weight(nest.steps) > _HEAVY, _element(code, pointers, place.values))
+        sweep(code, first, last, weight(nest.steps) > _HEAVY, _element(code, pointers, position.values))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, once
 from twofold.compiler.lower.builder import Builder
-from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, LoopNest, block_length, in_order
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, int64
@@ -262,7 +262,7 @@ class RowEmitter:
         self.values = dict(uniform)
         self.elements = {}
         self.low, self.high = low, high
-        at_row = Place(0, 1, None, pointers, self.values)
+        at_row = Position(0, 1, None, pointers, self.values)
         done: set[int] = set()
         for phase in range(plan.count):
             code.evaluate(plan.rows[phase], at_row)
@@ -281,12 +281,12 @@ class RowEmitter:
         sweep = RowSweep(code, self.pointers, light)
 
         def body(index: Val, element: Val | int, mask: Val | None, held: Sequence[Val]) -> list[Val]:
-            place = Place(index, LANES, mask, sweep.pointers, dict(self.values))
-            place.values.update(self.elements)
-            self._elements(phase, place, element, done)
-            values = [code.widened(place.values[nest.steps[number].args[0]]) for number in steps]
+            offset = Position(index, LANES, mask, sweep.pointers, dict(self.values))
+            offset.values.update(self.elements)
+            self._elements(phase, offset, element, done)
+            values = [code.widened(offset.values[nest.steps[number].args[0]]) for number in steps]
             if nest.depth < 0:
-                self.elements = {n: v for n, v in place.values.items() if self.plan.levels[n] == 2}
+                self.elements = {n: v for n, v in offset.values.items() if self.plan.levels[n] == 2}
             if not steps:
                 return []
             return accumulators.add(held, values, self.b.iota(element), mask)
@@ -295,25 +295,25 @@ class RowEmitter:
         results = accumulators.in_order(totals, accumulators.indices(pairs))
         self.values.update(zip(steps, results, strict=True))
 
-    def _elements(self, phase: int, place: Place, element: Val | int, done: set[int]) -> None:
+    def _elements(self, phase: int, index: Position, element: Val | int, done: set[int]) -> None:
         """The values that vary along the row, what was kept taken from where it is kept; then the stores."""
         code, b, nest = self.code, self.b, self.code.nest
         for number in self.plan.elements[phase]:
-            if number in place.values:
+            if number in index.values:
                 continue
             how = nest.kept.get(number)
             if number in done and how is not None:
                 if how >= 0:
-                    place.values[number] = code.reload(how, place)
+                    index.values[number] = code.reload(how, index)
                 else:
                     dtype = nest.steps[number].dtype
-                    place.values[number] = b.load(self.stacks[number], element, dtype, LANES, mask=place.mask)
+                    index.values[number] = b.load(self.stacks[number], element, dtype, LANES, mask=index.mask)
                 continue
-            code.evaluate([number], place)
+            code.evaluate([number], index)
             if how is not None and how < 0:
-                b.store(self.stacks[number], element, b.splat(place.values[number]), mask=place.mask)
+                b.store(self.stacks[number], element, b.splat(index.values[number]), mask=index.mask)
         for number in self.plan.stores[phase]:
-            code.store(number, place)
+            code.store(number, index)
 
     def _blocks(
         self, depth: int, sweep: RowSweep, accumulators: Accumulators, low: Val, high: Val, body: Body,

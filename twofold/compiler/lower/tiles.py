@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, of_level, once
-from twofold.compiler.lower.expression import Expression, Place
+from twofold.compiler.lower.expression import Expression, Position
 from twofold.compiler.lower.gemm_tile import transposed
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, uint8, uint16
@@ -22,9 +22,9 @@ def _fill(code: Expression, access: int, tile: Val, pointer: Val, column: Val, l
     stride = code.stride(access, code.vector_axis)
     vectors = []
     for k in range(LANES):
-        place = b.add(column, k)
-        mask = b.and_(rows, b.splat(b.cmp("lt", place, last)))
-        vectors.append(b.load(pointer, b.mul(place, stride), _bits(dtype), LANES, mask=mask))
+        position = b.add(column, k)
+        mask = b.and_(rows, b.splat(b.cmp("lt", position, last)))
+        vectors.append(b.load(pointer, b.mul(position, stride), _bits(dtype), LANES, mask=mask))
     lines, names = transposed([vector.ref for vector in vectors], vectors[0].type, b._fresh()[1:] + "_")
     b._lines += lines
     for k, name in enumerate(names):
@@ -78,10 +78,10 @@ def _line(
         code.pointer(number, code.moved(number, where, [across], [line]))
         for number, where in enumerate(corner)
     ]
-    code.evaluate(of_level(code, 1), Place(0, 1, None, pointers, values))
-    place = Place(column, LANES, mask, pointers, values)
+    code.evaluate(of_level(code, 1), Position(0, 1, None, pointers, values))
+    position = Position(column, LANES, mask, pointers, values)
     for number, square in squares.items():
         values[number] = b.load(square, b.mul(line, LANES), nest.steps[number].dtype, LANES)
-    code.evaluate(of_level(code, 2), place)
+    code.evaluate(of_level(code, 2), position)
     for number in range(len(nest.stores)):
-        code.store(number, place)
+        code.store(number, position)

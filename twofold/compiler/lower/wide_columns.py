@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide
-from twofold.compiler.lower.expression import Expression, Place, weight
+from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import block_length
 from twofold.compiler.lower.reducing import Accumulators, combiner
 from twofold.compiler.lower.values import LANES, Val
@@ -70,13 +70,15 @@ class WideColumns:
             self._blocks(self.nest.depth, low, high)
         with b.loop(first, last, LANES) as column:
             totals = self._tree(self.nest.depth, b.sub(column, first))
-            place = Place(column, LANES, b.lane_mask(b.sub(last, column)), pointers, dict(uniform))
+            position = Position(column, LANES, b.lane_mask(b.sub(last, column)), pointers, dict(uniform))
             results = self.accumulators.in_order(totals, [])
-            place.values.update(zip(self.steps, results, strict=True))
-            self.code.evaluate([number for number, level in enumerate(self.code.levels) if level == 1], place)
+            position.values.update(zip(self.steps, results, strict=True))
+            self.code.evaluate(
+                [number for number, level in enumerate(self.code.levels) if level == 1], position
+            )
             for number, store in enumerate(self.nest.stores):
                 if store.row:
-                    self.code.store(number, place)
+                    self.code.store(number, position)
 
     def _blocks(self, depth: int, low: Val, high: Val) -> None:
         b = self.b
@@ -124,12 +126,12 @@ class WideColumns:
     def _vector(self, element: Val, pointers: Pointers, column: Val, mask: Val | None) -> None:
         """One element of sixteen columns."""
         b, code = self.b, self.code
-        place = Place(column, LANES, mask, pointers, dict(self.uniform))
-        code.evaluate(self.before, place)
+        position = Position(column, LANES, mask, pointers, dict(self.uniform))
+        code.evaluate(self.before, position)
         for number, store in enumerate(self.nest.stores):
             if not store.row:
-                code.store(number, place)
-        values = [code.widened(place.values[self.nest.steps[number].args[0]]) for number in self.steps]
+                code.store(number, position)
+        values = [code.widened(position.values[self.nest.steps[number].args[0]]) for number in self.steps]
         self._join(0, element, b.sub(column, self.first), values)
 
     def _join(self, depth: int, element: Val, offset: Val, values: Sequence[Val]) -> None:

@@ -1,7 +1,7 @@
 """Which outputs of a program may take over the memory of an input that nobody needs afterwards.
 
 An output may do so when one kernel writes it, element by element, where the same kernel reads that input at the
-very same place, or says of itself that it may, and nothing reads the input later. Whether the input really is
+very same position, or says of itself that it may, and nothing reads the input later. Whether the input really is
 free, only the run knows.
 """
 
@@ -74,12 +74,12 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
             kind, index = buffers[slot]
             if kind != "input" or instruction.buffers.count(("input", index)) != 1:
                 continue
-            if all(_same_place(access, store.access) for access in accesses):
+            if all(_same_position(access, store.access) for access in accesses):
                 found.append((index, buffers[store.access.slot][1]))
     return found
 
 
-def _same_place(a: Access, b: Access) -> bool:
+def _same_position(a: Access, b: Access) -> bool:
     return (
         a.dtype is b.dtype
         and a.offset == b.offset

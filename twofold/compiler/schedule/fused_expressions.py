@@ -358,19 +358,19 @@ class _Writer:
         elif expression.kind == "reduction" and not axes:
             kept.append(len(shape))  # the reduction of a single element
         sizes = [shape[axis] if axis < len(shape) else 1 for axis in kept]
-        places: dict[int, list[tuple[int, int]]] = {axis: [(k, 1)] for k, axis in enumerate(kept)}
+        positions: dict[int, list[tuple[int, int]]] = {axis: [(k, 1)] for k, axis in enumerate(kept)}
         while True:
             forms = tuple(
-                (0, tuple(places[axis]), ()) if axis in places and size != 1 else ZERO
+                (0, tuple(positions[axis]), ()) if axis in positions and size != 1 else ZERO
                 for axis, size in enumerate(shape)
             )
             try:
                 self._expression(root, forms, sizes)
                 break
             except NeedsSplit as split:
-                _split(sizes, places, split)
+                _split(sizes, positions, split)
         expression.domain = tuple(sizes)
-        reduced = {loop for axis in kept if axis in axes or axis == len(shape) for loop, _ in places[axis]}
+        reduced = {loop for axis in kept if axis in axes or axis == len(shape) for loop, _ in positions[axis]}
         expression.reduced = tuple(k in reduced for k in range(len(sizes)))
         result = [0] * len(sizes)
         stored = [axis for axis in range(len(shape)) if axis not in axes]
@@ -462,15 +462,15 @@ class _Writer:
         return form[0], tuple(strides), form[2]
 
 
-def _split(sizes: list[int], places: dict[int, list[tuple[int, int]]], split: NeedsSplit) -> None:
+def _split(sizes: list[int], positions: dict[int, list[tuple[int, int]]], split: NeedsSplit) -> None:
     """Cut a loop axis in two."""
     at, inner = split.axis, split.inner
     sizes[at : at + 1] = [sizes[at] // inner, inner]
-    for axis, terms in places.items():
+    for axis, terms in positions.items():
         moved: list[tuple[int, int]] = []
         for loop, coefficient in terms:
             if loop == at:
                 moved += [(at, coefficient * inner), (at + 1, coefficient)]
             else:
                 moved.append((loop + (loop > at), coefficient))
-        places[axis] = moved
+        positions[axis] = moved

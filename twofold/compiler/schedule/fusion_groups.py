@@ -37,7 +37,7 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
     at = [len(first), len(second)]
     rest, factors = [1, 1], [0, 0]
     common: list[int] = []
-    places: list[Placement] = [[[] for _ in first], [[] for _ in second]]
+    positions: list[Placement] = [[[] for _ in first], [[] for _ in second]]
 
     def advance(side: int) -> None:
         at[side] -= 1
@@ -54,15 +54,17 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
             if min(at) < 0 or size == 0 or max(rest) % size:
                 return None
         for side in used:
-            places[side][at[side]].insert(0, (len(common), factors[side]))
+            positions[side][at[side]].insert(0, (len(common), factors[side]))
             factors[side] *= size
             rest[side] //= size
             if rest[side] == 1:
                 advance(side)
         common.append(size)
     last = len(common) - 1
-    first_place, second_place = ([[(last - k, f) for k, f in axes] for axes in side] for side in places)
-    return common[::-1], first_place, second_place
+    first_position, second_position = (
+        [[(last - k, f) for k, f in axes] for axes in side] for side in positions
+    )
+    return common[::-1], first_position, second_position
 
 
 def map_strides(strides: Sequence[int], placement: Placement, rank: int) -> tuple[int, ...]:
@@ -127,9 +129,9 @@ class FusionGroup:
             self.placements = {
                 number: [
                     [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
-                    for axes in place
+                    for axes in index
                 ]
-                for number, place in self.placements.items()
+                for number, index in self.placements.items()
             }
         self.sizes, self.tags = joining.sizes, joining.tags
         self.placements[expression.number] = joining.new
@@ -165,11 +167,11 @@ class Grouping:
             if expression.output < 0:
                 self.expression_of[expression.root.id] = expression
         for expression in analysis.expressions:
-            self._place(expression)
+            self._position(expression)
         if join:
             self._merge()
 
-    def _place(self, expression: FusedExpression) -> None:
+    def _position(self, expression: FusedExpression) -> None:
         reads = sorted(self.analysis.reads(expression))
         before = {self.home[node_id].number: self.home[node_id] for node_id in reads if node_id in self.home}
         group = None
@@ -287,7 +289,7 @@ class Grouping:
         return joining if self._agrees(group, expression, joining) else None
 
     def _agrees(self, group: FusionGroup, expression: FusedExpression, joining: Joining) -> bool:
-        """Whether ``expression`` reads members of the group only at the place in the loops where they are computed."""
+        """Whether ``expression`` reads members of the group only where in the loops they are computed."""
         rank = len(joining.sizes)
         for term in expression.terms:
             if term.kind != "load" or self.home.get(term.node.id) is not group:

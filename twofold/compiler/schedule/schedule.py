@@ -85,7 +85,7 @@ class Schedule:
         for group in _in_order(self.analysis, self.grouping):
             self._emit(group)
 
-    def place(self, node: Node) -> BufferKey:
+    def position(self, node: Node) -> BufferKey:
         """Where the value of ``node`` lies."""
         if node.op.name == "input":
             return ("input", node.attrs[0])
@@ -120,7 +120,7 @@ class Schedule:
             self._host(group.expressions[0])
 
     def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
-        """Buffers by their places, scratch numbered through the whole schedule."""
+        """Buffers by their positions, scratch numbered through the whole schedule."""
         nodes = self.analysis.by_id
         names = {}
         for key, size in scratch.items():
@@ -128,7 +128,7 @@ class Schedule:
             self.sizes[names[key]] = size
             self._scratch += 1
         return [
-            names[key] if key in names else self.place(nodes[key[1]]) if key[0] == "value" else key
+            names[key] if key in names else self.position(nodes[key[1]]) if key[0] == "value" else key
             for key in buffers
         ]
 
@@ -164,8 +164,8 @@ class Schedule:
             with keys_by_identity():
                 kernel = NestBuilder(group, self._stored).epilogue()
             nest = kernel.nest
-            for number, place in enumerate(self._bound(kernel.buffers, {})):
-                roles[f"epilogue{number}"] = place
+            for number, position in enumerate(self._bound(kernel.buffers, {})):
+                roles[f"epilogue{number}"] = position
             from twofold.compiler.lower.epilogue import NestEpilogue
 
             made = make(NestEpilogue(nest, len(kernel.buffers)), nest.parameters())
@@ -215,13 +215,13 @@ class Schedule:
             self.instructions.append(instruction)
 
     def _operands(self, expression: FusedExpression) -> list[BufferKey]:
-        return [self.place(node) for node in self.analysis.stored_operands(expression)]
+        return [self.position(node) for node in self.analysis.stored_operands(expression)]
 
     def _result(self, expression: FusedExpression) -> BufferKey:
-        place = self.place(expression.root)
-        if place[0] == "value":
-            self.sizes[place] = expression.root.type.nbytes
-        return place
+        position = self.position(expression.root)
+        if position[0] == "value":
+            self.sizes[position] = expression.root.type.nbytes
+        return position
 
     def _custom(self, expression: FusedExpression) -> None:
         root = expression.root
@@ -232,7 +232,7 @@ class Schedule:
             return
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
-        # an empty result has a place, too: a reduction of it may read it
+        # an empty result has a position, too: a reduction of it may read it
         buffers = [*self._operands(expression), self._result(expression)]
         if work == 0:
             return
@@ -267,20 +267,20 @@ class Schedule:
         buffers = self._operands(expression)
         for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
             if number in parts:
-                place = self.place(parts[number])
-                if place[0] == "value":
-                    self.sizes[place] = type.nbytes
+                position = self.position(parts[number])
+                if position[0] == "value":
+                    self.sizes[position] = type.nbytes
             else:
-                place = self._new_scratch(type.nbytes)
-            buffers.append(place)
+                position = self._new_scratch(type.nbytes)
+            buffers.append(position)
         instruction = Instruction(op.name, [root], [*buffers, self._new_scratch(0)])
         self.instructions.append(instruction)
 
     def _new_scratch(self, nbytes: int) -> BufferKey:
-        place = ("scratch", self._scratch)
-        self.sizes[place] = nbytes
+        position = ("scratch", self._scratch)
+        self.sizes[position] = nbytes
         self._scratch += 1
-        return place
+        return position
 
 
 def _planner(product: str) -> Callable[..., MatmulPlan]:
@@ -322,19 +322,19 @@ def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
             if node_id in grouping.home
         }
         read.discard(group)
-        needs[group.number] = sorted(read, key=_place)
+        needs[group.number] = sorted(read, key=_position)
         for other in read:
             readers.setdefault(other.number, []).append(group)
     late = [
         group
-        for group in sorted(grouping.groups, key=_place)
+        for group in sorted(grouping.groups, key=_position)
         if not needs[group.number] and group.number in readers and not _overwrites(group)
     ]
     unmade = {group.number for group in late}
     waiting = {number: sum(one.number not in unmade for one in read) for number, read in needs.items()}
     by_number = {group.number: group for group in grouping.groups}
     ready = [
-        (_overwrites(group), _place(group), group.number)
+        (_overwrites(group), _position(group), group.number)
         for group in grouping.groups
         if not waiting[group.number] and group.number not in unmade
     ]
@@ -349,13 +349,13 @@ def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
         for reader in readers.get(number, ()):
             waiting[reader.number] -= 1
             if not waiting[reader.number]:
-                heapq.heappush(ready, (_overwrites(reader), _place(reader), reader.number))
+                heapq.heappush(ready, (_overwrites(reader), _position(reader), reader.number))
     if len(order) != len(grouping.groups):
         raise AssertionError("the groups read each other in a circle")
     return order
 
 
-def _place(group: FusionGroup) -> int:
+def _position(group: FusionGroup) -> int:
     """Where its last operation stands in the graph."""
     return max(expression.number for expression in group.expressions)
 

@@ -23,7 +23,7 @@ def _scales(mean: Tensor, variance: Tensor, eps: float, weight: Any, bias: Any) 
 def _fused(
     weight: Tensor, bias: Any, factor: Tensor, offset: Tensor, axis: int
 ) -> tuple[Parameter, Parameter]:
-    shape = [-1 if place == axis else 1 for place in range(weight.ndim)]
+    shape = [-1 if position == axis else 1 for position in range(weight.ndim)]
     made = offset if bias is None else bias * factor + offset
     return (
         Parameter((weight * factor.reshape(shape)).detach(), weight.requires_grad),

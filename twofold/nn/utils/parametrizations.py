@@ -50,15 +50,15 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """``weight`` with one row per place along ``dim``."""
+    """``weight`` with one row per position along ``dim``."""
     first = weight.movedim(dim, 0) if dim else weight
     return first.reshape((first.shape[0], -1))
 
 
-def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, rounds: int, eps: float) -> None:
+def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, iterations: int, eps: float) -> None:
     """Bring ``u`` and ``v`` closer to the singular vectors of the largest singular value, in place."""
     with _core.GradientMode(False):
-        for _ in range(rounds):
+        for _ in range(iterations):
             u.copy_(FUNCTIONS["normalize"](matrix.detach() @ v, 2.0, 0, eps))
             v.copy_(FUNCTIONS["normalize"](matrix.detach().mT @ u, 2.0, 0, eps))
 

@@ -107,13 +107,13 @@ class SpectralNormHook(_Reweighting):
 
     words = "spectral_norm"
 
-    def __init__(self, name: str, rounds: int, dim: int, eps: float) -> None:
+    def __init__(self, name: str, iterations: int, dim: int, eps: float) -> None:
         super().__init__(name)
-        if rounds <= 0:
+        if iterations <= 0:
             raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={rounds}"
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={iterations}"
             )
-        self.rounds, self.dim, self.eps = rounds, dim, eps
+        self.iterations, self.dim, self.eps = iterations, dim, eps
 
     def parts(self) -> tuple[str, ...]:
         """The weight itself and the two singular vectors."""
@@ -136,7 +136,7 @@ class SpectralNormHook(_Reweighting):
 
     def _iterate(self, matrix: Tensor, u: Tensor, v: Tensor) -> None:
         with _core.GradientMode(False):
-            for _ in range(self.rounds):
+            for _ in range(self.iterations):
                 v.copy_(self._unit(matrix.mT @ u))
                 u.copy_(self._unit(matrix @ v))
 

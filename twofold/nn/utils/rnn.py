@@ -156,9 +156,9 @@ def pack_padded_sequence(
     steps, batch = input.shape[1 - axis], input.shape[axis]
     sizes = (counts[None, :] > numpy.arange(counts.max(initial=0))[:, None]).sum(1)
     step = numpy.repeat(numpy.arange(sizes.size), sizes)
-    place = numpy.arange(step.size) - numpy.repeat(numpy.cumsum(sizes) - sizes, sizes)
+    position = numpy.arange(step.size) - numpy.repeat(numpy.cumsum(sizes) - sizes, sizes)
     flat = input.reshape((steps * batch, *input.shape[2:]))
-    rows = place * steps + step if batch_first else step * batch + place
+    rows = position * steps + step if batch_first else step * batch + position
     return PackedSequence(flat.index_select(0, tensor(rows)), tensor(sizes), sorted_indices, None)
 
 

@@ -312,10 +312,10 @@ def multi_dot(*tensors: Any) -> Any:
     given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors)
     if len(given) < 2:
         raise ArgumentError(f"{len(given)} factors", "Give at least two.")
-    for place, factor in enumerate(given):
-        ends = (1, 2) if place in (0, len(given) - 1) else (2,)
+    for position, factor in enumerate(given):
+        ends = (1, 2) if position in (0, len(given) - 1) else (2,)
         if len(factor.shape) not in ends:
-            raise ShapeError(f"factor {place} has {len(factor.shape)} axes", "Give matrices.")
+            raise ShapeError(f"factor {position} has {len(factor.shape)} axes", "Give matrices.")
     row, column = len(given[0].shape) == 1, len(given[-1].shape) == 1
     given[0] = ops.unsqueeze(given[0], 0) if row else given[0]
     given[-1] = ops.unsqueeze(given[-1], 1) if column else given[-1]

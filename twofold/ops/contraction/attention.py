@@ -106,7 +106,7 @@ def _repeated(query: Any, x: Any, name: str) -> Any:
 class scaled_dot_product_attention:
     """``softmax(query @ key.mT * scale + mask) @ value``, by default with ``scale = 1 / sqrt(features)``.
 
-    A bool mask says which places take part; ``is_causal`` lets a place see itself and those before it; with
+    A bool mask says which positions take part; ``is_causal`` lets a position see itself and those before it; with
     ``enable_gqa`` several heads of the query share one of key and value. Raises RuntimeError where sizes do
     not fit. Source: Vaswani et al., Attention Is All You Need, 2017, eq. 1.
 

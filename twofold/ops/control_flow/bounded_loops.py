@@ -1,4 +1,4 @@
-"""``sized``: graphs that differ in how many rounds they have room for, of which a run takes the one it needs."""
+"""``sized``: graphs that differ in how many iterations they have room for, of which a run takes the one it needs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType
 from twofold.ops.control_flow.programs import (
     Backward,
+    LoopSpec,
     Program,
-    Rounds,
     WrittenContent,
     is_differentiable,
     run,
@@ -25,12 +25,12 @@ from twofold.ops.control_flow.programs import (
 
 
 class Family(WrittenContent):
-    """Closed graphs with the same types, one for each number of rounds to reserve rows for."""
+    """Closed graphs with the same types, one for each number of iterations to reserve rows for."""
 
     __slots__ = ("_types",)
 
     def graph(self, limit: int) -> Graph:
-        """The graph for at most ``limit`` rounds."""
+        """The graph for at most ``limit`` iterations."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -42,7 +42,7 @@ class LimitedLoop(Family):
 
     __slots__ = ("spec",)
 
-    def __init__(self, spec: Rounds, types: Sequence[TensorType]) -> None:
+    def __init__(self, spec: LoopSpec, types: Sequence[TensorType]) -> None:
         self.spec = spec
         self._types = tuple(types)
 
@@ -70,7 +70,7 @@ class Gradients(Family):
         base = self.base.graph(limit)
         inputs = [input_node(k, type) for k, type in enumerate(base.input_types)]
         outputs = [base.outputs[k] for k in self.given]
-        seeds = [input_node(len(inputs) + place, node.type) for place, node in enumerate(outputs)]
+        seeds = [input_node(len(inputs) + position, node.type) for position, node in enumerate(outputs)]
         shares = self._backward(outputs, seeds, [inputs[k] for k in self.wanted], {})
         return [*base.input_types, *[seed.type for seed in seeds]], [share.total() for share in shares]
 
@@ -83,7 +83,7 @@ class Gradients(Family):
 
 def sized_gradient(
     family: Family,
-    rounds: Node,
+    iterations: Node,
     values: Sequence[Node],
     cotangents: Sequence[Node | None],
     backward: Backward,
@@ -96,13 +96,13 @@ def sized_gradient(
     if reached:
         made = interned(Gradients(family, given, reached, backward))
         seeds: list[Any] = [cotangents[k] for k in given]
-        for k, result in zip(reached, run("sized", (made,), [rounds, *values, *seeds])):
+        for k, result in zip(reached, run("sized", (made,), [iterations, *values, *seeds])):
             shares[k] = result
     return shares
 
 
 class Sized(Program):
-    """The outputs of the graph of a family that has room for a number of rounds (int64, the first input)."""
+    """The outputs of the graph of a family that has room for a number of iterations (int64, the first input)."""
 
     name = "sized"
 
@@ -119,8 +119,8 @@ class Sized(Program):
         ready: dict[int, Any] = {}
 
         def call(*addresses: int) -> None:
-            rounds = ctypes.c_int64.from_address(addresses[0]).value
-            room = reserved(rounds)
+            iterations = ctypes.c_int64.from_address(addresses[0]).value
+            room = reserved(iterations)
             if room not in ready:
                 ready[room] = compiler(family.graph(room))
             ready[room].run(list(addresses[1:count]), list(addresses[count:]))
@@ -130,21 +130,21 @@ class Sized(Program):
     def parts_vjp(
         self, node: Node, cotangents: Sequence[Node | None], backward: Backward
     ) -> Sequence[Node | None]:
-        rounds, *values = node.inputs
-        return [None, *sized_gradient(node.attrs[0], rounds, values, cotangents, backward)]
+        iterations, *values = node.inputs
+        return [None, *sized_gradient(node.attrs[0], iterations, values, cotangents, backward)]
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return evaluate(attrs[0].graph(reserved(int(arrays[0]))), arrays[1:])
 
 
-def reserved(rounds: int) -> int:
-    """Rounds to reserve rows for: few different numbers, so that few graphs are compiled, and not much too many.
+def reserved(iterations: int) -> int:
+    """Iterations to reserve rows for: few different numbers, so that few graphs are compiled, and not much too many.
 
     >>> [reserved(n) for n in (0, 8, 9, 13, 1000)]
     [8, 8, 12, 16, 1024]
     """
     room = 8
-    while room < rounds:
+    while room < iterations:
         room = room * 3 // 2 if room & (room - 1) == 0 else room // 3 * 4
     return room
 

@@ -16,10 +16,10 @@ from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.base import apply, filled, ops
 from twofold.ops.control_flow.bounded_loops import LimitedLoop, sized_gradient
 from twofold.ops.control_flow.programs import (
-    ROUNDS_TYPE,
+    ITERATIONS_TYPE,
     Backward,
+    LoopSpec,
     Program,
-    Rounds,
     inputs_below,
     is_differentiable,
     parts_of,
@@ -31,10 +31,10 @@ from twofold.ops.indexing.row_products import Cotangent, Factors, Share
 
 
 class Loop(Program):
-    """The last carried values, the stacked rows, and the number of rounds, of a loop (see ``Rounds``).
+    """The last carried values, the stacked rows, and the number of iterations, of a loop (see ``LoopSpec``).
 
-    Inputs: whether to start at all (bool, if conditional), how many rounds (int64, if counted), then those of
-    the body, with arrays in place of rows. Rows of rounds that are not made are zero. Attributes ``(Rounds,)``.
+    Inputs: whether to start at all (bool, if conditional), how many iterations (int64, if counted), then those of
+    the body, with arrays in place of rows. Rows of iterations that are not made are zero. Attributes ``(LoopSpec,)``.
     """
 
     name = "loop"
@@ -43,9 +43,9 @@ class Loop(Program):
         spec = attrs[0]
         types = [node.type for node in spec.body.outputs]
         carried, rows = types[: spec.carried], types[spec.carried : spec.carried + spec.written]
-        for place in spec.placed:
-            carried[place] = spec.body.input_types[place]
-        return (*carried, *[tensor_type(t.dtype, (spec.limit, *t.shape)) for t in rows], ROUNDS_TYPE)
+        for position in spec.placed:
+            carried[position] = spec.body.input_types[position]
+        return (*carried, *[tensor_type(t.dtype, (spec.limit, *t.shape)) for t in rows], ITERATIONS_TYPE)
 
     def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
         return (attrs[0].body,)
@@ -99,14 +99,14 @@ class _LoopGradient:
     """Builds the loop that computes the cotangents of a loop's inputs."""
 
     def __init__(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> None:
-        spec: Rounds = node.attrs[0]
+        spec: LoopSpec = node.attrs[0]
         self.node, self.spec, self.cotangents, self.backward = node, spec, cotangents, backward
         types = spec.body.input_types
         self.primal = [input_node(k, type) for k, type in enumerate(types)]
-        places = [k for k, type in enumerate(types) if is_differentiable(type)]
-        self.carried = [k for k in places if k < spec.carried]
-        self.read = [k for k in places if spec.carried <= k < spec.carried + spec.read]
-        self.fixed = [k for k in places if k >= spec.carried + spec.read]
+        positions = [k for k, type in enumerate(types) if is_differentiable(type)]
+        self.carried = [k for k in positions if k < spec.carried]
+        self.read = [k for k in positions if spec.carried <= k < spec.carried + spec.read]
+        self.fixed = [k for k in positions if k >= spec.carried + spec.read]
         self.numbers = len(types)
 
     def _fresh(self, type: TensorType) -> Node:
@@ -119,12 +119,12 @@ class _LoopGradient:
         spec, primal = self.spec, self.primal
         outputs = spec.body.outputs
         ahead = [self._fresh(primal[k].type) for k in self.carried]
-        row_places = [
+        row_indices = [
             k for k in range(spec.carried, spec.carried + spec.written) if self.cotangents[k] is not None
         ]
-        row_seeds = [self._fresh(outputs[k].type) for k in row_places]
+        row_seeds = [self._fresh(outputs[k].type) for k in row_indices]
         wanted = [*self.carried, *self.read, *self.fixed]
-        roots = [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_places]]
+        roots = [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_indices]]
         arrived = self.backward(roots, [*ahead, *row_seeds], [primal[k] for k in wanted], {})
         fixed_terms = {k: cotangent.in_order() for k, cotangent in zip(wanted, arrived) if k in self.fixed}
         found: dict[int, Any] = {
@@ -142,7 +142,7 @@ class _LoopGradient:
         factors = [
             side for terms in fixed_terms.values() for pair in terms for side in pair[:2] if side is not None
         ]
-        seeds = dict(zip([s.id for s in row_seeds], row_places))
+        seeds = dict(zip([s.id for s in row_seeds], row_indices))
         made, stacked = self._run(results, factors, ahead, sums, seeds, fixed)
         shares: list[Share] = [None] * len(self.node.inputs)
         computed = dict(zip([*self.carried, *fixed, *read], made))
@@ -202,7 +202,7 @@ class _LoopGradient:
         body = renumbered([*results, *computed], [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
         counted = spec.conditional or spec.counted
         carried = len(ahead) + len(sums)
-        reverse = Rounds(body, carried, len(body_rows), spec.limit, not spec.descending, False, counted)
+        reverse = LoopSpec(body, carried, len(body_rows), spec.limit, not spec.descending, False, counted)
         count = [forward[-1] if spec.conditional else self.node.inputs[spec.first - 1]] if counted else []
         begin: list[Any] = [
             zeros(primal[k].type) if self.cotangents[k] is None else self.cotangents[k] for k in self.carried
@@ -226,8 +226,8 @@ class _LoopGradient:
         written = spec.body.outputs[spec.carried : spec.carried + spec.written]
         kept = _worth_keeping(whole, {node.id for node in primal}, {node.id for node in written})
         rows = [self._fresh(node.type) for node in kept]
-        places = {node.id: row for node, row in zip(kept, rows)}
-        whole = list(rewrite(whole, lambda node: places.get(node.id)))
+        positions = {node.id: row for node, row in zip(kept, rows)}
+        whole = list(rewrite(whole, lambda node: positions.get(node.id)))
         used = inputs_below(whole)
         starts = [primal[k] for k in range(spec.carried) if primal[k].id in used]
         forward = self._forward([*starts, *kept])
@@ -299,9 +299,9 @@ def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int])
 def _unlimited_vjp(
     node: Node, cotangents: Sequence[Node | None], backward: Backward
 ) -> Sequence[Node | None]:
-    rounds = parts_of(node)[-1]
+    iterations = parts_of(node)[-1]
     family = interned(LimitedLoop(node.attrs[0], [value.type for value in node.inputs]))
-    return sized_gradient(family, rounds, node.inputs, cotangents, backward)
+    return sized_gradient(family, iterations, node.inputs, cotangents, backward)
 
 
 register(Loop())

@@ -57,17 +57,17 @@ def call_program(
 ) -> list[Any]:
     """The results, of ``types``, of a program on tensors; recorded or declared as its inputs are."""
     groups: dict[DType, list[int]] = {}
-    for place, type in enumerate(types):
-        groups.setdefault(type.dtype, []).append(place)
+    for position, type in enumerate(types):
+        groups.setdefault(type.dtype, []).append(position)
     found: list[Any] = [None] * len(types)
-    for dtype, places in groups.items():
+    for dtype, positions in groups.items():
         flat = apply("program_results", *inputs, attrs=(name, content, dtype, sizes))
-        if len(places) == 1:
-            found[places[0]] = flat
+        if len(positions) == 1:
+            found[positions[0]] = flat
             continue
         start = 0
-        for place in places:
-            shape = tuple(types[place].shape)
-            found[place] = apply("result_block", flat, attrs=(start, shape))
+        for position in positions:
+            shape = tuple(types[position].shape)
+            found[position] = apply("result_block", flat, attrs=(start, shape))
             start += prod(shape)
     return found

@@ -1,16 +1,16 @@
 """Operations that run closed graphs: one of several (``branch``), or one again and again (``loop``).
 
 Such a node is only a handle of its results; ``part`` nodes take them. The graphs stand in its attributes as a
-``Branches`` or ``Rounds`` object, equal ones being one object. Gradients are operations of the same kinds:
+``Branches`` or ``LoopSpec`` object, equal ones being one object. Gradients are operations of the same kinds:
 
 - The gradient of a branch is a branch between the gradients of the graphs.
-- The gradient of a loop is a loop in the other direction over the values that its rounds started from. These
+- The gradient of a loop is a loop in the other direction over the values that its iterations started from. These
   are rows that the loop writes when it is asked to, with the results of products, reductions and kernels in the
   body that the gradient reads; the gradient asks, so a loop without gradient keeps nothing.
-- A loop whose number of rounds nobody knows beforehand cannot reserve such rows. Its gradient, ``sized``, is a
-  family of graphs, one for each reserved number of rounds, from which the run chooses by the rounds made.
+- A loop whose number of iterations nobody knows beforehand cannot reserve such rows. Its gradient, ``sized``, is a
+  family of graphs, one for each reserved number of iterations, from which the run chooses by the iterations made.
 
-So a gradient takes memory in proportion to rounds times carried values, and can be differentiated again.
+So a gradient takes memory in proportion to iterations times carried values, and can be differentiated again.
 
 A body that is declared while sizes are symbols is a graph over these. Its calls have the graph and, as integers beside
 it, the sizes that it depends on (``Parametric``); so calls for other sizes are of one family, for which there are plans
@@ -42,7 +42,7 @@ Backward = Callable[
 ]
 """``transforms.reverse.collected``, which rules are given."""
 
-ROUNDS_TYPE = tensor_type(int64)
+ITERATIONS_TYPE = tensor_type(int64)
 _ALIGNMENT = 64
 
 
@@ -196,14 +196,14 @@ class Branches(WrittenContent):
         return made
 
 
-class Rounds(WrittenContent):
+class LoopSpec(WrittenContent):
     """A loop: ``body`` takes the carried values, rows and fixed values, in this order.
 
-    It returns the carried values of the next round, rows, and (``conditional``) whether to go on. There are at
-    most ``limit`` rounds (None: any number, and no rows). ``counted``: their number is an input of the node.
-    ``descending``: the first round reads and writes the last row.
+    It returns the carried values of the next iteration, rows, and (``conditional``) whether to go on. There are at
+    most ``limit`` iterations (None: any number, and no rows). ``counted``: their number is an input of the node.
+    ``descending``: the first iteration reads and writes the last row.
 
-    ``placed`` are carried values of which a round changes some rows in place (see ``passes.places``): for them
+    ``placed`` are carried values of which an iteration changes some rows in place (see ``passes.positions``): for them
     the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
     """
 
@@ -231,7 +231,7 @@ class Rounds(WrittenContent):
     def text(self) -> str:
         return f"{self.parts()[1:]} {format_graph(self.body)}"
 
-    def resized(self, size: Callable[[Symbol], Any]) -> Rounds:
+    def resized(self, size: Callable[[Symbol], Any]) -> LoopSpec:
         limit = size(self.limit) if isinstance(self.limit, Symbol) else self.limit
         return self.with_body(resized(self.body, size), limit=limit)
 
@@ -242,18 +242,20 @@ class Rounds(WrittenContent):
 
     @property
     def written(self) -> int:
-        """How many rows a round writes."""
+        """How many rows an iteration writes."""
         return len(self.body.outputs) - self.carried - len(self.placed) - int(self.conditional)
 
     @property
     def fixed(self) -> int:
-        """How many values are the same for all rounds."""
+        """How many values are the same for all iterations."""
         return len(self.body.input_types) - self.carried - self.read
 
-    def with_body(self, body: Graph, **changes: Any) -> Rounds:
+    def with_body(self, body: Graph, **changes: Any) -> LoopSpec:
         """The same loop with another body, and other numbers."""
         names = ("carried", "read", "limit", "descending", "conditional", "counted", "placed")
-        made: Rounds = interned(Rounds(body, **{**{name: getattr(self, name) for name in names}, **changes}))
+        made: LoopSpec = interned(
+            LoopSpec(body, **{**{name: getattr(self, name) for name in names}, **changes})
+        )
         return made
 
 
@@ -318,10 +320,10 @@ def zeros(type: TensorType) -> Node:
     return made
 
 
-def rounds_of(node: Node) -> Rounds | None:
+def loop_spec_of(node: Node) -> LoopSpec | None:
     """What a node that is a loop repeats; None for others."""
     found = node.attrs[0] if node.op.kind == "program" else None
-    return found if isinstance(found, Rounds) else None
+    return found if isinstance(found, LoopSpec) else None
 
 
 def branches_of(node: Node) -> Branches | None:
@@ -332,7 +334,7 @@ def branches_of(node: Node) -> Branches | None:
 
 def renumbered(outputs: Sequence[Node], inputs: Sequence[Node]) -> Graph:
     """The closed graph from input nodes ``inputs``, numbered anew in this order, to ``outputs``."""
-    fresh = {node.id: input_node(place, node.type) for place, node in enumerate(inputs)}
+    fresh = {node.id: input_node(position, node.type) for position, node in enumerate(inputs)}
     made = rewrite(outputs, lambda node: fresh[node.id] if node.op.name == "input" else None)
     return Graph([node.type for node in inputs], made)
 
@@ -372,7 +374,7 @@ class Branch(Program):
         choice, *values = node.inputs
         count = len(values)
         given = [k for k, cotangent in enumerate(cotangents) if cotangent is not None]
-        seeds = [input_node(count + place, graphs[0].outputs[k].type) for place, k in enumerate(given)]
+        seeds = [input_node(count + position, graphs[0].outputs[k].type) for position, k in enumerate(given)]
         wanted = [k for k, value in enumerate(values) if is_differentiable(value.type)]
         inputs = [input_node(k, type) for k, type in enumerate(graphs[0].input_types)]
         found = [
@@ -385,14 +387,16 @@ class Branch(Program):
             for graph in graphs
         ]
         reached = [
-            place for place in range(len(wanted)) if any(shares[place] is not None for shares in found)
+            position
+            for position in range(len(wanted))
+            if any(shares[position] is not None for shares in found)
         ]
         if not reached:
             return [None] * len(node.inputs)
         outputs: list[list[Any]] = [
             [
-                zeros(inputs[wanted[place]].type) if shares[place] is None else shares[place]
-                for place in reached
+                zeros(inputs[wanted[position]].type) if shares[position] is None else shares[position]
+                for position in reached
             ]
             for shares in found
         ]
@@ -404,8 +408,8 @@ class Branch(Program):
         )
         results = run("branch", (spec,), [choice, *[passed[k] for k in kept]])
         cotangents_in: list[Node | None] = [None] * len(node.inputs)
-        for place, result in zip(reached, results):
-            cotangents_in[1 + wanted[place]] = result
+        for position, result in zip(reached, results):
+            cotangents_in[1 + wanted[position]] = result
         return cotangents_in
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:

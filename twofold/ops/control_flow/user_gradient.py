@@ -17,20 +17,20 @@ from twofold.ops.control_flow.programs import WrittenContent, resized, with_para
 class Pullback(WrittenContent):
     """The user's gradient as a graph of (cotangent, values of all results, captured values).
 
-    Its outputs are the cotangents of the inputs in ``places``; the result that it belongs to is number ``own`` of a
+    Its outputs are the cotangents of the inputs in ``positions``; the result that it belongs to is number ``own`` of a
     function called ``name``.
     """
 
-    __slots__ = ("count", "graph", "name", "own", "places", "results")
+    __slots__ = ("count", "graph", "name", "own", "positions", "results")
 
     def __init__(
-        self, graph: Graph, places: Sequence[int], count: int, own: int, results: int, name: str
+        self, graph: Graph, positions: Sequence[int], count: int, own: int, results: int, name: str
     ) -> None:
-        self.graph, self.places, self.name = graph, tuple(places), name
+        self.graph, self.positions, self.name = graph, tuple(positions), name
         self.count, self.own, self.results = count, own, results
 
     def parts(self) -> tuple[Any, ...]:
-        return (self.graph, self.places, self.count, self.own, self.results, self.name)
+        return (self.graph, self.positions, self.count, self.own, self.results, self.name)
 
     def text(self) -> str:
         return f"{self.parts()[1:]} {format_graph(self.graph)}"
@@ -48,8 +48,8 @@ def _vjp(ct: Node, y: Node, value: Node, *rest: Any) -> Sequence[Node | None]:
     captured = others[content.count + content.results :]
     found = content.graph.inline([ct, *results, *captured])
     shares: list[Node | None] = [None] * (1 + len(others))
-    for place, share in zip(content.places, found, strict=True):
-        shares[1 + place] = share
+    for position, share in zip(content.positions, found, strict=True):
+        shares[1 + position] = share
     return shares
 
 

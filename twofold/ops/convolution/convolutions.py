@@ -66,7 +66,7 @@ def _groups(value: Any) -> int:
 def sides(padding: Any, kernel: Shape, dilations: Shape) -> list[tuple[int, int]]:
     """Padding before and behind each axis, of which ``padding`` may hold pairs.
 
-    "same" keeps the size, with the odd place behind.
+    "same" keeps the size, with the odd position behind.
 
     >>> sides("same", (3, 4), (1, 1))
     [(1, 1), (1, 2)]
@@ -87,7 +87,7 @@ def result_size(size: int, sides: tuple[int, int], kernel: int, stride: int, dil
     padded, reach = size + sum(sides), dilation * (kernel - 1) + 1
     if padded < reach:
         raise ShapeError(
-            f"a kernel that reaches over {reach} places for {padded} places (padding included)",
+            f"a kernel that reaches over {reach} positions for {padded} positions (padding included)",
             "Use a smaller kernel or dilation, or more padding.",
         )
     return (padded - reach) // stride + 1
@@ -108,7 +108,7 @@ def _checked(x: Any, w: Any, bias: Any, count: int, channels: int, filters: int)
     if x.dtype.kind not in "iufc":
         raise DTypeError(f"takes numbers, not {x.dtype.name}", "Cast with .to() first.")
     if any(size == 0 for size in w.shape[2:]):
-        raise ShapeError(f"a kernel of size {tuple(w.shape[2:])}", "Use a kernel with at least one place.")
+        raise ShapeError(f"a kernel of size {tuple(w.shape[2:])}", "Use a kernel with at least one position.")
     found = x.shape[-count - 1]
     if found != channels:
         raise ShapeError(
@@ -302,7 +302,7 @@ def _transposed(count: int) -> Any:
     body.__doc__ = shown(
         f"The gradient of ``conv{count}d`` with respect to its input, as an operation of its own.\n\n"
         f"``input`` is {_NAMES[count]} and ``weight`` ``(channels, filters / groups, *kernel)``;\n"
-        "``output_padding`` adds places behind each axis. Raises ShapeError where sizes do not fit.",
+        "``output_padding`` adds positions behind each axis. Raises ShapeError where sizes do not fit.",
         f">>> x = torch.tensor([1.0, 2.0]).reshape(1, {ones}2)",
         f">>> weight = torch.tensor([1.0, 10.0]).reshape(1, {ones}2)",
         f">>> torch.nn.functional.conv_transpose{count}d(x, weight).flatten()",

@@ -1,4 +1,4 @@
-"""Images sampled at the places of a grid, and grids of affine maps."""
+"""Images sampled at the positions of a grid, and grids of affine maps."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ class Tap(NamedTuple):
     inside: Any
 
 
-def _limited(place: Any, size: int) -> Any:
-    """Places limited to the axis; those on or beyond its ends pass no gradient on."""
-    free = ops.logical_and(ops.greater(place, 0), ops.less(place, size - 1))
-    return ops.where(free, place, ops.stop_gradient(ops.clamp(place, 0.0, real(size - 1))))
+def _limited(position: Any, size: int) -> Any:
+    """Positions limited to the axis; those on or beyond its ends pass no gradient on."""
+    free = ops.logical_and(ops.greater(position, 0), ops.less(position, size - 1))
+    return ops.where(free, position, ops.stop_gradient(ops.clamp(position, 0.0, real(size - 1))))
 
 
-def _reflected(place: Any, low: float, high: float) -> Any:
-    """Places thrown back at ``low`` and ``high`` until they lie between."""
+def _reflected(position: Any, low: float, high: float) -> Any:
+    """Positions thrown back at ``low`` and ``high`` until they lie between."""
     if low == high:
-        return place * 0
-    away, span = ops.abs(place - low), high - low
+        return position * 0
+    away, span = ops.abs(position - low), high - low
     turns = ops.floor(away / span)
     rest = away - turns * span
     even = ops.equal(turns - 2 * ops.floor(turns / 2), 0)
     return ops.where(even, rest + low, span - rest + low)
 
 
-def _padded(place: Any, size: int, padding: str, align: bool) -> Any:
-    """Places after the rule for those outside."""
+def _padded(position: Any, size: int, padding: str, align: bool) -> Any:
+    """Positions after the rule for those outside."""
     if padding == "zeros":
-        return place
+        return position
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
-        place = _reflected(place, low, high)
-    return _limited(place, size)
+        position = _reflected(position, low, high)
+    return _limited(position, size)
 
 
-def _tap(place: Any, weight: Any, size: int, padding: str) -> Tap:
-    """The tap at whole ``place``."""
+def _tap(position: Any, weight: Any, size: int, padding: str) -> Tap:
+    """The tap at whole ``position``."""
     inside = None
     if padding == "zeros":
-        inside = ops.logical_and(ops.greater_equal(place, 0), ops.less_equal(place, size - 1))
-    return Tap(ops.clamp(convert(place, int64), 0, size - 1), weight, inside)
+        inside = ops.logical_and(ops.greater_equal(position, 0), ops.less_equal(position, size - 1))
+    return Tap(ops.clamp(convert(position, int64), 0, size - 1), weight, inside)
 
 
 def _taps(coordinate: Any, size: int, mode: str, padding: str, align: bool) -> list[Tap]:
-    """The neighbours on one axis of places given in -1 ... 1."""
-    place = (coordinate + 1) * ((size - 1) / 2) if align else ((coordinate + 1) * size - 1) / 2
+    """The neighbours on one axis of positions given in -1 ... 1."""
+    position = (coordinate + 1) * ((size - 1) / 2) if align else ((coordinate + 1) * size - 1) / 2
     if mode == "bicubic":
-        below = ops.floor(place)
-        t = place - ops.stop_gradient(below)
+        below = ops.floor(position)
+        t = position - ops.stop_gradient(below)
         numbers = [ops.stop_gradient(_padded(below + (k - 1), size, padding, align)) for k in range(4)]
         return [_tap(number, cubic_weight(t, k, -0.75), size, padding) for k, number in enumerate(numbers)]
-    place = _padded(place, size, padding, align)
+    position = _padded(position, size, padding, align)
     if mode == "nearest":
-        return [_tap(ops.stop_gradient(ops.round(place)), None, size, padding)]
-    below = ops.stop_gradient(ops.floor(place))
-    t = place - below
+        return [_tap(ops.stop_gradient(ops.round(position)), None, size, padding)]
+    below = ops.stop_gradient(ops.floor(position))
+    t = position - below
     return [_tap(below, 1 - t, size, padding), _tap(below + 1, t, size, padding)]
 
 
@@ -87,9 +87,9 @@ def _both(a: Any, b: Any, join: Any) -> Any:
 
 def _sampled(x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     count, lead, sizes = x.ndim - 2, x.shape[:2], x.shape[2:]
-    places = prod(grid.shape[1:-1])
-    flat = ops.reshape(grid, (grid.shape[0], places, count))
-    # the last number of a place belongs to the first axis
+    positions = prod(grid.shape[1:-1])
+    flat = ops.reshape(grid, (grid.shape[0], positions, count))
+    # the last number of a position belongs to the first axis
     axes = [
         _taps(slice_axis(flat, 2, count - 1 - k, 1), size, mode, padding, align)
         for k, size in enumerate(sizes)
@@ -116,7 +116,7 @@ def _grid(*shape: int) -> Any:
 
 @composite
 class grid_sample:
-    """Images ``(batch, channels, ...)`` at places ``(batch, ..., axes)`` between -1 and 1, last axis first.
+    """Images ``(batch, channels, ...)`` at positions ``(batch, ..., axes)`` between -1 and 1, last axis first.
 
     ``mode``: ``"bilinear"``, ``"nearest"`` or ``"bicubic"`` (2 axes). ``padding_mode`` says what lies outside:
     ``"zeros"``, the nearest ``"border"``, or the ``"reflection"``. -1 and 1 are the centres of the outermost
@@ -125,13 +125,13 @@ class grid_sample:
 
     >>> import twofold as torch
     >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
-    >>> places = torch.tensor([[[[0.0, 0.0], [1.0, -1.0]]]])
-    >>> torch.nn.functional.grid_sample(image, places, align_corners=True)
+    >>> positions = torch.tensor([[[[0.0, 0.0], [1.0, -1.0]]]])
+    >>> torch.nn.functional.grid_sample(image, positions, align_corners=True)
     tensor([[[[2.5000, 2.0000]]]])
     """
 
     autocast = "float32"
-    memory = (5, "the neighbours of each place are gathered one after the other")
+    memory = (5, "the neighbours of each position are gathered one after the other")
 
     def call(
         input: Any,
@@ -201,8 +201,8 @@ def _sampler(name: str, count: int) -> Any:
     call.__doc__ = shown(
         "``grid_sample`` with its modes numbered: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection.",
         f">>> image = torch.tensor([1.0, 2.0]).reshape({shape}, 2)",
-        f">>> places = torch.tensor({[0.0] * axes}).reshape({shape}, {axes})",
-        f">>> torch.{name}(image, places, 0, 0, True).flatten()",
+        f">>> positions = torch.tensor({[0.0] * axes}).reshape({shape}, {axes})",
+        f">>> torch.{name}(image, positions, 0, 0, True).flatten()",
         "tensor([1.5000])",
     )
     return call
@@ -214,7 +214,7 @@ for _name, _count in (("grid_sampler", 0), ("grid_sampler_2d", 2), ("grid_sample
 
 @composite
 class affine_grid:
-    """The places ``theta @ (x, y, 1)`` of a map for ``grid_sample``; ``size`` is that of its result.
+    """The positions ``theta @ (x, y, 1)`` of a map for ``grid_sample``; ``size`` is that of its result.
 
     ``theta`` is ``(batch, 2, 3)`` for a size ``(batch, channels, height, width)``, or ``(batch, 3, 4)`` with depth.
 

@@ -28,7 +28,7 @@ MODES = (*SMOOTH, "nearest", "nearest-exact", "area")
 
 @custom
 class count_up_to(Custom):
-    """For each place ``i < size`` how many elements of a sorted table are at most ``i``; attributes ``(size,)``."""
+    """For each position ``i < size`` how many elements of a sorted table are at most ``i``; attributes ``(size,)``."""
 
     functions = ()
     differentiable = False
@@ -51,9 +51,9 @@ class count_up_to(Custom):
         with b.loop(0, size) as i:
             b.store(target, i, zero)
         with b.loop(0, count) as o:
-            place = b.maximum(b.load(b.input(0), o, int64), 0)
-            with b.if_(b.cmp("lt", place, size)):
-                b.store(target, place, b.add(b.load(target, place, int64), 1))
+            position = b.maximum(b.load(b.input(0), o, int64), 0)
+            with b.if_(b.cmp("lt", position, size)):
+                b.store(target, position, b.add(b.load(target, position, int64), 1))
         with b.loop(0, size, carry=[zero]) as (i, (total,)):
             after = b.add(total, b.load(target, i, int64))
             b.store(target, i, after)
@@ -90,18 +90,18 @@ def nearest_line(size: int, wanted: int, scale: float | None, centered: bool) ->
     return line_of(first, first + 1, size)
 
 
-def source_places(size: int, wanted: int, placing: str, scale: float | None, dtype: DType) -> Any:
+def source_positions(size: int, wanted: int, placing: str, scale: float | None, dtype: DType) -> Any:
     """Where in the input the elements of the result lie."""
     number, step = convert(iota((wanted,)), dtype), pace(size, wanted, placing, scale)
     return (number + 0.5) * step - 0.5 if placing == EDGES else number * step
 
 
 def smooth_line(size: int, wanted: int, placing: str, scale: float | None, cubic: bool, dtype: DType) -> Line:
-    """Two neighbours for each element, or with ``cubic`` four; places outside count for the border."""
-    place = source_places(size, wanted, placing, scale, dtype)
-    place = place if cubic else ops.maximum(place, 0.0)
-    below = ops.minimum(convert(ops.floor(place), int64), size - 1)
-    t = ops.clamp(place - convert(below, dtype), 0.0, 1.0)
+    """Two neighbours for each element, or with ``cubic`` four; positions outside count for the border."""
+    position = source_positions(size, wanted, placing, scale, dtype)
+    position = position if cubic else ops.maximum(position, 0.0)
+    below = ops.minimum(convert(ops.floor(position), int64), size - 1)
+    t = ops.clamp(position - convert(below, dtype), 0.0, 1.0)
     if cubic:
         taps = [(below + k - 1, cubic_weight(t, k, -0.75)) for k in range(4)]
     else:
@@ -267,7 +267,7 @@ def interpolate(
 
     ``mode`` is ``"nearest"``, ``"nearest-exact"``, ``"area"``, ``"linear"`` (3 axes), ``"bilinear"`` or
     ``"bicubic"`` (4) or ``"trilinear"`` (5). ``align_corners`` lays the centres of the corner elements on each
-    other in place of the outer edges. Without ``recompute_scale_factor`` places follow ``scale_factor`` itself,
+    other in place of the outer edges. Without ``recompute_scale_factor`` positions follow ``scale_factor`` itself,
     not the ratio of the sizes. ``antialias`` averages over all that an element of a smaller result covers.
 
     >>> import twofold as torch

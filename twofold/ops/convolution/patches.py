@@ -74,8 +74,8 @@ class windows_of_image(Patches):
             source = b.mul(b.add(b.mul(plane, height), line), width)
             with b.loop(0, columns, _LANES) as x:
                 first = b.add(b.sub(b.mul(x, sx), lx), b.mul(j, dx))
-                places = b.add(b.splat(first), b.mul(b.iota(), b.splat(sx)))
-                valid = b.and_(b.cmp("ge", places, 0), b.cmp("lt", places, b.splat(width)))
+                positions = b.add(b.splat(first), b.mul(b.iota(), b.splat(sx)))
+                valid = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(width)))
                 stored = b.lane_mask(b.sub(columns, x))
                 valid = b.and_(b.and_(valid, stored), b.splat(inside))
                 at = b.add(source, first)
@@ -108,10 +108,10 @@ class windows_of_image(Patches):
 
 @custom
 class image_of_windows(Patches):
-    """Columns summed into the places of the image they come from; the way back of ``windows_of_image``.
+    """Columns summed into the positions of the image they come from; the way back of ``windows_of_image``.
 
     Attributes ``(strides, paddings, dilations, sizes of the image)``. Terms are added in the order of the
-    kernel's places, half types in float32.
+    kernel's positions, half types in float32.
     """
 
     kinds = "iufc"
@@ -127,7 +127,7 @@ class image_of_windows(Patches):
         sx, ly, height, width, kernel_y = (b.param(k) for k in (1, 2, 6, 7, 8))
         with b.loop(b.begin, b.end) as item:
             plane, line = kernels.split(b, item, height)
-            # places of one phase of the stride lie side by side in the columns
+            # positions of one phase of the stride lie side by side in the columns
             with b.loop(0, b.minimum(sx, width)) as phase:
                 count = b.idiv(b.add(b.sub(width, phase), b.sub(sx, 1)), sx)
                 with b.loop(0, count, _LANES) as x:
@@ -136,16 +136,16 @@ class image_of_windows(Patches):
                     vertical = b.loop(0, kernel_y, carry=[zero])
                     with vertical as (i, (total,)):
                         away = b.sub(b.add(line, ly), b.mul(i, b.param(4)))
-                        place = (b.add(b.mul(plane, kernel_y), i), away, phase, x)
-                        b.loop_next([self._line(b, output, place, (total, mask))])
+                        position = (b.add(b.mul(plane, kernel_y), i), away, phase, x)
+                        b.loop_next([self._line(b, output, position, (total, mask))])
                     at = b.add(b.mul(item, width), b.add(b.mul(x, sx), phase))
                     value = b.cast(vertical.results[0], output.dtype)
                     b.store_strided(b.buffer(1), at, sx, value, mask=mask)
 
-    def _line(self, b: Any, output: TensorType, place: tuple[Any, ...], sums: tuple[Any, Any]) -> Any:
+    def _line(self, b: Any, output: TensorType, position: tuple[Any, ...], sums: tuple[Any, Any]) -> Any:
         """Emit ``sums`` plus what one line of the kernel adds."""
         sy, sx, lx, dx, kernel_x, rows, columns = (b.param(k) for k in (0, 1, 3, 5, 9, 10, 11))
-        (before, away, phase, x), (total, mask) = place, sums
+        (before, away, phase, x), (total, mask) = position, sums
         y = b.idiv(away, sy)
         meets = b.and_(b.cmp("ge", away, 0), b.cmp("lt", y, rows))
         meets = b.and_(meets, b.cmp("eq", b.mul(y, sy), away))
@@ -157,8 +157,8 @@ class image_of_windows(Patches):
             base = b.idiv(shift, sx)
             whole = b.cmp("eq", b.mul(base, sx), shift)
             start = b.add(b.sub(base, b.mul(kernel_x, dx)), x)
-            places = b.iota(start)
-            valid = b.and_(b.cmp("ge", places, 0), b.cmp("lt", places, b.splat(columns)))
+            positions = b.iota(start)
+            valid = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(columns)))
             valid = b.and_(b.and_(valid, mask), b.splat(whole))
             at = b.add(b.mul(b.add(b.mul(b.add(b.mul(before, kernel_x), j), rows), y), columns), start)
             values = b.load(b.input(0), at, output.dtype, _LANES, mask=valid)
@@ -212,7 +212,7 @@ def _counts(sizes: Shape, strides: Shape, paddings: Shape, dilations: Shape, ker
 
 @composite
 class im2col:
-    """All windows of images ``(batch, channels, height, width)`` as ``(batch, channels * places, windows)``.
+    """All windows of images ``(batch, channels, height, width)`` as ``(batch, channels * positions, windows)``.
 
     PyTorch's ``nn.functional.unfold``; the batch may be missing. Raises ShapeError where no window fits.
 
@@ -248,7 +248,7 @@ class im2col:
 
 @composite
 class col2im:
-    """Columns ``(batch, channels * places, windows)`` summed into images: PyTorch's ``nn.functional.fold``.
+    """Columns ``(batch, channels * positions, windows)`` summed into images: PyTorch's ``nn.functional.fold``.
 
     Raises ShapeError where the columns are not those of images of ``output_size``.
 
@@ -276,15 +276,15 @@ class col2im:
     ) -> Any:
         x = strong(x)
         if x.ndim not in (2, 3):
-            raise ShapeError(f"an input with {x.ndim} axes", "Use (batch, channels * places, windows).")
-        counts, places = _counts(sizes, strides, paddings, dilations, kernel), prod(kernel)
+            raise ShapeError(f"an input with {x.ndim} axes", "Use (batch, channels * positions, windows).")
+        counts, positions = _counts(sizes, strides, paddings, dilations, kernel), prod(kernel)
         rows, windows = x.shape[-2:]
-        if rows % places or windows != prod(counts):
+        if rows % positions or windows != prod(counts):
             raise ShapeError(
                 f"columns of shape {(rows, windows)} for images of {sizes}, kernels of {kernel}",
-                f"Use a multiple of {places} rows and {prod(counts)} columns.",
+                f"Use a multiple of {positions} rows and {prod(counts)} columns.",
             )
-        channels = rows // places
+        channels = rows // positions
         planes = prod(x.shape[:-2]) * channels
         columns = ops.reshape(x, (planes, *kernel, *counts))
         found = apply("image_of_windows", columns, attrs=(strides, paddings, dilations, sizes))

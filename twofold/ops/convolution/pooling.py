@@ -23,7 +23,7 @@ from twofold.ops.examples import example
 from twofold.ops.promotion import autocast
 
 
-class ValuesAndPlaces(NamedTuple):
+class ValuesAndIndices(NamedTuple):
     """What a pooling with ``return_indices`` gives: the largest elements, and where in its plane each lies."""
 
     output: Any
@@ -88,13 +88,13 @@ def sliding(
         reach = gap * (kernel - 1) + 1
         if not 0 <= pad <= reach // 2:
             raise ArgumentError(
-                f"padding {pad} for windows over {reach} places",
+                f"padding {pad} for windows over {reach} positions",
                 f"pad must be non-negative and should be at most half of effective kernel size: {reach // 2}.",
             )
         windows = pooled_size(size, kernel, step, pad, gap, ceil_mode)
         if windows < 1:
             raise ShapeError(
-                f"windows over {reach} places do not fit size {size} with padding {pad}, the output size is too small",
+                f"windows over {reach} positions do not fit size {size} with padding {pad}, the output is too small",
                 f"Use a kernel_size of at most {max(1, (size + 2 * pad - 1) // gap + 1)}, or more padding.",
             )
         spans.append(Span(windows, kernel, step, gap, pad))
@@ -147,7 +147,7 @@ class max_pool:
 
 
 @composite
-class max_pool_places:
+class max_pool_indices:
     """Where in its plane the largest element of each window lies; attributes as for ``max_pool``."""
 
     functions = ()
@@ -192,12 +192,12 @@ def _max_pool(count: int) -> Any:
         values = apply("max_pool", input, attrs=(spans,))
         if not return_indices:
             return values
-        return ValuesAndPlaces(values, apply("max_pool_places", input, attrs=(spans,)))
+        return ValuesAndIndices(values, apply("max_pool_indices", input, attrs=(spans,)))
 
     call.__name__ = f"max_pool{count}d"
     call.__doc__ = shown(
         f"The largest element of each window that slides over the last {_AXES[count]}.\n\n"
-        "NaN counts as largest. With ``return_indices`` also the place of each in its plane (of equal elements the\n"
+        "NaN counts as largest. With ``return_indices`` also the position of each in its plane (of equal elements the\n"
         f"first), for ``max_unpool{count}d``. ``ceil_mode`` keeps a last window that reaches over the end.",
         *_example(count, f"max_pool{count}d(x, {WINDOW[count]})", "tensor([3., 4.])"),
     )
@@ -220,7 +220,7 @@ def _example(count: int, call: str, result: str) -> tuple[str, ...]:
 
 
 def _uniform(spans: Sequence[Span], sizes: Shape, divisor: int) -> bool:
-    """Whether every window counts all its places."""
+    """Whether every window counts all its positions."""
     for span, size in zip(spans, sizes, strict=True):
         pad = 0 if divisor == INSIDE else span.low
         last = (span.windows - 1) * span.stride - span.low + span.kernel
@@ -255,7 +255,7 @@ def _avg_pool(count: int) -> Any:
     call.__name__ = f"avg_pool{count}d"
     call.__doc__ = shown(
         f"The mean over each window that slides over the last {_AXES[count]}.\n\n"
-        "Places in the padding count as zeros, or with ``count_include_pad=False`` not at all;\n"
+        "Positions in the padding count as zeros, or with ``count_include_pad=False`` not at all;\n"
         "``divisor_override`` divides the sums by a number of its own.",
         *_example(count, f"avg_pool{count}d(x, {WINDOW[count]})", "tensor([2., 3.])"),
     )
@@ -336,7 +336,7 @@ class adaptive_avg_pool:
 
 
 @composite
-class adaptive_max_pool_places:
+class adaptive_max_pool_indices:
     """Where in its plane the largest element of each window lies; attributes as for ``adaptive_avg_pool``."""
 
     functions = ()
@@ -347,7 +347,7 @@ class adaptive_max_pool_places:
         x, count = ops.stop_gradient(strong(x)), len(wanted)
         spans = _even(x, wanted)
         if spans is not None:
-            return apply("max_pool_places", x, attrs=(spans,))
+            return apply("max_pool_indices", x, attrs=(spans,))
         whole = ops.reshape(constant(0, int64), (1, 1))
         tables = [table for _ in range(3 - count) for table in (whole, whole + 1)]
         for k, size in enumerate(wanted):
@@ -370,8 +370,8 @@ class adaptive_max_pool:
         spans = _even(x, wanted)
         if spans is not None:
             return apply("max_pool", x, attrs=(spans,))
-        places = apply("adaptive_max_pool_places", x, attrs=(wanted,))
-        return unfolded(chosen(planes(x, count), planes(places, count)), x, count)
+        positions = apply("adaptive_max_pool_indices", x, attrs=(wanted,))
+        return unfolded(chosen(planes(x, count), planes(positions, count)), x, count)
 
     samples = lambda: [example((wanted,), shape) for wanted, shape in _ADAPTIVE]
 
@@ -396,12 +396,12 @@ def _adaptive_max_pool(count: int) -> Any:
         values = apply("adaptive_max_pool", input, attrs=attrs)
         if not return_indices:
             return values
-        return ValuesAndPlaces(values, apply("adaptive_max_pool_places", input, attrs=attrs))
+        return ValuesAndIndices(values, apply("adaptive_max_pool_indices", input, attrs=attrs))
 
     call.__name__ = f"adaptive_max_pool{count}d"
     call.__doc__ = shown(
         f"The largest element of each of the windows of ``adaptive_avg_pool{count}d``.\n\n"
-        "With ``return_indices`` also the place of each in its plane.",
+        "With ``return_indices`` also the position of each in its plane.",
         *_example(count, f"adaptive_max_pool{count}d(x, {WINDOW[count]})", "tensor([3., 4.])"),
     )
     return call

@@ -173,15 +173,15 @@ class resample(Custom):
             b.loop_next(_counted(b, outer, number, length))
 
     def _emit_sums(self, b: Any, attrs: Attributes, output: TensorType, source: Any, target: Any) -> None:
-        """Emit one row of the result: ``source`` is data, first, last and number, ``target`` data and place."""
+        """Emit one row of the result: ``source`` is data, first, last and number, ``target`` data and position."""
         data, first, last, number = source
         dtype, inner, how = output.dtype, b.param(2), attrs[2]
 
         def body(j: Any, lanes: int, mask: Any) -> None:
             loop = b.loop(first, last, carry=[b.const(0, dtype.compute, LANES)])
             with loop as (k, (state,)):
-                place = b.add(b.mul(k, inner), j)
-                value = b.cast(b.load(data, place, dtype, LANES, mask=mask), dtype.compute)
+                position = b.add(b.mul(k, inner), j)
+                value = b.cast(b.load(data, position, dtype, LANES, mask=mask), dtype.compute)
                 weight = None
                 if how == WEIGHTED:
                     weight = self._weight(b, attrs, output, number, k, b.sub(k, first), None)
@@ -231,10 +231,10 @@ class resample(Custom):
 
 
 def window_line(size: int, count: int, kernel: int, stride: int, low: int) -> Line:
-    """The line of ``count`` windows over an axis of ``size``, ``low`` places of padding in front."""
-    start, place = iota((count,)) * stride - low, iota((size,)) + low
-    first_use = ops.maximum(ops.floor_divide(place - kernel, stride) + 1, 0)
-    last_use = ops.minimum(ops.floor_divide(place, stride) + 1, count)
+    """The line of ``count`` windows over an axis of ``size``, ``low`` positions of padding in front."""
+    start, position = iota((count,)) * stride - low, iota((size,)) + low
+    first_use = ops.maximum(ops.floor_divide(position - kernel, stride) + 1, 0)
+    last_use = ops.minimum(ops.floor_divide(position, stride) + 1, count)
     return Line(ops.maximum(start, 0), ops.minimum(start + kernel, size), first_use, last_use)
 
 
@@ -244,14 +244,14 @@ def axis_sums(x: Any, axis: int, size: int, span: Any, adjoint: bool = False) ->
 
 
 def share_line(size: int, count: int) -> Line:
-    """The line of ``count`` windows that together cover an axis of ``size`` as evenly as whole places allow.
+    """The line of ``count`` windows that together cover an axis of ``size`` as evenly as whole positions allow.
 
     Window ``o`` is ``floor(o*size/count) ... ceil((o+1)*size/count) - 1``.
     """
-    number, place = iota((count,)), iota((size,))
+    number, position = iota((count,)), iota((size,))
     first = ops.floor_divide(number * size, count)
     last = ops.floor_divide((number + 1) * size + (count - 1), count)
-    # the largest window that starts at or before a place, and the smallest that ends after it
-    last_use = ops.minimum(ops.floor_divide((place + 1) * count - 1, size) + 1, count)
-    first_use = ops.floor_divide(place * count, size)
+    # the largest window that starts at or before a position, and the smallest that ends after it
+    last_use = ops.minimum(ops.floor_divide((position + 1) * count - 1, size) + 1, count)
+    first_use = ops.floor_divide(position * count, size)
     return Line(first, last, first_use, last_use)

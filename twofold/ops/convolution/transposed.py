@@ -1,8 +1,8 @@
 """The way back through a convolution: from its result to its image.
 
-With strides, the places of the image fall into phases by their number modulo the stride, and each phase is a
-convolution of its own with some places of the kernel, so nothing is multiplied with the zeros between the
-places of a spread-out result.
+With strides, the positions of the image fall into phases by their number modulo the stride, and each phase is a
+convolution of its own with some positions of the kernel, so nothing is multiplied with the zeros between the
+positions of a spread-out result.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from twofold.ops.shape.movement import slice_axis
 
 
 class Reach(NamedTuple):
-    """Which places of a kernel axis a phase meets (but for the first), and where in the result.
+    """Which positions of a kernel axis a phase meets (but for the first), and where in the result.
 
-    Later places of the kernel meet earlier ones of the result, so ``dilation`` is negative.
+    Later positions of the kernel meet earlier ones of the result, so ``dilation`` is negative.
     """
 
     taps: int
@@ -39,7 +39,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """Adjacent phases of an axis, from ``first`` on, that reach alike; ``starts`` are their first kernel places."""
+    """Adjacent phases of an axis, from ``first`` on, that reach alike; ``starts`` are their first kernel positions."""
 
     first: int
     starts: tuple[int, ...]
@@ -52,9 +52,9 @@ class Run:
 
 
 def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list[Run]:
-    """The places of an image axis by their number modulo the stride; those that meet nothing are left out.
+    """The positions of an image axis by their number modulo the stride; those that meet nothing are left out.
 
-    Place ``p`` of the image meets place ``o = (p + low - k * dilation) / stride`` of the result, if that is
+    Position ``p`` of the image meets position ``o = (p + low - k * dilation) / stride`` of the result, if that is
     whole. With ``g = gcd(stride, dilation)``, ``k`` advances by ``stride / g`` and ``o`` by ``-dilation / g``.
 
     >>> [(run.first, run.starts, run.reach.taps) for run in phases(2, 1, 1, 3, 8)]
@@ -80,7 +80,7 @@ def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list
 
 
 def _phase_axis(w: Any, axis: int, run: Run) -> Any:
-    """``w`` with the kernel places of each phase along ``axis``, and the phases as a new last axis."""
+    """``w`` with the kernel positions of each phase along ``axis``, and the phases as a new last axis."""
     reach = run.reach
     adjacent = run.starts == tuple(range(run.starts[0], run.starts[0] + run.count))
     if reach.taps == 1 and adjacent:
@@ -91,9 +91,9 @@ def _phase_axis(w: Any, axis: int, run: Run) -> Any:
 
 def _phase_kernels(w: Any, groups: int, runs: Sequence[Run]) -> Any:
     """Kernels whose filters are (group, phase, channel of the image) and whose channels are the filters of ``w``."""
-    filters, channels, places = w.shape[0] // groups, w.shape[1], w.shape[2:]
-    found = apply("exchange_blocks", ops.reshape(w, (groups, filters, channels, prod(places))))
-    found = ops.reshape(found, (groups, channels, filters, *places))
+    filters, channels, positions = w.shape[0] // groups, w.shape[1], w.shape[2:]
+    found = apply("exchange_blocks", ops.reshape(w, (groups, filters, channels, prod(positions))))
+    found = ops.reshape(found, (groups, channels, filters, *positions))
     if all(run.count == 1 for run in runs):
         for axis, run in enumerate(runs, 3):
             found = slice_axis(found, axis, run.starts[0], run.reach.taps, run.reach.step)
@@ -179,7 +179,7 @@ class convolution_transposed:
         axes = [
             phases(*numbers) for numbers in zip(strides, lows, dilations, w.shape[2:], sizes, strict=True)
         ]
-        blocks, places = [], []
+        blocks, positions = [], []
         for runs in product(*axes):
             kernel = _phase_kernels(w, groups, runs)
             reached = tuple(
@@ -189,12 +189,12 @@ class convolution_transposed:
             lows_of_run = tuple(run.reach.low for run in runs)
             moves = ((1, 1, 1), lows_of_run, tuple(run.reach.dilation for run in runs))
             blocks.append(apply("convolution", y, kernel, attrs=(*moves, groups, reached)))
-            places.append(tuple((run.first, run.count) for run in runs))
+            positions.append(tuple((run.first, run.count) for run in runs))
         if strides == (1, 1, 1):
             return blocks[0]
         if not blocks:
             return filled(0, type.dtype, type.shape)
-        return apply("interleave", *blocks, attrs=(strides, groups, sizes, tuple(places)))
+        return apply("interleave", *blocks, attrs=(strides, groups, sizes, tuple(positions)))
 
     @staticmethod
     def vjp(ct: Any, x: Any, y: Any, w: Any, *attrs: Any) -> Any:
@@ -210,10 +210,10 @@ class convolution_transposed:
         apart, kernel = grouped(y, 1, groups), grouped(w, 0, groups)
         result, whole = numpy.zeros((y.shape[0], groups, w.shape[1], *sizes), y.dtype), [slice(None)] * 3
         for tap in numpy.ndindex(*w.shape[2:]):
-            for place in numpy.ndindex(*y.shape[2:]):
-                at = tuple(o * s - p + k * d for o, s, p, k, d in zip(place, strides, lows, tap, dilations))
+            for index in numpy.ndindex(*y.shape[2:]):
+                at = tuple(o * s - p + k * d for o, s, p, k, d in zip(index, strides, lows, tap, dilations))
                 if all(0 <= position < size for position, size in zip(at, sizes)):
-                    share = numpy.einsum("ngo,goc->ngc", apart[(*whole, *place)], kernel[(*whole, *tap)])
+                    share = numpy.einsum("ngo,goc->ngc", apart[(*whole, *index)], kernel[(*whole, *tap)])
                     result[(*whole, *at)] += share
         return result.reshape((y.shape[0], groups * w.shape[1], *sizes))
 
@@ -222,7 +222,7 @@ class convolution_transposed:
 
 @custom
 class interleave(Custom):
-    """Blocks of phases put together: place ``stride * i + phase`` of the result is place ``i`` of its phase.
+    """Blocks of phases put together: position ``stride * i + phase`` of the result is position ``i`` of its phase.
 
     Each input has the shape ``(batch, groups * phases * channels, ...)``. Attributes: strides, groups, sizes of
     the result, and for each input the (first, count) of its phases on each axis; what no input has is zero.
@@ -232,9 +232,9 @@ class interleave(Custom):
     differentiable = False
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        _, _, sizes, places = attrs
+        _, _, sizes, positions = attrs
         first = inputs[0]
-        channels = first.shape[1] // prod(count for _, count in places[0])
+        channels = first.shape[1] // prod(count for _, count in positions[0])
         return make_node(
             self, attrs, tuple(inputs), tensor_type(first.dtype, (first.shape[0], channels, *sizes))
         )
@@ -242,10 +242,10 @@ class interleave(Custom):
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        strides, groups, sizes, places = attrs
+        strides, groups, sizes, positions = attrs
         found = [*strides, *sizes, output.shape[1] // groups]
-        for type, place in zip(inputs, places, strict=True):
-            found += [number for pair in place for number in pair]
+        for type, index in zip(inputs, positions, strict=True):
+            found += [number for pair in index for number in pair]
             found += type.shape[2:]
         return tuple(found)
 
@@ -259,9 +259,9 @@ class interleave(Custom):
 
     @staticmethod
     def _whole(attrs: Attributes) -> bool:
-        """Whether every place of the result is in some input."""
-        strides, _, sizes, places = attrs
-        covered = sum(prod(count for _, count in place) for place in places)
+        """Whether every position of the result is in some input."""
+        strides, _, sizes, positions = attrs
+        covered = sum(prod(count for _, count in index) for index in positions)
         return bool(covered == prod(min(s, n) for s, n in zip(strides, sizes, strict=True)))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
@@ -274,17 +274,17 @@ class interleave(Custom):
             at = b.mul(row, sizes[2])
             if not self._whole(attrs):
                 kernels.fill(b, dtype, target, at, b.const(0, dtype), sizes[2])
-            place = image, channel, d, h
+            index = image, channel, d, h
             if attrs[0][2] == 2:
                 for blocks in _by_row(attrs[3]):
-                    self._pair(b, dtype, blocks, attrs[3], place, (target, at))
+                    self._pair(b, dtype, blocks, attrs[3], index, (target, at))
             else:
                 for number in range(len(inputs)):
-                    self._block(b, dtype, number, place, (target, at))
+                    self._block(b, dtype, number, index, (target, at))
 
-    def _source(self, b: Any, number: int, place: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
-        """Emit whether input ``number`` has part of a row, and where its places of a phase begin."""
-        image, channel, d, h = place
+    def _source(self, b: Any, number: int, index: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
+        """Emit whether input ``number`` has part of a row, and where its positions of a phase begin."""
+        image, channel, d, h = index
         stride = [b.param(axis) for axis in range(3)]
         numbers = [b.param(7 + 9 * number + k) for k in range(9)]
         first, count, size = numbers[0:6:2], numbers[1:6:2], numbers[6:]
@@ -300,15 +300,15 @@ class interleave(Custom):
 
         return inside, start
 
-    def _block(self, b: Any, dtype: Any, number: int, place: tuple[Any, ...], to: tuple[Any, Any]) -> None:
+    def _block(self, b: Any, dtype: Any, number: int, index: tuple[Any, ...], to: tuple[Any, Any]) -> None:
         """Emit what input ``number`` holds of one row of the result."""
         stride, first, count = b.param(2), b.param(11 + 9 * number), b.param(12 + 9 * number)
-        inside, start = self._source(b, number, place)
+        inside, start = self._source(b, number, index)
         with b.if_(inside), b.loop(0, count) as phase:
             source, offset = start(phase), b.add(first, phase)
-            places = b.idiv(b.add(b.sub(b.param(5), offset), b.sub(stride, 1)), stride)
-            with b.loop(0, places, kernels.LANES) as i:
-                mask = b.lane_mask(b.sub(places, i))
+            positions = b.idiv(b.add(b.sub(b.param(5), offset), b.sub(stride, 1)), stride)
+            with b.loop(0, positions, kernels.LANES) as i:
+                mask = b.lane_mask(b.sub(positions, i))
                 values = b.load(b.input(number), b.add(source, i), dtype, kernels.LANES, mask=mask)
                 at = b.add(b.add(to[1], offset), b.mul(i, stride))
                 b.store_strided(to[0], at, stride, values, mask=mask)
@@ -318,16 +318,16 @@ class interleave(Custom):
         b: Any,
         dtype: Any,
         blocks: Sequence[int],
-        places: Any,
-        place: tuple[Any, ...],
+        positions: Any,
+        index: tuple[Any, ...],
         to: tuple[Any, Any],
     ) -> None:
-        """Emit a row of stride two from the inputs ``blocks``, which hold its even and odd places."""
+        """Emit a row of stride two from the inputs ``blocks``, which hold its even and odd positions."""
         inside, starts = None, {}
         for number in blocks:
-            found, start = self._source(b, number, place)
+            found, start = self._source(b, number, index)
             inside = found if inside is None else inside
-            first, count = places[number][2]
+            first, count = positions[number][2]
             for phase in range(count):
                 starts[first + phase] = number, start(b.const(phase, int64))
         width = b.param(5)
@@ -346,14 +346,14 @@ class interleave(Custom):
                 b.store(to[0], b.add(to[1], at), values, mask=b.lane_mask(b.sub(width, at)))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        strides, groups, sizes, places = attrs
-        batch, channels = arrays[0].shape[0], arrays[0].shape[1] // prod(c for _, c in places[0]) // groups
+        strides, groups, sizes, positions = attrs
+        batch, channels = arrays[0].shape[0], arrays[0].shape[1] // prod(c for _, c in positions[0]) // groups
         result, whole = numpy.zeros((batch, groups, channels, *sizes), arrays[0].dtype), [slice(None)] * 3
-        for array, place in zip(arrays, places, strict=True):
-            counts = tuple(count for _, count in place)
+        for array, index in zip(arrays, positions, strict=True):
+            counts = tuple(count for _, count in index)
             block = array.reshape((batch, groups, *counts, channels, *array.shape[2:]))
             for phase in numpy.ndindex(*counts):
-                to = [slice(f + k, None, s) for (f, _), k, s in zip(place, phase, strides, strict=True)]
+                to = [slice(f + k, None, s) for (f, _), k, s in zip(index, phase, strides, strict=True)]
                 view = result[(*whole, *to)]
                 cut = [slice(size) for size in view.shape[3:]]
                 view[...] = block[(*whole[:2], *phase)][(*whole, *cut)]
@@ -370,11 +370,11 @@ class interleave(Custom):
         ]
 
 
-def _by_row(places: Any) -> list[list[int]]:
+def _by_row(positions: Any) -> list[list[int]]:
     """Numbers of the inputs that hold the same rows."""
     rows: dict[Any, list[int]] = {}
-    for number, place in enumerate(places):
-        rows.setdefault(place[:2], []).append(number)
+    for number, index in enumerate(positions):
+        rows.setdefault(index[:2], []).append(number)
     return list(rows.values())
 
 

@@ -1,4 +1,4 @@
-"""Pooling over windows drawn at random, and pooled values laid back to their places."""
+"""Pooling over windows drawn at random, and pooled values laid back to their positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, convert, filled, iota, ops, public, strong
 from twofold.ops.convolution.pooling import (
     WINDOW,
-    ValuesAndPlaces,
+    ValuesAndIndices,
     each,
     need_planes,
     planes,
@@ -40,7 +40,7 @@ def _random_starts(sample: Any, size: int, kernel: int, count: int) -> Any:
 
 
 @composite
-class fractional_max_pool_places:
+class fractional_max_pool_indices:
     """Where in its plane the largest element of each window lies, for windows drawn at random.
 
     Inputs ``(x, samples)`` with a sample from [0, 1) for each plane and axis, attributes ``(kernel, wanted)``.
@@ -72,11 +72,11 @@ class fractional_max_pool_places:
 
 @composite
 class elements_at:
-    """The elements of the planes of ``x`` at ``places``; attributes ``(count,)``, the number of their axes."""
+    """The elements of the planes of ``x`` at ``positions``; attributes ``(count,)``, the number of their axes."""
 
     functions = ()
-    compute = lambda x, places, count: unfolded(
-        chosen(planes(strong(x), count), planes(places, count)), x, count
+    compute = lambda x, positions, count: unfolded(
+        chosen(planes(strong(x), count), planes(positions, count)), x, count
     )
     samples = lambda: [example((2,), (2, 3, 4), numpy.array([[[11, 0]], [[5, 5]]]))]
 
@@ -105,39 +105,41 @@ def fractional(
     for size, wide, windows in zip(sizes, kernel, wanted, strict=True):
         if wide < 1 or windows < 1 or windows + wide - 1 > size:
             raise ArgumentError(
-                f"{windows} windows over {wide} places do not fit size {size}",
+                f"{windows} windows over {wide} positions do not fit size {size}",
                 "Make output_size + kernel_size - 1 at most the size of the input.",
             )
-    places = apply("fractional_max_pool_places", input, samples, attrs=(kernel, wanted))
-    values = apply("elements_at", input, places, attrs=(count,))
-    return ValuesAndPlaces(values, places) if return_indices else values
+    positions = apply("fractional_max_pool_indices", input, samples, attrs=(kernel, wanted))
+    values = apply("elements_at", input, positions, attrs=(count,))
+    return ValuesAndIndices(values, positions) if return_indices else values
 
 
-def _unpooled_gradient(ct: Any, y: Any, x: Any, places: Any, sizes: Any) -> Any:
-    return apply("elements_at", ct, places, attrs=(len(sizes),)), None
+def _unpooled_gradient(ct: Any, y: Any, x: Any, positions: Any, sizes: Any) -> Any:
+    return apply("elements_at", ct, positions, attrs=(len(sizes),)), None
 
 
 @composite
 class max_unpool:
-    """Zeros with the values laid to their places in planes of ``sizes``; attributes ``(sizes,)``.
+    """Zeros with the values laid to their positions in planes of ``sizes``; attributes ``(sizes,)``.
 
-    Values that meet at one place must be equal, as those of ``max_pool`` are: each receives its gradient.
+    Values that meet at one position must be equal, as those of ``max_pool`` are: each receives its gradient.
     """
 
     functions = ()
 
-    def compute(x: Any, places: Any, sizes: tuple[int, ...]) -> Any:
+    def compute(x: Any, positions: Any, sizes: tuple[int, ...]) -> Any:
         x, count = strong(x), len(sizes)
-        if places.dtype is not int64:
-            raise DTypeError(f"indices of {places.dtype.name}", "Elements in indices should be type int64.")
-        if places.shape != x.shape:
+        if positions.dtype is not int64:
+            raise DTypeError(
+                f"indices of {positions.dtype.name}", "Elements in indices should be type int64."
+            )
+        if positions.shape != x.shape:
             raise ShapeError(
-                f"indices of shape {places.shape} for values of shape {x.shape}", "Make them equal."
+                f"indices of shape {positions.shape} for values of shape {x.shape}", "Make them equal."
             )
         lead = x.shape[:-count]
         flat = (prod(lead), prod(x.shape[-count:]), 1)
         zeros = filled(0, x.dtype, (flat[0], prod(sizes), 1))
-        made = apply("scatter_set", zeros, ops.reshape(places, flat), ops.reshape(x, flat))
+        made = apply("scatter_set", zeros, ops.reshape(positions, flat), ops.reshape(x, flat))
         return ops.reshape(made, (*lead, *sizes))
 
     vjp = _unpooled_gradient
@@ -180,10 +182,10 @@ def _max_unpool(count: int) -> Any:
 
     sizes = ", ".join("1" * count)
     call.__doc__ = shown(
-        f"Zeros with the values of ``max_pool{count}d`` laid back to the places it returned.",
+        f"Zeros with the values of ``max_pool{count}d`` laid back to the positions it returned.",
         f">>> x = torch.tensor([1.0, 3.0, 4.0, 2.0]).reshape(1, {sizes}, 4)",
-        f">>> y, places = torch.nn.functional.max_pool{count}d(x, {WINDOW[count]}, return_indices=True)",
-        f">>> torch.nn.functional.max_unpool{count}d(y, places, {WINDOW[count]}).flatten()",
+        f">>> y, positions = torch.nn.functional.max_pool{count}d(x, {WINDOW[count]}, return_indices=True)",
+        f">>> torch.nn.functional.max_unpool{count}d(y, positions, {WINDOW[count]}).flatten()",
         "tensor([0., 3., 4., 0.])",
     )
     call.__name__ = f"max_unpool{count}d"
@@ -196,14 +198,16 @@ for _count in (1, 2, 3):
 
 @composite
 class max_pool_share:
-    """The cotangent of pooled values brought to their places; attributes ``(count,)``, the number of axes."""
+    """The cotangent of pooled values brought to their positions; attributes ``(count,)``, the number of axes."""
 
     functions = ()
 
-    def compute(ct: Any, x: Any, places: Any, count: int) -> Any:
+    def compute(ct: Any, x: Any, positions: Any, count: int) -> Any:
         lead, size = prod(x.shape[:-count]), prod(x.shape[-count:])
-        flat = (lead, prod(places.shape[-count:]), 1)
-        made = apply("scatter_sum", ops.reshape(places, flat), ops.reshape(strong(ct), flat), attrs=(size,))
+        flat = (lead, prod(positions.shape[-count:]), 1)
+        made = apply(
+            "scatter_sum", ops.reshape(positions, flat), ops.reshape(strong(ct), flat), attrs=(size,)
+        )
         return ops.reshape(made, x.shape)
 
     samples = lambda: [example((2,), (2, 1, 2), (2, 3, 4), numpy.array([[[11, 0]], [[5, 5]]]))]
@@ -224,8 +228,8 @@ def max_pool2d_with_indices_backward(
 
     >>> import twofold as torch
     >>> x = torch.tensor([[[[1.0, 5.0], [3.0, 4.0]]]])
-    >>> y, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
-    >>> torch.max_pool2d_with_indices_backward(torch.ones(1, 1, 1, 1), x, 2, 2, 0, 1, False, places)
+    >>> y, positions = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    >>> torch.max_pool2d_with_indices_backward(torch.ones(1, 1, 1, 1), x, 2, 2, 0, 1, False, positions)
     tensor([[[[0., 1.],
               [0., 0.]]]])
     """

@@ -22,7 +22,7 @@ NEXT_PARAMETER = 3 * _FIELDS + 1  # the first that a subclass of ``Windows`` may
 
 
 class Span(NamedTuple):
-    """The windows of one axis: how many, and their places.
+    """The windows of one axis: how many, and their positions.
 
     Element ``t`` of window ``o`` is at ``o*stride - low + t*dilation``.
     """
@@ -77,7 +77,7 @@ class Geometry:
         first, last = b.neg(start), b.sub(self.sizes[axis], start)
         if self.dilated:
             first, last = (
-                b.idiv(b.add(place, b.sub(span.dilation, 1)), span.dilation) for place in (first, last)
+                b.idiv(b.add(position, b.sub(span.dilation, 1)), span.dilation) for position in (first, last)
             )
         return b.maximum(first, 0), b.minimum(b.maximum(last, 0), span.kernel), start
 
@@ -94,7 +94,7 @@ class Geometry:
         return first, b.select(b.cmp("gt", room, 0), b.minimum(after, span.windows), b.const(0, int64))
 
     def breadth(self, axis: int, number: Any, padded: bool) -> Any:
-        """How many places of an axis a window has in the input, or with ``padded`` also in the padding."""
+        """How many positions of an axis a window has in the input, or with ``padded`` also in the padding."""
         b, span = self.b, self.spans[axis]
         start = self.start(axis, number)
         low = start if padded else 0
@@ -146,8 +146,8 @@ class Row:
         def element(line: Any, t: Any, state: list[Any]) -> list[Any]:
             first = b.add(begin, geometry.shift(2, t))
             value, valid = self._element(line, first, left)
-            place = lambda: b.add(starts, b.splat(b.add(line, geometry.shift(2, t))))
-            return following(state, b.cast(value, self.dtype.compute), place, valid)
+            position = lambda: b.add(starts, b.splat(b.add(line, geometry.shift(2, t))))
+            return following(state, b.cast(value, self.dtype.compute), position, valid)
 
         columns = (b.const(0, int64), geometry.spans[2].kernel, begin)
         return geometry.scan([*self.bounds, columns], state, element)
@@ -232,8 +232,8 @@ class Windows(Custom):
         """Emit the state before the first element of a window."""
         raise NotImplementedError
 
-    def next(self, b: Any, state: list[Any], value: Any, place: Any, valid: Any) -> list[Any]:
-        """Emit the state after an element (a call returns its place in the plane); ``valid`` None: all lanes."""
+    def next(self, b: Any, state: list[Any], value: Any, position: Any, valid: Any) -> list[Any]:
+        """Emit the state after an element (a call returns its position in the plane); ``valid`` None: all lanes."""
         raise NotImplementedError
 
     def finish(

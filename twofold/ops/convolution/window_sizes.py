@@ -1,6 +1,6 @@
 """Windows that move over three spatial axes: the arithmetic that convolutions and patches share.
 
-Place ``o`` of an axis of the result and place ``k`` of the kernel meet at ``o * stride - low + k * dilation``
+Position ``o`` of an axis of the result and position ``k`` of the kernel meet at ``o * stride - low + k * dilation``
 of the image, where ``low`` is the padding in front (negative: what is cut off). Outside, the image is zero.
 """
 
@@ -43,17 +43,17 @@ class ConvolutionProblem:
 
     @property
     def taps(self) -> int:
-        """Places of the kernel."""
+        """Positions of the kernel."""
         return prod(self.kernel)
 
     @property
-    def places(self) -> int:
-        """Places of the result."""
+    def positions(self) -> int:
+        """Positions of the result."""
         return prod(self.result)
 
     @property
     def plain(self) -> bool:
-        """Whether the kernel is one place that meets each place of the image in turn."""
+        """Whether the kernel is one position that meets each position of the image in turn."""
         moves = self.windows
         still = moves.strides == (1, 1, 1) and moves.lows == (0, 0, 0)
         return self.taps == 1 and still and self.image == self.result
@@ -73,8 +73,8 @@ def patches(x: Any, windows: Windows, kernel: Shape, result: Shape) -> Any:
     """By NumPy: ``x`` of shape ``(n, c, *image)`` as ``(n, c, *kernel, *result)``."""
     found = x
     axes = zip(windows.strides, windows.lows, windows.dilations, kernel, result, x.shape[2:], strict=True)
-    for axis, (stride, low, dilation, size, places, length) in enumerate(axes):
-        at = numpy.arange(size)[:, None] * dilation + numpy.arange(places)[None, :] * stride - low
+    for axis, (stride, low, dilation, size, positions, length) in enumerate(axes):
+        at = numpy.arange(size)[:, None] * dilation + numpy.arange(positions)[None, :] * stride - low
         inside = (at >= 0) & (at < length)
         padded = (
             numpy.concatenate([found, numpy.zeros_like(found.take([0], 2 + 2 * axis))], 2 + 2 * axis)

@@ -22,7 +22,7 @@ class table_argmax(Extreme):
     """Where in its plane the largest element of each window lies, int64.
 
     Inputs ``(x, first, last, first, last, first, last)``: for depth, height and width int64 tables
-    ``[planes or 1, windows]`` of the places ``first ... last - 1`` of each window.
+    ``[planes or 1, windows]`` of the positions ``first ... last - 1`` of each window.
     """
 
     indices = True
@@ -74,7 +74,7 @@ class table_argmax(Extreme):
     def _scan_block(
         self, b: Any, dtype: DType, source: Any, sizes: Any, bounds: Any, first: Any, count: Any
     ) -> Any:
-        """Emit the places of the largest elements of sixteen windows of a row."""
+        """Emit the positions of the largest elements of sixteen windows of a row."""
         most = b.reduce_lanes("max", count)
         deep = b.loop(*bounds[0], carry=self.start(b, dtype.compute))
         with deep as (d, outer):
@@ -84,9 +84,9 @@ class table_argmax(Extreme):
                 wide = b.loop(0, most, carry=list(middle))
                 with wide as (t, state):
                     valid = b.cmp("gt", count, b.splat(t))
-                    places = b.add(b.add(first, b.splat(t)), b.splat(offset))
-                    value = b.cast(b.load_indices(source, places, dtype, mask=valid), dtype.compute)
-                    b.loop_next(self.next(b, list(state), value, lambda: places, valid))
+                    positions = b.add(b.add(first, b.splat(t)), b.splat(offset))
+                    value = b.cast(b.load_indices(source, positions, dtype, mask=valid), dtype.compute)
+                    b.loop_next(self.next(b, list(state), value, lambda: positions, valid))
                 b.loop_next(wide.results)
             b.loop_next(high.results)
         return deep.results[1]

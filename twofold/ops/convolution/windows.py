@@ -36,13 +36,13 @@ INSIDE = -2
 
 
 def _reference_windows(x: Any, spans: Spans) -> Any:
-    """For every window its number, and the places that the input has, as index arrays."""
+    """For every window its number, and the positions that the input has, as index arrays."""
     for number in numpy.ndindex(*(span.windows for span in spans)):
-        places = []
+        positions = []
         for o, span, size in zip(number, spans, x.shape[1:], strict=True):
             where = o * span.stride - span.low + span.dilation * numpy.arange(span.kernel)
-            places.append(where[(where >= 0) & (where < size)])
-        yield number, places
+            positions.append(where[(where >= 0) & (where < size)])
+        yield number, positions
 
 
 class Extreme(Windows):
@@ -56,7 +56,7 @@ class Extreme(Windows):
         lowest = b.splat(b.identity("max", dtype))
         return [lowest, b.const(-1, int64, LANES)] if self.indices else [lowest]
 
-    def next(self, b: Any, state: list[Any], value: Any, place: Any, valid: Any) -> list[Any]:
+    def next(self, b: Any, state: list[Any], value: Any, position: Any, valid: Any) -> list[Any]:
         better = b.cmp("gt", value, state[0])
         if value.dtype.kind == "f":
             better = b.or_(better, b.is_nan(value))
@@ -64,7 +64,7 @@ class Extreme(Windows):
             better = b.or_(better, b.cmp("lt", state[1], 0))
         better = better if valid is None else b.and_(better, valid)
         after = [b.select(better, value, state[0])]
-        return [*after, b.select(better, place(), state[1])] if self.indices else after
+        return [*after, b.select(better, position(), state[1])] if self.indices else after
 
     def samples(self) -> Sequence[Any]:
         generator = numpy.random.default_rng(0)
@@ -105,8 +105,8 @@ class window_max(Extreme):
         (x,) = arrays
         lowest = -numpy.inf if x.dtype.kind == "f" else numpy.iinfo(x.dtype).min
         result = numpy.full(self.result_shape(attrs, x.shape[0]), lowest, x.dtype)
-        for number, places in _reference_windows(x, attrs[0]):
-            part = x[numpy.ix_(numpy.arange(x.shape[0]), *places)]
+        for number, positions in _reference_windows(x, attrs[0]):
+            part = x[numpy.ix_(numpy.arange(x.shape[0]), *positions)]
             if part.size:
                 result[(slice(None), *number)] = part.max((1, 2, 3))
         return result
@@ -136,8 +136,8 @@ class window_argmax(Extreme):
         (x,) = arrays
         result = numpy.full(self.result_shape(attrs, x.shape[0]), -1)
         numbers = numpy.arange(prod(x.shape[1:])).reshape(x.shape[1:])
-        for number, places in _reference_windows(x, attrs[0]):
-            flat = numbers[numpy.ix_(*places)].reshape(-1)
+        for number, positions in _reference_windows(x, attrs[0]):
+            flat = numbers[numpy.ix_(*positions)].reshape(-1)
             for plane in range(x.shape[0] if flat.size else 0):
                 chosen = last_nan_or_first_largest(x[plane].reshape(-1)[flat])
                 result[(plane, *number)] = flat[chosen]
@@ -188,9 +188,9 @@ class window_max_share(Extreme):
                 def give(column: Any, done: Any, value: Any, mask: Any) -> None:
                     b.store(found, 0, value)
                     with b.loop(b.sub(done, column), b.minimum(b.sub(count, column), LANES)) as lane:
-                        place = b.maximum(b.load(found, lane, int64), 0)
+                        position = b.maximum(b.load(found, lane, int64), 0)
                         share = b.load(b.input(1), b.add(b.add(at, column), lane), dtype)
-                        b.store(own, place, _sum(b, dtype, b.load(own, place, dtype), share))
+                        b.store(own, position, _sum(b, dtype, b.load(own, position, dtype), share))
 
                 self.emit_row(b, geometry, whole, row, attrs, inputs[0].dtype, give)
 
@@ -200,11 +200,11 @@ class window_max_share(Extreme):
         def give(first_plane: Any, number: Any, value: Any, mask: Any) -> None:
             size, windows = geometry.plane_size, geometry.plane_windows
             starts = b.mul(b.iota(first_plane), b.splat(size))
-            places = b.add(starts, b.maximum(value, 0))
+            positions = b.add(starts, b.maximum(value, 0))
             at = b.add(b.mul(first_plane, windows), number)
             share = b.load_strided(b.input(1), at, windows, dtype, mask=mask)
-            old = b.load_indices(b.buffer(2), places, dtype, mask=mask)
-            b.store_indices(b.buffer(2), places, _sum(b, dtype, old, share), mask=mask)
+            old = b.load_indices(b.buffer(2), positions, dtype, mask=mask)
+            b.store_indices(b.buffer(2), positions, _sum(b, dtype, old, share), mask=mask)
 
         return give
 
@@ -247,7 +247,7 @@ def _sum(b: Any, dtype: DType, x: Any, y: Any) -> Any:
 class window_sum(Windows):
     """The sum over each window, divided; attributes ``(spans, divisor)``, spans without dilation.
 
-    Divisors: WHOLE (1), PADDED and INSIDE (the places of the window that lie in the padded or in the plain
+    Divisors: WHOLE (1), PADDED and INSIDE (the positions of the window that lie in the padded or in the plain
     input), or a positive number.
     """
 
@@ -270,7 +270,7 @@ class window_sum(Windows):
     def start(self, b: Any, dtype: DType) -> list[Any]:
         return [b.const(0, dtype, LANES)]
 
-    def next(self, b: Any, state: list[Any], value: Any, place: Any, valid: Any) -> list[Any]:
+    def next(self, b: Any, state: list[Any], value: Any, position: Any, valid: Any) -> list[Any]:
         return [b.add(state[0], value)]  # masked-off lanes are loaded as 0
 
     def finish(
@@ -304,8 +304,8 @@ class window_sum(Windows):
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         (x,) = arrays
         result = numpy.zeros(self.result_shape(attrs, x.shape[0]), x.dtype)
-        for number, places in _reference_windows(x, attrs[0]):
-            part = x[numpy.ix_(numpy.arange(x.shape[0]), *places)]
+        for number, positions in _reference_windows(x, attrs[0]):
+            part = x[numpy.ix_(numpy.arange(x.shape[0]), *positions)]
             total = part.sum((1, 2, 3), dtype=x.dtype)
             count = attrs[1] if attrs[1] > 0 else 1
             if attrs[1] < 0:

@@ -74,14 +74,14 @@ class Part(Elementwise):
     kinds = "c"
     keeps_nan = True
     is_view = True
-    place: int  # of the part in the memory of an element
+    position: int  # of the part in the memory of an element
 
     def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
         """Every other number in memory; a real tensor itself."""
         if source.dtype.kind != "c":
             return source
         stride = tuple(2 * step for step in source.stride)
-        return Layout(source.dtype.real, source.size, stride, 2 * source.offset + self.place)
+        return Layout(source.dtype.real, source.size, stride, 2 * source.offset + self.position)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; the parts of a Python number are no longer weak."""
@@ -106,7 +106,7 @@ class real(Part):
     tensor([1.])
     """
 
-    place = 0
+    position = 0
 
     def write(self, base: Any, value: Any) -> Any:
         """Complex numbers with another real part."""
@@ -141,7 +141,7 @@ class imag(Part):
     tensor([2.])
     """
 
-    place = 1
+    position = 1
 
     def write(self, base: Any, value: Any) -> Any:
         """Complex numbers with another imaginary part."""

@@ -278,7 +278,7 @@ class bitwise_invert:
 
 @elementwise
 class bitwise_left_shift:
-    """Bits moved up by ``other`` places; 0 where ``other`` is outside the width.
+    """Bits moved up by ``other`` positions; 0 where ``other`` is outside the width.
 
     >>> import twofold as torch
     >>> torch.bitwise_left_shift(torch.tensor([1, 3]), 2)
@@ -297,7 +297,7 @@ class bitwise_left_shift:
 
 @elementwise
 class bitwise_right_shift:
-    """Bits moved down by ``other`` places, keeping the sign.
+    """Bits moved down by ``other`` positions, keeping the sign.
 
     >>> import twofold as torch
     >>> torch.bitwise_right_shift(torch.tensor([12, -8]), 2)
@@ -403,10 +403,10 @@ def _next_after(b: Any, x: Any, y: Any, dtype: DType) -> Any:
 def _next_bfloat16(x: Any, y: Any) -> Any:
     """The step by counting the numbers from the most negative to the largest, both zeros as one."""
     here, there = (numpy.where(bits >> 15, -(bits & 0x7FFF).astype(int), bits) for bits in (x, y))
-    place = here + numpy.sign(there - here)
-    stepped = numpy.where(place < 0, 0x8000 - place, place)
+    position = here + numpy.sign(there - here)
+    stepped = numpy.where(position < 0, 0x8000 - position, position)
     # to zero: with the sign of where it comes from
-    stepped = numpy.where((place == 0) & (here < 0), 0x8000, numpy.where(here == there, y, stepped))
+    stepped = numpy.where((position == 0) & (here < 0), 0x8000, numpy.where(here == there, y, stepped))
     nan = numpy.maximum(x & 0x7FFF, y & 0x7FFF) > 0x7F80
     return numpy.where(nan, 0x7FC0, stepped).astype(numpy.uint16)
 
@@ -441,7 +441,7 @@ class nextafter(Elementwise):
 
 @elementwise
 class where:
-    """``input`` where ``condition`` is true, else ``other``; ``condition`` alone: the places where it is true.
+    """``input`` where ``condition`` is true, else ``other``; ``condition`` alone: the positions where it is true.
 
     >>> import twofold as torch
     >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)

@@ -1,6 +1,6 @@
 """The update rules of optimisers, one operation per new value, with every number a run-time input.
 
-Formulas follow PyTorch operation by operation; where TensorFlow places epsilon elsewhere, it has an entry.
+Formulas follow PyTorch operation by operation; where TensorFlow positions epsilon elsewhere, it has an entry.
 """
 
 from __future__ import annotations

@@ -167,13 +167,15 @@ class _Bags:
         count, width = self.rows.shape
         if not count:
             return filled(0, self.rows.dtype, (self.bags, width))
-        shape, places = (count, width), (self.bags + 1, width)
+        shape, positions = (count, width), (self.bags + 1, width)
         rows, bag = ops.stop_gradient(self.rows), broadcast(ops.unsqueeze(self.bag, 1), (count, width))
-        lowest = filled(-numpy.inf, rows.dtype, places)
+        lowest = filled(-numpy.inf, rows.dtype, positions)
         best = apply("scatter_reduce", lowest, bag, rows, attrs=(0, "amax", True))
         number = broadcast(ops.unsqueeze(iota((count,)), 1), shape)
         candidate = ops.where(ops.equal(rows, ops.gather(best, 0, bag)), number, count)
-        first = apply("scatter_reduce", filled(count, int64, places), bag, candidate, attrs=(0, "amin", True))
+        first = apply(
+            "scatter_reduce", filled(count, int64, positions), bag, candidate, attrs=(0, "amin", True)
+        )
         first = slice_axis(first, 0, constant(0, int64), self.bags)
         found = ops.gather(self.rows, 0, ops.minimum(first, count - 1))
         return ops.where(ops.equal(first, count), 0, found)
@@ -214,9 +216,9 @@ class embedding_bags:
         ends = starts[1:] if cut and last else [*starts[1:], index.size]
         result = []
         for start, end in zip(starts, ends, strict=False):
-            places = [k for k in range(start, end) if flat[k] != padding]
-            rows = weight[flat[places]] * weights[places, None]
-            result.append(getattr(rows, mode)(0) if places else numpy.zeros(weight.shape[1]))
+            positions = [k for k in range(start, end) if flat[k] != padding]
+            rows = weight[flat[positions]] * weights[positions, None]
+            result.append(getattr(rows, mode)(0) if positions else numpy.zeros(weight.shape[1]))
         return numpy.array(result).reshape(-1, weight.shape[1])
 
     @staticmethod

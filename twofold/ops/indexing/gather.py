@@ -69,7 +69,7 @@ class Indexed(Custom):
         return _outside(index, size)
 
     def index_at(self, b: Any, types: Sequence[TensorType], outer: Any, k: Any, j: Any, count: Any) -> Any:
-        """The element of the index for place ``(outer, k, j)``; code depends on which axes it has."""
+        """The element of the index for position ``(outer, k, j)``; code depends on which axes it has."""
         shape = types[self.index].shape
         at = b.add(b.mul(outer, count), k) if shape[0] != 1 else k
         return b.load(b.input(self.index), b.add(b.mul(at, b.param(2)), j) if shape[2] != 1 else at, int64)
@@ -111,15 +111,15 @@ class gather_block(Indexed):
             k = row if one_block else b.sub(row, b.mul(outer, count))
             first, at = b.mul(outer, size), b.mul(row, inner)
             if inputs[1].shape[2] == 1:
-                place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
                 if one_column:
-                    b.store(target, row, b.load(data, b.add(first, place), dtype))
+                    b.store(target, row, b.load(data, b.add(first, position), dtype))
                 else:
-                    kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, place), inner), inner)
+                    kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, position), inner), inner)
             else:
                 with b.loop(0, inner) as j:
-                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
-                    value = b.load(data, b.add(b.mul(b.add(first, place), inner), j), dtype)
+                    position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
+                    value = b.load(data, b.add(b.mul(b.add(first, position), inner), j), dtype)
                     b.store(target, b.add(at, j), value)
 
     def vjp(
@@ -176,18 +176,18 @@ class Scatter(Indexed):
             with b.loop(0, count) as k:
                 source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
                 if inputs[self.index].shape[2] == 1:
-                    place = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                    position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
                     if output.shape[2] == 1:
-                        at, new = b.add(first, place), b.load(updates, source, dtype)
+                        at, new = b.add(first, position), b.load(updates, source, dtype)
                         b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
                     else:
-                        at = b.add(b.mul(b.add(first, place), inner), low)
+                        at = b.add(b.mul(b.add(first, position), inner), low)
                         self._columns(b, attrs, dtype, target, at, updates, source, width)
                 else:
                     with b.loop(0, width) as j:
                         index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
-                        place = kernels.checked_index(b, index, size)
-                        at = b.add(b.add(b.mul(b.add(first, place), inner), low), j)
+                        position = kernels.checked_index(b, index, size)
+                        at = b.add(b.add(b.mul(b.add(first, position), inner), low), j)
                         new = b.load(updates, b.add(source, j), dtype)
                         b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
 
@@ -248,7 +248,7 @@ class scatter_sum(Scatter):
         index, updates = arrays
         outer, _, inner = updates.shape
         result = numpy.zeros((outer, attrs[0], inner), updates.dtype)
-        numpy.add.at(result, scatter_places(index, outer, inner), updates)
+        numpy.add.at(result, scatter_indices(index, outer, inner), updates)
         return result
 
     def samples(self) -> Sequence[Any]:
@@ -263,7 +263,7 @@ class scatter_sum(Scatter):
         ]
 
 
-def scatter_places(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
+def scatter_indices(index: Any, outer: int, inner: int) -> tuple[Any, Any, Any]:
     """The NumPy index of what updates reach."""
     full = _full(index, outer, inner)
     first, _, last = numpy.indices(full.shape)
@@ -357,8 +357,8 @@ class linear_index(Custom):
         with b.loop(b.begin, b.end) as i:
             total = b.const(0, int64)
             for k in range(len(inputs)):
-                place = kernels.checked_index(b, b.load(b.input(k), i, int64), b.param(k))
-                total = b.add(b.mul(total, b.param(k)), place)
+                position = kernels.checked_index(b, b.load(b.input(k), i, int64), b.param(k))
+                total = b.add(b.mul(total, b.param(k)), position)
             b.store(b.buffer(len(inputs)), i, total)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
@@ -422,14 +422,14 @@ def same_outside(x: Any, index: Any, axis: int) -> tuple[Any, Any]:
         raise ShapeError(
             f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input."
         )
-    for place in range(x.ndim):
-        if place != axis and index.shape[place] > x.shape[place]:
+    for position in range(x.ndim):
+        if position != axis and index.shape[position] > x.shape[position]:
             raise ShapeError(
-                f"the index has size {index.shape[place]} on axis {place}, the input {x.shape[place]}",
+                f"the index has size {index.shape[position]} on axis {position}, the input {x.shape[position]}",
                 "Use an index that is not larger there.",
             )
-        if place != axis and index.shape[place] != x.shape[place]:
-            x = slice_axis(x, place, constant(0, int64), index.shape[place])
+        if position != axis and index.shape[position] != x.shape[position]:
+            x = slice_axis(x, position, constant(0, int64), index.shape[position])
     return x, index
 
 

@@ -1,7 +1,7 @@
 """Python indexing: a key of integers, slices, ``...``, ``None``, masks and integer arrays, as operations.
 
 Integers and slice starts become run-time scalars, sizes and steps are static: ``x[i : i + 64]`` in a loop
-is one signature. As in PyTorch an integer selects before index arrays apply, so it does not move their place.
+is one signature. As in PyTorch an integer selects before index arrays apply, so it does not move their position.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class basic_index:
     def reference(x: Any, *rest: Any) -> Any:
         *starts, sizes, steps, axes, reversed_axes, order = rest
         begin = dict(zip(axes, starts, strict=True))
-        places = [
+        positions = [
             int(begin.get(k, 0)) + numpy.arange(n) * s
             for k, (n, s) in enumerate(zip(sizes, steps, strict=True))
         ]
-        return numpy.flip(x[numpy.ix_(*places)] if places else x, reversed_axes).reshape(
+        return numpy.flip(x[numpy.ix_(*positions)] if positions else x, reversed_axes).reshape(
             _ordered(sizes, order)
         )
 
@@ -118,9 +118,9 @@ class index:
     def compute(x: Any, *rest: Any) -> Any:
         *indices, axes = rest
         front, count, back, order = _merged(strong(x), axes)
-        place, shape = _one_index(x, indices, axes)
+        position, shape = _one_index(x, indices, axes)
         block = ops.reshape(ops.permute(x, order), (prod(front), count, prod(back)))
-        flat = apply("gather_block", block, ops.reshape(place, (1, prod(shape), 1)))
+        flat = apply("gather_block", block, ops.reshape(position, (1, prod(shape), 1)))
         return ops.reshape(flat, (*front, *shape, *back))
 
     def reference(x: Any, *rest: Any) -> Any:
@@ -176,20 +176,20 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
             *indices, axes = rest
             x = strong(x)
             front, count, back, order = _merged(x, axes)
-            place, shape = _one_index(x, indices, axes)
+            position, shape = _one_index(x, indices, axes)
             values = broadcast(
                 fitted(convert(values, x.dtype), (*front, *shape, *back)), (*front, *shape, *back)
             )
             size = (prod(front), count, prod(back))
-            place = ops.reshape(place, (1, prod(shape), 1))
+            position = ops.reshape(position, (1, prod(shape), 1))
             values = ops.reshape(values, (size[0], prod(shape), size[2]))
             moved = ops.permute(x, order)
             if accumulate:
                 wide = convert(values, int64) if x.dtype is bool_ else values
-                added = apply("scatter_sum", place, wide, attrs=(count,))
+                added = apply("scatter_sum", position, wide, attrs=(count,))
                 back = ops.permute(ops.reshape(convert(added, x.dtype), moved.shape), shapes.inverse(order))
                 return ops.logical_or(x, back) if x.dtype is bool_ else x + back
-            written = apply("scatter_set", ops.reshape(moved, size), place, values)
+            written = apply("scatter_set", ops.reshape(moved, size), position, values)
             return ops.permute(ops.reshape(written, moved.shape), shapes.inverse(order))
 
         def reference(x: Any, values: Any, *rest: Any) -> Any:
@@ -218,7 +218,7 @@ index_accumulate = _put(True, "index_accumulate", "The input with ``values`` add
 
 
 def fitted(value: Any, shape: Shape) -> Any:
-    """``value`` without leading axes of size 1 that ``shape`` has no place for."""
+    """``value`` without leading axes of size 1 that ``shape`` has no position for."""
     extra = len(value.shape) - len(shape)
     if extra > 0 and all(size == 1 for size in value.shape[:extra]):
         return ops.reshape(value, tuple(value.shape)[extra:])
@@ -260,7 +260,7 @@ def _items(key: Any, ndim: int) -> list[Any]:
             raise DTypeError(f"an index of {item.dtype}", "Use integers, or bools as a mask.")
         items.append(int(item) if isinstance(item, numpy.integer) else item)
     used = sum(_consumes(item) for item in items)
-    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    dots = [position for position, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
         raise IndexRangeError("more than one '...' in an index", "Keep one.")
     if used > ndim:
@@ -349,14 +349,14 @@ def _bounds(item: slice, size: int) -> tuple[int, int, int]:
     return _inside(item.start, size, low, high, begin), _inside(item.stop, size, low, high, stop), step
 
 
-def _inside(place: Any, size: Any, low: Any, high: Any, default: Any) -> Any:
+def _inside(position: Any, size: Any, low: Any, high: Any, default: Any) -> Any:
     """A bound of a slice, counted from the front, and moved between ``low`` and ``high``."""
-    if place is None:
+    if position is None:
         return default
-    if place < 0:
-        place = place + size
-        return place if place >= low else low
-    return place if place <= high else high
+    if position < 0:
+        position = position + size
+        return position if position >= low else low
+    return position if position <= high else high
 
 
 def _length(begin: Any, stop: Any, step: int) -> Any:
@@ -383,7 +383,7 @@ def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) 
         selected = tuple(shape[axis : axis + len(item.shape)])
         what = f"a mask of shape {tuple(item.shape)} for axes of shape {selected}"
         raise ShapeError(what, "Make the mask's shape equal to that of the axes it selects from.")
-    return nonzero_places(_mask_array(item, observe))
+    return nonzero_indices(_mask_array(item, observe))
 
 
 def getitem(
@@ -515,14 +515,14 @@ def _known_mask(mask: Any) -> Any:
     return known_value(mask, "a mask as an index")
 
 
-def nonzero_places(mask: Any) -> tuple[Any, ...]:
-    """The places of the true elements of a NumPy array, one int64 array per axis, in row-major order."""
-    return tuple(place.astype(numpy.int64) for place in numpy.nonzero(mask))
+def nonzero_indices(mask: Any) -> tuple[Any, ...]:
+    """The positions of the true elements of a NumPy array, one int64 array per axis, in row-major order."""
+    return tuple(position.astype(numpy.int64) for position in numpy.nonzero(mask))
 
 
 @composite
 class is_class:
-    """For each number a row that is true at its place; none is for a number outside ``0 … count - 1``."""
+    """For each number a row that is true at its position; none is for a number outside ``0 … count - 1``."""
 
     functions = ()
     signature = "input"
@@ -534,7 +534,7 @@ class is_class:
 
 @composite
 class one_hot:
-    """For each class number a row of zeros with a one at that place, int64.
+    """For each class number a row of zeros with a one at that position, int64.
 
     Raises IndexError for numbers outside ``0 … num_classes - 1``.
 
@@ -572,8 +572,8 @@ class select_scatter:
 
     def call(input: Any, src: Any, dim: int, index: int) -> Any:
         axis = normalize_axis(dim, len(input.shape))
-        place = shapes.one_index(operator.index(index), input.shape[axis], axis)
-        return apply("select_scatter", input, src, place, attrs=(axis,))
+        position = shapes.one_index(operator.index(index), input.shape[axis], axis)
+        return apply("select_scatter", input, src, position, attrs=(axis,))
 
     def compute(x: Any, src: Any, start: Any, axis: int) -> Any:
         value = ops.unsqueeze(broadcast(src, (*x.shape[:axis], *x.shape[axis + 1 :])), axis)

@@ -98,9 +98,9 @@ class rows_added_at:
 
     def compute(index: Any, rows: Any, *shape: Any) -> Any:
         count, width = index.type.size, prod(shape[1:])
-        places = convert(ops.reshape(index, (1, count, 1)), int64)
+        positions = convert(ops.reshape(index, (1, count, 1)), int64)
         updates = ops.reshape(rows, (1, count, width))
-        return ops.reshape(apply("scatter_sum", places, updates, attrs=(shape[0],)), shape)
+        return ops.reshape(apply("scatter_sum", positions, updates, attrs=(shape[0],)), shape)
 
     def reference(index: Any, rows: Any, *shape: Any) -> Any:
         result = numpy.zeros(shape, rows.dtype)
@@ -306,7 +306,7 @@ def rows_share(cotangent: Node, share: Share, node: Node) -> Share:
 
 
 def through_broadcast(node: Node, share: Node, repeated: Node) -> Cotangent | None:
-    """What an element-wise operation passes on through a broadcast operand: a call of its own, in its own place.
+    """What an element-wise operation passes on through a broadcast operand: a call of its own, in its own position.
 
     Bodies have one node for equal broadcasts of several calls.
     """
@@ -336,8 +336,8 @@ def table_share(cotangent: Node, share: Share, node: Node, table: Node, index: N
         if not (is_one(table.shape[0]) and is_one(index.shape[2])):
             return share
         count, width = index.shape[1], table.shape[2]
-        places, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
-        kept.keep(0, Factors(places, rows, table.shape, share, block=True))
+        positions, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
+        kept.keep(0, Factors(positions, rows, table.shape, share, block=True))
         return kept
     sizes, steps, axes = node.attrs
     if axes != (0,) or sizes[0] != 1 or any(step != 1 for step in steps):

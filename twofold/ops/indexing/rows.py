@@ -24,11 +24,11 @@ _MOST_PARTS = 64  # work items of one change; each reads all indices
 
 
 @custom
-class first_places(Custom):
-    """For each index the place of the first one that is equal; attributes ``(rows of the table,)``.
+class first_positions(Custom):
+    """For each index the position of the first one that is equal; attributes ``(rows of the table,)``.
 
     Source: Briggs, Torczon, An Efficient Representation for Sparse Sets, 1993. The scratch memory, a number for
-    each row, is not filled first: what it says of a row is believed only if the place it names has that row.
+    each row, is not filled first: what it says of a row is believed only if the position it names has that row.
     """
 
     functions = ()
@@ -63,9 +63,9 @@ class first_places(Custom):
             possible = b.and_(b.cmp("ge", said, 0), b.cmp("lt", said, k))
             named = b.load(index, b.select(possible, said, k), int64)
             known = b.and_(possible, b.cmp("eq", named, row))
-            place = b.select(known, said, k)
-            b.store(target, k, place)
-            b.store(seen, row, b.cast(place, int32))
+            position = b.select(known, said, k)
+            b.store(target, k, position)
+            b.store(seen, row, b.cast(position, int32))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         _, first, turn = numpy.unique(arrays[0], return_index=True, return_inverse=True)

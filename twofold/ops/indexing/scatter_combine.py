@@ -1,4 +1,4 @@
-"""Products, maxima and minima of what several indices bring to one place, in the order of the index."""
+"""Products, maxima and minima of what several indices bring to one position, in the order of the index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ops import kernels
 from twofold.ops.base import apply, convert, custom, ops
 from twofold.ops.examples import example
-from twofold.ops.indexing.gather import Scatter, scatter_places
+from twofold.ops.indexing.gather import Scatter, scatter_indices
 
 _COMBINED: dict[str, Any] = {
     "prod": numpy.multiply,
@@ -62,7 +62,7 @@ class scatter_combine(Scatter):
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         data, index, updates = arrays
         result = data.copy()
-        _COMBINED[attrs[0]].at(result, scatter_places(index, data.shape[0], data.shape[2]), updates)
+        _COMBINED[attrs[0]].at(result, scatter_indices(index, data.shape[0], data.shape[2]), updates)
         return result
 
     def samples(self) -> Sequence[Any]:

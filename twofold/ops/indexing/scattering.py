@@ -1,6 +1,6 @@
 """Writing to and combining at indices: scatter, scatter_add, scatter_reduce, and the same by whole slices.
 
-Where several elements reach one place they are combined in the order of the index, so results are reproducible.
+Where several elements reach one position they are combined in the order of the index, so results are reproducible.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Target:
     def __init__(self, x: Any, index: Any, source: Any, axis: int) -> None:
         """Blocks of ``x``, ``index`` and ``source``; an index vector with a longer ``source`` selects slices."""
         self.whole, self.part, self.starts = x, x, []
-        for place, size in enumerate(source.shape):
-            if place != axis and size != x.shape[place]:
-                self.part = slice_axis(self.part, place, constant(0, int64), size)
-                self.starts.append(place)
+        for position, size in enumerate(source.shape):
+            if position != axis and size != x.shape[position]:
+                self.part = slice_axis(self.part, position, constant(0, int64), size)
+                self.starts.append(position)
         self.data = ops.reshape(self.part, three_axes(self.part, axis))
         shape = three_axes(index, axis) if index.shape == source.shape else (1, -1, 1)
         self.index = ops.reshape(index, shape) if index.type.size else filled(0, int64, (1, 0, 1))
@@ -121,10 +121,11 @@ def _scatter(x: Any, index: Any, source: Any, axis: int, how: str, include_self:
         raise ShapeError(
             f"an index with {index.ndim} axes for {x.ndim}", "Give the index as many axes as the input."
         )
-    for place, size in enumerate(index.shape):
-        limit = source.shape[place] if place == axis else x.shape[place]
+    for position, size in enumerate(index.shape):
+        limit = source.shape[position] if position == axis else x.shape[position]
         if size > limit:
-            what = f"the index has size {size} on axis {place}, the {'source' if place == axis else 'input'} {limit}"
+            other = "source" if position == axis else "input"
+            what = f"the index has size {size} on axis {position}, the {other} {limit}"
             raise ShapeError(what, "Use an index that is not larger there.")
     if source.shape != index.shape:
         source = slice_axis(source, axis, constant(0, int64), index.shape[axis])
@@ -175,8 +176,8 @@ def _reference(slices: bool) -> Callable[..., Any]:
             key: Any = (*(slice(None),) * axis, index)
             values = source
         else:
-            places = numpy.indices(index.shape)
-            key = tuple(index if place == axis else places[place] for place in range(x.ndim))
+            positions = numpy.indices(index.shape)
+            key = tuple(index if position == axis else positions[position] for position in range(x.ndim))
             values = numpy.asarray(source)[tuple(slice(0, size) for size in index.shape)]
         if how == "set":
             result[key] = values
@@ -362,7 +363,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 
 @composite
 class put:
-    """The input with ``source`` at the places ``index`` of its flattened form, or added there (``accumulate``).
+    """The input with ``source`` at the positions ``index`` of its flattened form, or added there (``accumulate``).
 
     >>> import twofold as torch
     >>> torch.put(torch.zeros(2, 2), torch.tensor([3, 0]), torch.tensor([1.0, 2.0]))
@@ -378,10 +379,10 @@ class put:
 
     def compute(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
         if index.type.size != source.type.size:
-            what = f"{index.type.size} places for {source.type.size} elements"
-            raise ShapeError(what, "Give one place per element.")
-        line, places, values = (ops.reshape(v, (v.type.size,)) for v in (strong(x), index, source))
-        written = _scatter_slices(line, places, values, 0, "sum" if accumulate else "set")
+            what = f"{index.type.size} positions for {source.type.size} elements"
+            raise ShapeError(what, "Give one position per element.")
+        line, positions, values = (ops.reshape(v, (v.type.size,)) for v in (strong(x), index, source))
+        written = _scatter_slices(line, positions, values, 0, "sum" if accumulate else "set")
         return ops.reshape(written, x.shape)
 
     def reference(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
@@ -421,7 +422,7 @@ class masked_scatter:
         mask = ops.reshape(broadcast(mask, shape), (1, prod(shape), 1))
         number = apply("cumulative_sum", convert(mask, int64))
         line = ops.reshape(source, (1, source.type.size, 1))
-        if not source.type.size:  # any true element of the mask then has a place outside
+        if not source.type.size:  # any true element of the mask then has a position outside
             line, number = filled(0, x.dtype, (1, 1, 1)), number + 1
         taken = apply("gather_block", line, ops.where(mask, number - 1, 0))
         return ops.where(ops.reshape(mask, shape), ops.reshape(taken, shape), broadcast(x, shape))

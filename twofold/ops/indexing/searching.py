@@ -20,7 +20,7 @@ _NANOSECONDS = 50
 
 
 @host
-class sorted_places(Host):
+class searchsorted_indices(Host):
     """Where each value would stand in a sorted sequence; attributes ``(right,)``.
 
     Inputs ``[rows, length]`` and ``[rows, count]``; the result is int64 like the second.
@@ -63,10 +63,10 @@ def _sides(right: bool, side: str | None) -> bool:
 
 @composite
 class searchsorted:
-    """The place before which each value keeps the last axis of ``sorted_sequence`` sorted.
+    """The position before which each value keeps the last axis of ``sorted_sequence`` sorted.
 
     Of equal elements before the first or, ``right``, after the last. A vector serves all rows of the values.
-    ``sorter`` holds the places that sort the sequence. The result is int64, or int32.
+    ``sorter`` holds the positions that sort the sequence. The result is int64, or int32.
 
     >>> import twofold as torch
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6, 0]))
@@ -96,8 +96,10 @@ class searchsorted:
         if not values.type.size:
             return convert(values, dtype)
         flat = ops.reshape(rows, (1 if one else values.type.size // values.shape[-1], rows.shape[-1]))
-        places = apply("sorted_places", flat, ops.reshape(values, (flat.shape[0], -1)), attrs=(right,))
-        return convert(ops.reshape(places, values.shape), dtype)
+        positions = apply(
+            "searchsorted_indices", flat, ops.reshape(values, (flat.shape[0], -1)), attrs=(right,)
+        )
+        return convert(ops.reshape(positions, values.shape), dtype)
 
     samples = lambda: [
         example((False, int64), numpy.array([1.0, 3.0, 5.0], numpy.float32), (2, 3)),
@@ -177,8 +179,8 @@ class bin_counts(Host):
             low, high = (x.min(), x.max()) if low == 0 and x.size else (low, high)
             low, high = (low - 1, high + 1) if low == high else (low, high)
         inside = x[(x >= low) & (x <= high)]
-        places = ((inside - low) * (attrs[0] / (high - low))).astype(numpy.int64)
-        return numpy.bincount(numpy.minimum(places, attrs[0] - 1), minlength=attrs[0]).astype(x.dtype)
+        positions = ((inside - low) * (attrs[0] / (high - low))).astype(numpy.int64)
+        return numpy.bincount(numpy.minimum(positions, attrs[0] - 1), minlength=attrs[0]).astype(x.dtype)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)

@@ -1,4 +1,4 @@
-"""Sorting, on the host: values and places are found each for itself."""
+"""Sorting, on the host: values and positions are found each for itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from twofold.ops.indexing import sorting_routines
 
 
 class Sorted(NamedTuple):
-    """Values in order and their places in the input."""
+    """Values in order and their positions in the input."""
 
     values: Any
     indices: Any
@@ -67,7 +67,7 @@ class AlongAxis(Host):
 
 @host
 class argsort(AlongAxis):
-    """The places of the elements in ascending (or ``descending``) order along ``dim``.
+    """The positions of the elements in ascending (or ``descending``) order along ``dim``.
 
     Equal elements keep their order; NaN counts as the largest.
 
@@ -108,8 +108,8 @@ class ordered_values(AlongAxis):
 
 
 @host
-class leading_places(AlongAxis):
-    """The first ``count`` places of ``argsort``; attributes ``(axis, count, descending)``."""
+class leading_indices(AlongAxis):
+    """The first ``count`` positions of ``argsort``; attributes ``(axis, count, descending)``."""
 
     functions = ()
     title = "topk"
@@ -134,14 +134,14 @@ class leading_places(AlongAxis):
 
 @public(methods=("sort",))
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Sorted:
-    """The elements in order along ``dim``, and their places; equal elements keep their order, NaN is the largest.
+    """The elements in order along ``dim``, and their positions; equal elements keep their order, NaN is the largest.
 
     >>> import twofold as torch
     >>> torch.sort(torch.tensor([3.0, 1.0, 2.0]), descending=True)
     Sorted(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
     """
     order = ops.argsort(input, dim, descending)
-    # found by itself: who wants the values alone does not wait for the places
+    # found by itself: who wants the values alone does not wait for the positions
     attrs = (normalize_axis(dim, len(input.shape)), bool(descending))
     values = apply("ordered_values", input, attrs=attrs)
     return Sorted(values if values.dtype is input.dtype else ops.cast(values, input.dtype), order)
@@ -149,7 +149,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
 
 @public(methods=("topk",))
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
-    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places.
+    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their positions.
 
     NaN is the largest; of equal elements those that come first are taken. ``sorted`` is accepted for PyTorch's
     sake: the elements are always in order.
@@ -164,8 +164,8 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", "Use no more than there are.")
     if not input.shape:
         return Sorted(input, ops.argsort(input))
-    places = apply("leading_places", input, attrs=(axis, int(k), bool(largest)))
-    return Sorted(ops.gather(input, axis, places), places)
+    positions = apply("leading_indices", input, attrs=(axis, int(k), bool(largest)))
+    return Sorted(ops.gather(input, axis, positions), positions)
 
 
 @public(methods=("msort",))

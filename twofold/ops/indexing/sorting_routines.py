@@ -145,9 +145,9 @@ def _first(x: Array, count: int, descending: bool) -> Array:
     for row in numpy.flatnonzero(surplus):
         equal = numpy.flatnonzero(x[row] == last[row])
         chosen[row, equal[len(equal) - surplus[row] :]] = False
-    places = numpy.flatnonzero(chosen).reshape(len(x), count) % x.shape[-1]
-    kept = numpy.take_along_axis(x, places, -1)
-    return numpy.take_along_axis(places, _order(kept, descending), -1)
+    positions = numpy.flatnonzero(chosen).reshape(len(x), count) % x.shape[-1]
+    kept = numpy.take_along_axis(x, positions, -1)
+    return numpy.take_along_axis(positions, _order(kept, descending), -1)
 
 
 def first(x: Array, count: int, descending: bool = False) -> Array:

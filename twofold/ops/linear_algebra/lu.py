@@ -58,7 +58,7 @@ class PLU(NamedTuple):
 
 @host
 class row_order(Host):
-    """The place in A of each row of ``P^T A``, from one-based pivots; attributes ``(number of rows,)``."""
+    """The position in A of each row of ``P^T A``, from one-based pivots; attributes ``(number of rows,)``."""
 
     functions = ()
     differentiable = False
@@ -86,7 +86,7 @@ class row_order(Host):
 
 @composite
 class permuted_rows:
-    """The rows of matrices in an order; attributes ``(back,)``: put at the places that the order names instead."""
+    """The rows of matrices in an order; attributes ``(back,)``: put at the positions that the order names instead."""
 
     functions = ()
     methods = ()
@@ -105,7 +105,7 @@ class permuted_rows:
 
 
 def permuted(x: Any, order: Any, back: bool = False) -> Any:
-    """The rows of matrices in ``order``; ``back``: the rows put at the places that ``order`` names."""
+    """The rows of matrices in ``order``; ``back``: the rows put at the positions that ``order`` names."""
     return apply("permuted_rows", x, order, attrs=(back,))
 
 
@@ -257,8 +257,8 @@ class permutation_matrix:
     @staticmethod
     def compute(pivots: Any, rows: int, dtype: Any) -> Any:
         order = apply("row_order", pivots, attrs=(rows,))
-        place = ops.unsqueeze(iota((rows,)), -1)
-        return convert(ops.equal(place, ops.unsqueeze(order, -2)), dtype)
+        position = ops.unsqueeze(iota((rows,)), -1)
+        return convert(ops.equal(position, ops.unsqueeze(order, -2)), dtype)
 
     samples = lambda: [
         example((3, float32), numpy.array([3, 3, 3])),
@@ -335,7 +335,7 @@ class lu_system:
 
 @linalg_function()
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
-    """X with ``A X = B`` from ``lu_factor(A)``; not ``left``: ``X A = B``; ``adjoint``: with ``A^H`` in A's place.
+    """X with ``A X = B`` from ``lu_factor(A)``; not ``left``: ``X A = B``; ``adjoint``: with ``A^H`` in A's position.
 
     >>> import twofold as torch
     >>> factor = torch.linalg.lu_factor(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))

@@ -278,8 +278,8 @@ def batch_element(flat: int, batch: Shape) -> str:
     """How a message names one matrix of a batch: nothing where there is no batch."""
     if not batch:
         return "the matrix"
-    place = tuple(int(k) for k in numpy.unravel_index(flat, batch))
-    return f"batch element {place[0] if len(place) == 1 else place}"
+    position = tuple(int(k) for k in numpy.unravel_index(flat, batch))
+    return f"batch element {position[0] if len(position) == 1 else position}"
 
 
 def raise_first(bad: Any, what: Callable[[str, int], str], fix: str) -> None:

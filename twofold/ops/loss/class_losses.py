@@ -428,9 +428,9 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
     ndim = len(logits.shape)
     if not ndim:
         raise ShapeError("logits without axes", "Give rows of logits.")
-    place = normalize_axis(axis, ndim)
-    if place != ndim - 1:
-        labels, logits = ops.movedim(labels, place, -1), ops.movedim(logits, place, -1)
+    position = normalize_axis(axis, ndim)
+    if position != ndim - 1:
+        labels, logits = ops.movedim(labels, position, -1), ops.movedim(logits, position, -1)
     count, kept = logits.shape[-1], tuple(logits.shape[:-1])
     rows = [ops.reshape(value, (prod(kept), count)) for value in (logits, labels)]
     flat = apply("soft_cross_entropy", *rows, 0.0, attrs=("none", False, False))

@@ -80,9 +80,9 @@ class ctc_paths(Custom):
                 with branch.else_():
                     kernels.copy(b, dtype, target, after, target, row, width)
 
-    def _symbols(self, b: Any, dtype: Any, place: tuple[Any, Any, Any], row: Any, after: Any) -> None:
+    def _symbols(self, b: Any, dtype: Any, position: tuple[Any, Any, Any], row: Any, after: Any) -> None:
         """Sixteen symbols after one more frame."""
-        (t, sample, s), target = place, b.buffer(4)
+        (t, sample, s), target = position, b.buffer(4)
         batch, classes, symbols = b.param(1), b.param(2), b.param(3)
         mask = b.lane_mask(b.sub(symbols, s))
         at = b.add(b.mul(sample, symbols), s)
@@ -194,14 +194,14 @@ class _Problem:
         cube = broadcast(ops.unsqueeze(turned, 2), self.scores.shape)
         scores = ops.gather(self.scores, 0, cube)
         numbers = broadcast(iota((self.symbols_count,)), self.symbols.shape)
-        places = ops.maximum(ops.unsqueeze(self.last, 1) - numbers, 0)
-        symbols = ops.gather(self.symbols, 1, places)
+        positions = ops.maximum(ops.unsqueeze(self.last, 1) - numbers, 0)
+        symbols = ops.gather(self.symbols, 1, positions)
         paths = apply("ctc_paths", scores, symbols, self.skips(symbols), self.lengths)
         shape = (self.batch, self.frames, paths.shape[2])
         rows = ops.maximum(ops.unsqueeze(self.lengths, 1) - ops.unsqueeze(frames, 0), 0)
         paths = ops.gather(paths, 1, broadcast(ops.unsqueeze(rows, 2), shape))
         shape = (self.batch, self.frames, self.symbols_count)
-        return ops.gather(paths, 2, broadcast(ops.unsqueeze(places + _BEFORE, 1), shape))
+        return ops.gather(paths, 2, broadcast(ops.unsqueeze(positions + _BEFORE, 1), shape))
 
     def gradient(self) -> Any:
         """For each frame the probabilities of the classes less those given the target: the derivative of the

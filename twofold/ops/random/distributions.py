@@ -135,7 +135,7 @@ def values_samples(*values: Any) -> Sequence[Sample]:
 
 @composite
 class random_poisson:
-    """Poisson with the rate of each place, in its dtype; NaN for a negative one."""
+    """Poisson with the rate of each position, in its dtype; NaN for a negative one."""
 
     memory = (4, "values in between are stored")
 
@@ -210,7 +210,7 @@ class checked_weights(Host):
 
 
 def _with_replacement(weights: Any, key: Any, counter: Any, count: int) -> Any:
-    """The first place whose running sum exceeds u times the sum."""
+    """The first position whose running sum exceeds u times the sum."""
     sums = ops.cumsum(weights, -1)
     u = uniform_node(key, counter, (*weights.shape[:-1], count), float64)
     total = ops.narrow(sums, -1, weights.shape[-1] - 1, 1)

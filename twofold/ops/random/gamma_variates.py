@@ -29,12 +29,16 @@ def _log_gamma_slope(alpha: Any, logarithm: Any, points: int) -> Any:
     low, high = _RANGES[points]
     step = (high - low) / (points - 1)
     t = convert(iota((points,)), float64) * step + low
-    place, alpha, logarithm = ops.exp(t - ops.exp(-t)), ops.unsqueeze(alpha, -1), ops.unsqueeze(logarithm, -1)
-    weight = place * (1.0 + ops.exp(-t)) * step
+    position, alpha, logarithm = (
+        ops.exp(t - ops.exp(-t)),
+        ops.unsqueeze(alpha, -1),
+        ops.unsqueeze(logarithm, -1),
+    )
+    weight = position * (1.0 + ops.exp(-t)) * step
     x = ops.exp(logarithm)
     distance = ops.abs(alpha - x)
     width = 2.0 / (distance + ops.sqrt(distance * distance + 2.0 * x))
-    s, below, c = width * place, x <= alpha, ops.digamma(alpha) - logarithm
+    s, below, c = width * position, x <= alpha, ops.digamma(alpha) - logarithm
     grown = ops.log1p(s)
     exponent = ops.where(below, -alpha * s - x * ops.expm1(-s), (alpha - 1.0) * grown - x * s)
     factor = ops.where(below, c + s, grown - c)

@@ -78,13 +78,13 @@ class Drawn(Custom):
             values = [b.load(b.input(k), at, float64, lanes, mask=mask) for k in range(count)]
             waiting = self.valid(b, *values)
             waiting = waiting if mask is None else b.and_(waiting, mask)
-            block = lambda round: philox_words(b, self._place(b, index, round), key, counter)
+            block = lambda round: philox_words(b, self._position(b, index, round), key, counter)
             b.store(b.buffer(count + 2), at, self.drawn(b, block, waiting, values), mask=mask)
 
         kernels.run(b, b.sub(b.end, b.begin), body)
 
     @staticmethod
-    def _place(b: Any, index: Any, round: Any) -> Any:
+    def _position(b: Any, index: Any, round: Any) -> Any:
         return b.add(index, b.splat(b.shl(b.cast(round, uint64), _ROUND_SHIFT)))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
@@ -93,8 +93,8 @@ class Drawn(Custom):
         b = reference_builder.Arrays()
 
         def block(round: int) -> Any:
-            place = index + numpy.uint64(round << _ROUND_SHIFT)
-            return [philox_reference(place, key, counter, word) for word in range(4)]
+            position = index + numpy.uint64(round << _ROUND_SHIFT)
+            return [philox_reference(position, key, counter, word) for word in range(4)]
 
         with numpy.errstate(all="ignore"):
             return self.drawn_by_arrays(b, block, self.valid(b, *values), values)

@@ -215,7 +215,7 @@ class random_integers:
 
 @composite
 class random_bernoulli:
-    """True with the probability ``p`` of its place, as ``dtype``."""
+    """True with the probability ``p`` of its position, as ``dtype``."""
 
     functions = ()
     methods = ()

@@ -58,9 +58,9 @@ def _areas(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     if len(x.shape) == 1 and x.shape[0] != y.shape[axis]:
         raise ShapeError(f"{x.shape[0]} points for {y.shape[axis]} values", "Give one point per value.")
     points = x if len(x.shape) != 1 else ops.reshape(x, (-1, *[1] * (len(y.shape) - axis - 1)))
-    place = axis - len(y.shape) + len(points.shape)
-    if place >= 0 and points.shape[place] != 1:
-        return ops.multiply(means, ops.diff(_real(points), 1, place)), axis
+    position = axis - len(y.shape) + len(points.shape)
+    if position >= 0 and points.shape[position] != 1:
+        return ops.multiply(means, ops.diff(_real(points), 1, position)), axis
     return ops.multiply(means, ops.subtract(points, points)), axis
 
 
@@ -83,7 +83,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 
 @public()
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
-    """The integrals of ``y`` along ``dim`` up to each place but the first, by the trapezoidal rule.
+    """The integrals of ``y`` along ``dim`` up to each position but the first, by the trapezoidal rule.
 
     >>> import twofold as torch
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 3.0, 5.0]))
@@ -156,12 +156,12 @@ def _slope(x: Any, axis: int, spacing: Any, order: int) -> Any:
     return ops.concatenate(pieces, axis)
 
 
-def _edge(slopes: Any, steps: Any, part: Any, place: int, order: int) -> Any:
+def _edge(slopes: Any, steps: Any, part: Any, position: int, order: int) -> Any:
     """The slope at an end, from the two slopes next to it for the second order."""
-    outer = part(slopes, place, 1)
+    outer = part(slopes, position, 1)
     if order == 1:
         return outer
-    beside = place + (1 if place == 0 else -1)
-    near, far = part(steps, place, 1), part(steps, beside, 1)
+    beside = position + (1 if position == 0 else -1)
+    near, far = part(steps, position, 1), part(steps, beside, 1)
     change = ops.multiply(ops.subtract(outer, part(slopes, beside, 1)), ops.divide(near, ops.add(near, far)))
     return ops.add(outer, change)

@@ -1,4 +1,4 @@
-"""Running maxima and minima with their places, and the running log of a sum of exponentials.
+"""Running maxima and minima with their positions, and the running log of a sum of exponentials.
 
 Primitive form ``[outer, length, inner]``, always in the order of the axis.
 """
@@ -23,8 +23,8 @@ from twofold.ops.reduction.scan import SHAPES, Scan, both_ways, delayed, doubled
 from twofold.ops.shape.movement import axis_numbers
 
 
-class ExtremePlace(Scan):
-    """The place of the extreme element so far along the middle axis, int64; the last of equal ones, NaN wins."""
+class ExtremeIndex(Scan):
+    """The position of the extreme element so far along the middle axis, int64; the last of equal ones, NaN wins."""
 
     differentiable = False
     better: str
@@ -39,12 +39,12 @@ class ExtremePlace(Scan):
         return [b.splat(worst) if lanes > 1 else worst, b.const(0, int64, lanes)]
 
     def advance(self, b: Any, k: Any, state: Sequence[Any], *values: Any) -> list[Any]:
-        (value,), (best, place) = values, state
+        (value,), (best, position) = values, state
         wins = b.cmp(self.better, value, best)
         if value.dtype.kind == "f":
             wins = b.or_(wins, b.is_nan(value))
         here = b.splat(k) if value.lanes > 1 else k
-        return [b.select(wins, value, best), b.select(wins, here, place)]
+        return [b.select(wins, value, best), b.select(wins, here, position)]
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         (x,) = arrays
@@ -63,16 +63,16 @@ class ExtremePlace(Scan):
 
 
 @custom
-class running_argmax(ExtremePlace):
-    """The place of the largest element up to each place of the middle axis."""
+class running_argmax(ExtremeIndex):
+    """The position of the largest element up to each position of the middle axis."""
 
     better, identity = "ge", "max"
     running = staticmethod(numpy.maximum.accumulate)
 
 
 @custom
-class running_argmin(ExtremePlace):
-    """The place of the smallest element up to each place of the middle axis."""
+class running_argmin(ExtremeIndex):
+    """The position of the smallest element up to each position of the middle axis."""
 
     better, identity = "le", "min"
     running = staticmethod(numpy.minimum.accumulate)
@@ -80,7 +80,7 @@ class running_argmin(ExtremePlace):
 
 @custom
 class cumulative_logsumexp(Scan):
-    """``log(sum(exp(x)))`` of the elements up to each place of the middle axis, from pairs: no overflow."""
+    """``log(sum(exp(x)))`` of the elements up to each position of the middle axis, from pairs: no overflow."""
 
     kinds = "f"
     start = -inf
@@ -118,7 +118,7 @@ def _blocks(x: Any, axis: int) -> Any:
     return ops.reshape(x, (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])))
 
 
-def _places(name: str, primitive: str) -> Any:
+def _positions(name: str, primitive: str) -> Any:
     class body:
         functions = ()
         methods = ()
@@ -140,32 +140,32 @@ def _places(name: str, primitive: str) -> Any:
             example((0,), numpy.array([True, False, True])),
         ]
 
-    body.__name__, body.__doc__ = name, f"The places that ``{primitive}`` finds along an axis, int64."
+    body.__name__, body.__doc__ = name, f"The positions that ``{primitive}`` finds along an axis, int64."
     return composite(body)
 
 
-cummax_places = _places("cummax_places", "running_argmax")
-cummin_places = _places("cummin_places", "running_argmin")
+cummax_indices = _positions("cummax_indices", "running_argmax")
+cummin_indices = _positions("cummin_indices", "running_argmin")
 
 
-def _running(name: str, places: str, words: str, extremes: list[int], positions: list[int]) -> Any:
+def _running(name: str, offsets: str, words: str, extremes: list[int], positions: list[int]) -> Any:
     def running(input: Any, dim: int) -> ValuesAndIndices:
         axis = normalize_axis(dim, len(input.shape))
-        indices = apply(places, input, attrs=(axis,))
+        indices = apply(offsets, input, attrs=(axis,))
         return ValuesAndIndices(ops.gather(input, axis, indices), indices)
 
     running.__name__ = name
     running.__doc__ = shown(
-        f"The {words} element up to each place along ``dim``, and its place (of equal ones the last).",
-        f">>> values, places = torch.{name}(torch.tensor([2, 1, 3]), dim=0)",
-        ">>> values.tolist(), places.tolist()",
+        f"The {words} element up to each position along ``dim``, and its position (of equal ones the last).",
+        f">>> values, positions = torch.{name}(torch.tensor([2, 1, 3]), dim=0)",
+        ">>> values.tolist(), positions.tolist()",
         f"({extremes}, {positions})",
     )
     return public(name, methods=(name,))(running)
 
 
-cummax = _running("cummax", "cummax_places", "largest", [2, 2, 3], [0, 0, 2])
-cummin = _running("cummin", "cummin_places", "smallest", [2, 1, 1], [0, 1, 1])
+cummax = _running("cummax", "cummax_indices", "largest", [2, 2, 3], [0, 0, 2])
+cummin = _running("cummin", "cummin_indices", "smallest", [2, 1, 1], [0, 1, 1])
 
 
 @composite

@@ -84,8 +84,8 @@ def _running(name: str, blank: int, words: str, result: str) -> None:
         return FUNCTIONS[name](kept(_converted(input, wanted), mask, blank), dim)
 
 
-_running("cumsum", 0, "The sums up to each place along ``dim``", "tensor([4., 4., 5.])")
-_running("cumprod", 1, "The products up to each place along ``dim``", "tensor([4., 4., 4.])")
+_running("cumsum", 0, "The sums up to each position along ``dim``", "tensor([4., 4., 5.])")
+_running("cumprod", 1, "The products up to each position along ``dim``", "tensor([4., 4., 4.])")
 
 
 def _extreme(name: str, largest: bool, words: str, result: str) -> None:
@@ -99,8 +99,8 @@ def _extreme(name: str, largest: bool, words: str, result: str) -> None:
 
 _extreme("amax", True, "The largest over ``dim``", "tensor(4.)")
 _extreme("amin", False, "The smallest over ``dim``", "tensor(1.)")
-_extreme("argmax", True, "The place of the largest over ``dim``, in the input's dtype", "tensor(0.)")
-_extreme("argmin", False, "The place of the smallest over ``dim``, in the input's dtype", "tensor(2.)")
+_extreme("argmax", True, "The position of the largest over ``dim``, in the input's dtype", "tensor(0.)")
+_extreme("argmin", False, "The position of the smallest over ``dim``, in the input's dtype", "tensor(2.)")
 
 
 def _count(input: Any, dim: Any, keepdim: bool, mask: Any) -> Any:

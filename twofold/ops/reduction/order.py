@@ -39,18 +39,18 @@ def _need_elements(input: Any, axis: int, what: str) -> None:
         raise ShapeError(f"the {what} of no elements", "Use an axis that has some.")
 
 
-def _selected(input: Any, axis: int, places: Any, keepdim: bool) -> ValuesAndIndices:
-    """The elements at ``places``, which has size 1 on the axis."""
-    values = ops.gather(input, axis, places)
+def _selected(input: Any, axis: int, positions: Any, keepdim: bool) -> ValuesAndIndices:
+    """The elements at ``positions``, which has size 1 on the axis."""
+    values = ops.gather(input, axis, positions)
     if keepdim or not len(input.shape):
-        return ValuesAndIndices(values, places)
+        return ValuesAndIndices(values, positions)
     shape = (*input.shape[:axis], *input.shape[axis + 1 :])
-    return ValuesAndIndices(ops.reshape(values, shape), ops.reshape(places, shape))
+    return ValuesAndIndices(ops.reshape(values, shape), ops.reshape(positions, shape))
 
 
 @public(methods=("kthvalue",))
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The ``k``-th smallest element along ``dim``, counted from 1, and its place.
+    """The ``k``-th smallest element along ``dim``, counted from 1, and its position.
 
     >>> import twofold as torch
     >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2)
@@ -62,13 +62,13 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Values
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", f"Use a number from 1 to {size}.")
     if not len(input.shape):
         return _selected(input, axis, ops.argsort(input), keepdim)
-    places = apply("leading_places", input, attrs=(axis, int(k), False))
-    return _selected(input, axis, slice_axis(places, axis, k - 1, 1), keepdim)
+    positions = apply("leading_indices", input, attrs=(axis, int(k), False))
+    return _selected(input, axis, slice_axis(positions, axis, k - 1, 1), keepdim)
 
 
 @composite
-class median_place:
-    """The place of the median along an axis, of size 1; of an even number of elements the lower one.
+class median_index:
+    """The position of the median along an axis, of size 1; of an even number of elements the lower one.
 
     A NaN wins unless, ``ignore``, only numbers count.
     """
@@ -112,12 +112,12 @@ def _median(name: str, ignore: bool, words: str, result: str) -> Any:
             return apply("whole_median", input, attrs=(ignore,))
         axis = normalize_axis(dim, len(input.shape))
         _need_elements(input, axis, "median")
-        return _selected(input, axis, apply("median_place", input, attrs=(axis, ignore)), keepdim)
+        return _selected(input, axis, apply("median_index", input, attrs=(axis, ignore)), keepdim)
 
     median.__name__ = name
     median.__doc__ = shown(
         f"The middle element in order, {words}; of an even number the lower one.\n\n"
-        "Along ``dim`` also its place. The median of no elements at all is NaN.",
+        "Along ``dim`` also its position. The median of no elements at all is NaN.",
         f">>> torch.{name}(torch.tensor([4.0, 1.0, float('nan'), 3.0]))",
         result,
         f">>> torch.{name}(torch.tensor([[4.0, 1.0, 3.0]]), dim=1)",
@@ -148,8 +148,8 @@ class whole_median:
                 raise ShapeError("the median of no integers", "Use a tensor that has some.")
             return filled(float("nan"), x.dtype, ())
         flat = ops.reshape(x, (x.type.size,))
-        place = apply("median_place", ops.stop_gradient(flat), attrs=(0, ignore))
-        return ops.reshape(apply("gather", flat, place, attrs=(0,)), ())
+        position = apply("median_index", ops.stop_gradient(flat), attrs=(0, ignore))
+        return ops.reshape(apply("gather", flat, position, attrs=(0,)), ())
 
     def vjp(ct: Any, y: Any, x: Any, ignore: bool) -> Any:
         chosen = ops.logical_or(ops.equal(x, y), ops.logical_and(ops.isnan(x), ops.isnan(y)))
@@ -160,8 +160,8 @@ class whole_median:
 
 
 @host
-class mode_place(Host):
-    """The place of the most frequent element along an axis, of size 1: the smallest of several, where it is last."""
+class mode_index(Host):
+    """The position of the most frequent element along an axis, of size 1: the smallest of several, where it is last."""
 
     functions = ()
     differentiable = False
@@ -176,14 +176,14 @@ class mode_place(Host):
         if not x.ndim:
             return numpy.zeros((), numpy.int64)
         lines = numpy.moveaxis(x, axis, -1)
-        places = numpy.empty((*lines.shape[:-1], 1), numpy.int64)
+        positions = numpy.empty((*lines.shape[:-1], 1), numpy.int64)
         orders = sorting_routines.order(lines)
         for at in numpy.ndindex(lines.shape[:-1]):
             order = orders[at]
             line = lines[at][order]
             ends = numpy.append(numpy.flatnonzero(line[1:] != line[:-1]), len(line) - 1)
-            places[at] = order[ends[numpy.argmax(numpy.diff(ends, prepend=-1))]]
-        return numpy.moveaxis(places, -1, axis)
+            positions[at] = order[ends[numpy.argmax(numpy.diff(ends, prepend=-1))]]
+        return numpy.moveaxis(positions, -1, axis)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)
@@ -195,7 +195,7 @@ class mode_place(Host):
 
 @public(methods=("mode",))
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The most frequent element along ``dim``, the smallest of several, and the place where it is last.
+    """The most frequent element along ``dim``, the smallest of several, and the position where it is last.
 
     >>> import twofold as torch
     >>> torch.mode(torch.tensor([3, 1, 3, 2]))
@@ -203,7 +203,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """
     axis = normalize_axis(dim, len(input.shape))
     _need_elements(input, axis, "mode")
-    return _selected(input, axis, apply("mode_place", input, attrs=(axis,)), keepdim)
+    return _selected(input, axis, apply("mode_index", input, attrs=(axis,)), keepdim)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

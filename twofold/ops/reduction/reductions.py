@@ -458,8 +458,8 @@ def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, large
     """All of it goes to the element whose index ``argmax`` gives."""
     first = apply("argmax" if largest else "argmin", x, attrs=((axis,),))
     size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    place = ops.remainder(ops.floor_divide(iota(x.shape), max(inner, 1)), max(size, 1))
-    return (ops.where(ops.equal(place, spread(first, (axis,), x)), spread(ct, (axis,), x), 0),)
+    position = ops.remainder(ops.floor_divide(iota(x.shape), max(inner, 1)), max(size, 1))
+    return (ops.where(ops.equal(position, spread(first, (axis,), x)), spread(ct, (axis,), x), 0),)
 
 
 @composite

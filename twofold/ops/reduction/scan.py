@@ -24,7 +24,7 @@ _LANES = 16
 
 
 class Scan(Custom):
-    """A state that one element after another updates, and that is the result at each place."""
+    """A state that one element after another updates, and that is the result at each position."""
 
     functions = ()
     start: float = 0.0
@@ -93,7 +93,7 @@ def flip(x: Any) -> Any:
 
 
 def delayed(x: Any, first: float) -> Any:
-    """Each element one place later along the middle axis, with ``first`` in front."""
+    """Each element one position later along the middle axis, with ``first`` in front."""
     length = x.shape[1]
     if length == 0:
         return x
@@ -103,7 +103,7 @@ def delayed(x: Any, first: float) -> Any:
 
 @custom
 class cumulative_sum(Scan):
-    """Sums of the elements up to each place of the middle axis."""
+    """Sums of the elements up to each position of the middle axis."""
 
     kinds = "iuf"
 
@@ -124,7 +124,7 @@ class cumulative_sum(Scan):
 
 @custom
 class cumulative_product(Scan):
-    """Products of the elements up to each place of the middle axis."""
+    """Products of the elements up to each position of the middle axis."""
 
     kinds = "iuf"
     start = 1.0
@@ -187,7 +187,7 @@ def _complex_sums(z: Any) -> Any:
 def doubled(z: Any, combine: str) -> Any:
     """Running results of an operation along the middle axis, by doubling (Hillis and Steele 1986).
 
-    After step k each place holds the last 2**k elements, combined.
+    After step k each position holds the last 2**k elements, combined.
     """
     length, step = z.shape[1], 1
     while step < length:
@@ -235,7 +235,7 @@ cumsum = _along_axis(
     _complex_sums,
     numpy.cumsum,
     shown(
-        "Sums of the elements up to each place along ``dim``; integers and bools are summed in int64.",
+        "Sums of the elements up to each position along ``dim``; integers and bools are summed in int64.",
         ">>> torch.cumsum(torch.tensor([[1, 2, 3], [4, 5, 6]]), dim=1)",
         "tensor([[ 1,  3,  6],",
         "        [ 4,  9, 15]])",
@@ -247,7 +247,7 @@ cumprod = _along_axis(
     lambda z: doubled(z, "multiply"),
     numpy.cumprod,
     shown(
-        "Products of the elements up to each place along ``dim``; integers are multiplied in int64.",
+        "Products of the elements up to each position along ``dim``; integers are multiplied in int64.",
         ">>> torch.cumprod(torch.tensor([1, 2, 3, 4]), dim=0)",
         "tensor([ 1,  2,  6, 24])",
     ),

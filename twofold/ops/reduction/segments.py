@@ -52,23 +52,23 @@ def segment_reduce(
         raise DTypeError(f"takes floating dtypes, not {data.dtype.name}", "Cast with .to(float32) first.")
     if indices is not None or (lengths is None) == (offsets is None):
         raise ArgumentError("not one of lengths and offsets", "Give one of them.")
-    place = normalize_axis(axis, len(data.shape))
+    position = normalize_axis(axis, len(data.shape))
     ends, lengths = _runs(lengths, offsets)
-    if tuple(ends.shape[:-1]) != tuple(data.shape[:place]):
+    if tuple(ends.shape[:-1]) != tuple(data.shape[:position]):
         raise ShapeError(
-            f"runs of shape {tuple(ends.shape)} for axis {place} of shape {tuple(data.shape)}",
+            f"runs of shape {tuple(ends.shape)} for axis {position} of shape {tuple(data.shape)}",
             "Give lengths the axes before it, and one axis of runs.",
         )
     how, empty = _WAYS[reduce]
-    numbers = _run_numbers(ends, data.shape[place])
-    behind = (1,) * (len(data.shape) - place - 1)
-    shape = (*data.shape[:place], ends.shape[-1], *data.shape[place + 1 :])
+    numbers = _run_numbers(ends, data.shape[position])
+    behind = (1,) * (len(data.shape) - position - 1)
+    shape = (*data.shape[:position], ends.shape[-1], *data.shape[position + 1 :])
     # one run more takes the elements behind the last one
     start = apply(
-        "full", empty if initial is None else float(initial), attrs=(_longer(shape, place), data.dtype)
+        "full", empty if initial is None else float(initial), attrs=(_longer(shape, position), data.dtype)
     )
     index = ops.expand(ops.reshape(numbers, (*numbers.shape, *behind)), tuple(data.shape))
-    found = ops.narrow(ops.scatter_reduce(start, place, index, data, how), place, 0, shape[place])
+    found = ops.narrow(ops.scatter_reduce(start, position, index, data, how), position, 0, shape[position])
     if reduce != "mean":
         return found
     counts = ops.reshape(lengths, (*lengths.shape, *behind))
@@ -89,9 +89,9 @@ def _runs(lengths: Any, offsets: Any) -> tuple[Any, Any]:
 
 
 def _run_numbers(ends: Any, size: int) -> Any:
-    """The number of the run that each of ``size`` places lies in."""
-    places = apply("arange", 0, 1, attrs=(size, int64))
-    return ops.searchsorted(ends, ops.expand(places, (*ends.shape[:-1], size)), right=True)
+    """The number of the run that each of ``size`` positions lies in."""
+    positions = apply("arange", 0, 1, attrs=(size, int64))
+    return ops.searchsorted(ends, ops.expand(positions, (*ends.shape[:-1], size)), right=True)
 
 
 @host
@@ -123,7 +123,7 @@ class bit_parity(Host):
 def hash_tensor(input: Any, dim: Any = None, *, keepdim: bool = False, mode: int = 0) -> Any:
     """A uint64 number that depends on every bit over ``dim`` (default: all): the elements combined by exclusive or.
 
-    Floating elements are taken as float64, all others as int64. Elements may change places unseen.
+    Floating elements are taken as float64, all others as int64. Elements may change positions unseen.
 
     >>> import twofold as torch
     >>> torch.hash_tensor(torch.tensor([5, 3])).item()

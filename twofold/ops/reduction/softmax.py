@@ -55,9 +55,9 @@ def shifted(x: Any, axis: int) -> tuple[Any, Any]:
 
 def _axis_call(name: str, default: int | None = None) -> Any:
     def call(input: Any, dim: Any = default, *, axis: Any = None, dtype: Any = None) -> Any:
-        place = axis if axis is not None else -1 if dim is None else dim
+        position = axis if axis is not None else -1 if dim is None else dim
         value = input if dtype is None else ops.cast(input, as_dtype(dtype))
-        return apply(name, value, attrs=(normalize_axis(place, len(input.shape)),))
+        return apply(name, value, attrs=(normalize_axis(position, len(input.shape)),))
 
     return call
 

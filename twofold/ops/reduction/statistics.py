@@ -150,15 +150,15 @@ class grid_counts(Host):
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         points, weights, *edges = arrays
-        places = []
+        positions = []
         inside = numpy.ones(len(points), bool)
         for axis, line in enumerate(edges):
             x = points[:, axis]
-            place = numpy.searchsorted(line, x, "right") - 1
-            places.append(numpy.where(x == line[-1], len(line) - 2, place))
+            position = numpy.searchsorted(line, x, "right") - 1
+            positions.append(numpy.where(x == line[-1], len(line) - 2, position))
             inside &= (x >= line[0]) & (x <= line[-1])
         result = numpy.zeros([len(line) - 1 for line in edges], points.dtype)
-        numpy.add.at(result, tuple(place[inside] for place in places), weights[inside])
+        numpy.add.at(result, tuple(position[inside] for position in positions), weights[inside])
         return result
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:

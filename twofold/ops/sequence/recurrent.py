@@ -119,7 +119,7 @@ class Sequential(Custom):
         graph = Graph(types, [self.definition(attrs, [input_node(k, t) for k, t in enumerate(types)])])
         return evaluate(graph, arrays)[0]
 
-    def places(self, attrs: Attributes, steps: int) -> list[int]:
+    def positions(self, attrs: Attributes, steps: int) -> list[int]:
         """The numbers of the steps in the order of time."""
         return list(range(steps))[::-1] if attrs[0] else list(range(steps))
 
@@ -166,7 +166,7 @@ class States(Sequential):
         kept = cell.kept
         if not attrs[1]:
             now, rows = first, {}
-            for t in self.places(attrs, sizes.shape[0]):
+            for t in self.positions(attrs, sizes.shape[0]):
                 now = rows[t] = step(_rows(x, t * batch, batch), _split(now, kept)[kept - cell.states :])
             return _in_order(rows, first, attrs[0])
         # all rows at once, so often that what comes from the initial states has reached the last ones
@@ -250,7 +250,7 @@ class Cotangents(Sequential):
         inner = filled(0, given.dtype, (batch, (self.parts - cell.states) * hidden))
         if not attrs[1]:
             arriving, found = filled(0, given.dtype, (batch, cell.states * hidden)), {}
-            for t in reversed(self.places(attrs, sizes.shape[0])):
+            for t in reversed(self.positions(attrs, sizes.shape[0])):
                 gates, passed = step(arriving, t * batch, batch)
                 found[t], arriving = ops.cat([gates, arriving], 1), passed
             return _in_order(found, ops.cat([inner, arriving], 1), attrs[0])

@@ -131,10 +131,10 @@ class Forward(Frame):
     def _begin(self, row: Any) -> None:
         """The initial states as a row."""
         b, cell = self.b, self.cell
-        place = b.add(self.start, row)
-        self.clear(self.target, place, cell.kept, 0, cell.kept - cell.states)
+        position = b.add(self.start, row)
+        self.clear(self.target, position, cell.kept, 0, cell.kept - cell.states)
         for k in range(cell.states):
-            to = self.at(place, cell.kept, cell.kept - cell.states + k)
+            to = self.at(position, cell.kept, cell.kept - cell.states + k)
             kernels.copy(b, self.dtype, self.target, to, b.input(5 + k), b.mul(row, self.hidden), self.hidden)
 
     def _before(self, at: Any, row: Any) -> Any:
@@ -158,12 +158,12 @@ class Forward(Frame):
 
     def _step(self, at: Any, member: Any, unit: Any, mask: Any) -> None:
         b, cell = self.b, self.cell
-        place = b.add(at, member)
+        position = b.add(at, member)
         before = self._before(at, member)
-        source = b.sub(place, self.shift)
+        source = b.sub(position, self.shift)
         x = [self.load(self.x, self.at(source, cell.gates, k), unit, mask) for k in range(cell.gates)]
         s = [
-            self.load(self.target, self.at(place, cell.kept, k), unit, mask)
+            self.load(self.target, self.at(position, cell.kept, k), unit, mask)
             + self.load(self.bias, b.mul(self.hidden, k), unit, mask)
             for k in range(cell.gates)
         ]
@@ -172,7 +172,7 @@ class Forward(Frame):
             for k in range(cell.states)
         ]
         for k, part in enumerate(cell.step(LaneFunctions(b), x, s, states)):
-            self.store(self.target, self.at(place, cell.kept, k), unit, part.value, mask)
+            self.store(self.target, self.at(position, cell.kept, k), unit, part.value, mask)
 
 
 class Backward(Frame):
@@ -201,18 +201,18 @@ class Backward(Frame):
     def _step(self, at: Any, row: Any) -> None:
         """The cotangents of all gates of one row."""
         b, cell = self.b, self.cell
-        place, before = b.add(at, row), self._before(at, row)
-        source = b.sub(place, self.shift)
+        position, before = b.add(at, row), self._before(at, row)
+        source = b.sub(position, self.shift)
         first = cell.kept - cell.states
         with b.loop(0, self.hidden, LANES) as unit:
             mask = self.mask(unit)
             given = [
                 self.load(self.cotangent, self.at(source, cell.states, k), unit, mask)
-                + self.load(self.target, self.at(place, self.parts, self.inner + k), unit, mask)
+                + self.load(self.target, self.at(position, self.parts, self.inner + k), unit, mask)
                 for k in range(cell.states)
             ]
             kept = [
-                self.load(self.states, self.at(place, cell.kept, k), unit, mask) for k in range(cell.kept)
+                self.load(self.states, self.at(position, cell.kept, k), unit, mask) for k in range(cell.kept)
             ]
             states = [
                 self.load(self.states, self.at(before, cell.kept, first + k), unit, mask)
@@ -220,7 +220,7 @@ class Backward(Frame):
             ]
             gates, own, direct = cell.gradient(LaneFunctions(b), given, kept, states)
             for k, value in enumerate((*gates, *own)):
-                self.store(self.target, self.at(place, self.parts, k), unit, value.value, mask)
+                self.store(self.target, self.at(position, self.parts, k), unit, value.value, mask)
             for k, share in enumerate(direct):
                 value = b.const(0, self.dtype, LANES) if share is None else share.value
                 self.store(self.target, self.at(before, self.parts, self.inner + k), unit, value, mask)
@@ -236,8 +236,8 @@ class Backward(Frame):
         for v in range(COLUMNS):
             unit = b.add(b.mul(block, COLUMNS * LANES), v * LANES)
             mask = self.mask(unit)
-            places = [self.at(self._before(at, member), self.parts, self.inner) for member in rows]
+            positions = [self.at(self._before(at, member), self.parts, self.inner) for member in rows]
             # a row may stand twice in a tile: all are read before one is written
-            direct = [self.load(self.target, place, unit, mask) for place in places]
-            for place, share, values in zip(places, direct, sums, strict=True):
-                self.store(self.target, place, unit, b.add(share.value, values[v]), mask)
+            direct = [self.load(self.target, position, unit, mask) for position in positions]
+            for position, share, values in zip(positions, direct, sums, strict=True):
+                self.store(self.target, position, unit, b.add(share.value, values[v]), mask)

@@ -176,7 +176,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     whole = tuple(sizes[k] for k in order)
     grids = []
     for k, x in enumerate(given):
-        line = tuple(sizes[k] if place == k else 1 for place in order)
+        line = tuple(sizes[k] if position == k else 1 for position in order)
         grids.append(ops.broadcast_to(ops.reshape(x, line), whole))
     return tuple(grids)
 
@@ -197,8 +197,8 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 @host
-class chosen_places(Host):
-    """All choices of ``r`` of ``n`` places in order, int64 ``[choices, r]``; attributes ``(n, r, repeated)``."""
+class chosen_indices(Host):
+    """All choices of ``r`` of ``n`` positions in order, int64 ``[choices, r]``; attributes ``(n, r, repeated)``."""
 
     functions = ()
     differentiable = False
@@ -241,7 +241,7 @@ class combinations:
             raise ShapeError(f"combinations of a tensor with {x.ndim} axes", "Use a vector.")
         if r == 0:
             return slice_axis(x, 0, constant(0, int64), 0)
-        return ops.index_select(x, 0, REGISTRY["chosen_places"].build((x.shape[0], r, repeated), ()))
+        return ops.index_select(x, 0, REGISTRY["chosen_indices"].build((x.shape[0], r, repeated), ()))
 
     samples = lambda: [example((2, False), (5,)), example((3, True), (3,)), example((2, False), (0,))]
 
@@ -305,7 +305,7 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 def tensor_split(
     input: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None
 ) -> tuple[Any, ...]:
-    """The input cut along an axis into so many nearly equal pieces, or before each of the places given.
+    """The input cut along an axis into so many nearly equal pieces, or before each of the positions given.
 
     >>> import twofold as torch
     >>> [piece.tolist() for piece in torch.tensor_split(torch.arange(5), 3)]
@@ -314,8 +314,8 @@ def tensor_split(
     axis = normalize_axis(dim, len(input.shape))
     if not len(input.shape):
         raise ShapeError("a split of a scalar", "Use a tensor with at least one axis.")
-    places = shapes.split_places(input.shape[axis], _given(indices_or_sections, sections, indices))
-    return tuple(slice_axis(input, axis, start, size) for start, size in places)
+    positions = shapes.split_positions(input.shape[axis], _given(indices_or_sections, sections, indices))
+    return tuple(slice_axis(input, axis, start, size) for start, size in positions)
 
 
 def _given(*ways: Any) -> Any:
@@ -331,18 +331,18 @@ def _axis_split(name: str, axis: int, least: int) -> Callable[..., Any]:
         ndim = len(input.shape)
         if ndim < least:
             raise ShapeError(f"{name} of a tensor with {ndim} axes", f"Use one with at least {least}.")
-        place = axis if ndim > 1 else 0
+        position = axis if ndim > 1 else 0
         wanted = _given(indices_or_sections, sections, indices)
-        if isinstance(wanted, int) and (wanted < 1 or input.shape[place] % wanted):
+        if isinstance(wanted, int) and (wanted < 1 or input.shape[position] % wanted):
             raise ArgumentError(
-                f"{wanted} equal pieces of size {input.shape[place]}",
+                f"{wanted} equal pieces of size {input.shape[position]}",
                 "Use a number of pieces that divides it.",
             )
-        return ops.tensor_split(input, wanted, place)
+        return ops.tensor_split(input, wanted, position)
 
     split.__name__ = name
     split.__doc__ = shown(
-        f"The input cut along axis {axis} into equal pieces, or before each of the places given.\n\n"
+        f"The input cut along axis {axis} into equal pieces, or before each of the positions given.\n\n"
         "Raises ArgumentError for a number of pieces that does not divide the axis.",
         ">>> x = torch.arange(8).reshape(2, 2, 2)",
         f">>> torch.{name}(x, 2)[1].tolist()",

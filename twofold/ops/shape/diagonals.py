@@ -1,4 +1,4 @@
-"""Matrices from diagonals and diagonals of matrices, and the places of triangles."""
+"""Matrices from diagonals and diagonals of matrices, and the positions of triangles."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 @host
-class triangle_places(Host):
+class triangle_indices(Host):
     """Rows and columns of a triangle, int64 ``[2, count]``; attributes ``(rows, columns, offset, upper)``."""
 
     functions = ()
@@ -140,8 +140,8 @@ def _triangle(name: str, upper: bool) -> Any:
 
         @staticmethod
         def compute(rows: int, columns: int, offset: int, dtype: DType) -> Any:
-            places = REGISTRY["triangle_places"].build((rows, columns, offset, upper), ())
-            return convert(places, dtype)
+            positions = REGISTRY["triangle_indices"].build((rows, columns, offset, upper), ())
+            return convert(positions, dtype)
 
         samples = lambda: [example((3, 4, 0, int64)), example((4, 3, -1, float32)), example((2, 2, 5, int64))]
 

@@ -132,7 +132,7 @@ class Block(Custom):
             starts.append(start)
         last = len(groups) - 1
         with b.loop(b.begin, b.end) as row:
-            inside, place = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
+            inside, index = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
             at = b.mul(row, outer[last])
             with b.if_(inside):
                 self._row(
@@ -142,7 +142,7 @@ class Block(Custom):
                     target,
                     at,
                     source,
-                    b.mul(place, inner[last]),
+                    b.mul(index, inner[last]),
                     outer[last],
                     inner[last],
                     step[last],
@@ -180,17 +180,17 @@ class Block(Custom):
 
 def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) -> tuple[Any, Any]:
     """Emit whether row ``row`` of the result meets the block, and which row of the block it is."""
-    inside, place, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
+    inside, index, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
     for k in range(len(outer) - 1, -1, -1):
         above = b.idiv(rest, outer[k])
         away = b.sub(b.sub(rest, b.mul(above, outer[k])), starts[k])
         number = b.idiv(away, step[k])
         fits = b.and_(b.cmp("ge", away, 0), b.cmp("lt", number, inner[k]))
         inside = b.and_(inside, b.and_(fits, b.cmp("eq", b.mul(number, step[k]), away)))
-        place = b.add(place, b.mul(number, stride))
+        index = b.add(index, b.mul(number, stride))
         stride = b.mul(stride, inner[k])
         rest = above
-    return inside, place
+    return inside, index
 
 
 @custom
@@ -302,10 +302,10 @@ def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
     """Raises ShapeError for the first shape that differs beside ``axis``; empty vectors fit everywhere."""
     some = [(k, shape) for k, shape in enumerate(shapes) if shape != (0,)]
     first = some[0][1] if some else ()
-    beside = [place for place in range(len(first)) if place != axis]
+    beside = [index for index in range(len(first)) if index != axis]
     for position, shape in some:
         if len(shape) != len(first) or any(
-            shape[place] != first[place] and min(shape[place], first[place]) >= 0 for place in beside
+            shape[index] != first[index] and min(shape[index], first[index]) >= 0 for index in beside
         ):
             what = f"tensor {position} of shape {shape} beside {first} along axis {axis}"
             raise ShapeError(what, "Make all axes but that one equal.")
@@ -348,17 +348,17 @@ class concatenate(Custom):
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
-        place = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
+        index = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
         width = concatenate._direct
         if len(given) > width:
             sizes = [tensor.shape for tensor in given]
             if sizes.count(sizes[0]) != len(sizes):
-                _check_joinable(place, [tuple(shape) for shape in sizes])
+                _check_joinable(index, [tuple(shape) for shape in sizes])
             given = _of_one_dtype(given)
         while len(given) > width:
             groups = [given[k : k + width] for k in range(0, len(given), width)]
-            given = [apply("concatenate", *group, attrs=(place,)) for group in groups]
-        return apply("concatenate", *given, attrs=(place,))
+            given = [apply("concatenate", *group, attrs=(index,)) for group in groups]
+        return apply("concatenate", *given, attrs=(index,))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (axis,) = attrs
@@ -467,14 +467,14 @@ class stack:
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to stack", "Give at least one.")
-        place = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+        index = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
         _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         width = concatenate._direct
         if len(given) <= width:
-            return apply("stack", *given, attrs=(place,))
+            return apply("stack", *given, attrs=(index,))
         given = _of_one_dtype(given)
         groups = [given[k : k + width] for k in range(0, len(given), width)]
-        return ops.concatenate([apply("stack", *group, attrs=(place,)) for group in groups], place)
+        return ops.concatenate([apply("stack", *group, attrs=(index,)) for group in groups], index)
 
     def compute(*arguments: Any) -> Any:
         *values, axis = arguments
@@ -516,8 +516,8 @@ class roll:
         if dims is None:
             flat = bind_roll(ops.ravel(input), amounts, (0,))
             return ops.reshape(flat, tuple(input.shape))
-        places = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
-        return bind_roll(input, amounts, tuple(normalize_axis(axis, len(input.shape)) for axis in places))
+        positions = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+        return bind_roll(input, amounts, tuple(normalize_axis(axis, len(input.shape)) for axis in positions))
 
     def compute(x: Any, amounts: Sequence[int], axes: Sequence[int]) -> Any:
         for amount, axis in zip(amounts, axes, strict=True):

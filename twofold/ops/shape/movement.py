@@ -1,4 +1,4 @@
-"""Views: operations whose elements are elements of their input at other places.
+"""Views: operations whose elements are elements of their input at other positions.
 
 Beside the usual rules each view has ``write(base, value, *other inputs, *attrs)``: ``base`` with the elements
 that the view shows replaced by ``value``, which is how a write through a view reaches its base.
@@ -108,7 +108,7 @@ class permute:
 
     @staticmethod
     def index_map(before: Shape, after: Shape, order: Sequence[int]) -> Any:
-        return tuple((place, 1, 0) for place in inverse(order))
+        return tuple((index, 1, 0) for index in inverse(order))
 
     vjp = lambda ct, y, x, order: (ops.permute(ct, inverse(order)),)
     batch = lambda size, order: ((0, *(axis + 1 for axis in order)),)
@@ -370,9 +370,9 @@ class diagonal:
 
     @staticmethod
     def index_map(before: Shape, after: Shape, offset: int, first: int, second: int) -> Any:
-        places = iter(range(len(before)))
+        positions = iter(range(len(before)))
         result = [
-            (0, 1, 0) if axis in (first, second) else (next(places), 1, 0) for axis in range(len(before))
+            (0, 1, 0) if axis in (first, second) else (next(positions), 1, 0) for axis in range(len(before))
         ]
         result[first] = (len(after) - 1, 1, max(-offset, 0))
         result[second] = (len(after) - 1, 1, max(offset, 0))
@@ -427,7 +427,7 @@ def _spread_diagonal(value: Node, shape: Shape, offset: int, first: int, second:
 
 
 def axis_numbers(axis: int, shape: Shape) -> Any:
-    """The int64 node of ``shape`` that holds each element's place on ``axis``."""
+    """The int64 node of ``shape`` that holds each element's position on ``axis``."""
     size = shape[axis]
     line = ops.reshape(iota((size,)), (size, *[1] * (len(shape) - axis - 1)))
     return broadcast(line, shape)

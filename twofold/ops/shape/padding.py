@@ -64,9 +64,9 @@ def _reflected(input: Any, axis: int, low: int, high: int) -> list[Any]:
 
 
 def _replicated(input: Any, axis: int, low: int, high: int) -> list[Any]:
-    def repeated(place: int, count: int) -> Any:
+    def repeated(position: int, count: int) -> Any:
         shape = (*input.shape[:axis], count, *input.shape[axis + 1 :])
-        return ops.broadcast_to(slice_axis(input, axis, place, 1), shape) if count else None
+        return ops.broadcast_to(slice_axis(input, axis, position, 1), shape) if count else None
 
     return [repeated(0, low), repeated(input.shape[axis] - 1, high)]
 

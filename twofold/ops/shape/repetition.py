@@ -31,7 +31,7 @@ def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
     return _repeated(input, shape, counts, before=True)
 
 
-def _repeated_places(counts: Any, size: int) -> Any:
+def _repeated_indices(counts: Any, size: int) -> Any:
     if counts.shape != (size,):
         raise ShapeError(f"repeats of shape {counts.shape} for size {size}", "Give one number per element.")
     if counts.min(initial=0) < 0:
@@ -59,7 +59,7 @@ def repeat_interleave(
 ) -> Any:
     """Each element along an axis ``repeats`` times in a row; without ``dim`` of the flattened input.
 
-    A vector of ``repeats`` has a number for each element. Alone it gives the places: ``[1, 2]`` gives ``[0, 1, 1]``.
+    A vector of ``repeats`` has a number for each element. Alone it gives the positions: ``[1, 2]`` gives ``[0, 1, 1]``.
     Raises ShapeError where the result has not ``output_size`` elements along the axis.
 
     >>> import twofold as torch
@@ -88,7 +88,7 @@ def _repeated_along(input: Any, repeats: Any, axis: int) -> Any:
     if hasattr(repeats, "shape"):
         counts = known_value(repeats, "the number of repetitions")
         if counts.size != 1:
-            return ops.index_select(input, axis, _repeated_places(counts, input.shape[axis]))
+            return ops.index_select(input, axis, _repeated_indices(counts, input.shape[axis]))
         repeats = int(counts.reshape(()))
-    counts = [repeats if place == axis else 1 for place in range(len(input.shape))]
+    counts = [repeats if position == axis else 1 for position in range(len(input.shape))]
     return _repeated(input, tuple(input.shape), counts, before=False)

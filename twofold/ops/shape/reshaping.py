@@ -86,7 +86,7 @@ class squeeze:
 
 @composite
 class unsqueeze:
-    """A new axis of size 1 at each place in ``dim``, counted in the result.
+    """A new axis of size 1 at each position in ``dim``, counted in the result.
 
     >>> import twofold as torch
     >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
@@ -198,7 +198,7 @@ def matrix_transpose(input: Any) -> Any:
 
 @public("movedim", "moveaxis", methods=("movedim", "moveaxis"))
 def movedim(input: Any, source: Any, destination: Any) -> Any:
-    """The axes ``source`` at the places ``destination``; the others keep their order.
+    """The axes ``source`` at the positions ``destination``; the others keep their order.
 
     >>> import twofold as torch
     >>> torch.movedim(torch.zeros(2, 3, 5), 0, -1).shape
@@ -340,7 +340,7 @@ def _piece(input: Any, axis: int, start: int, size: int) -> Any:
 
 
 def _pieces(input: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
-    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    starts = [sum(sizes[:position]) for position in range(len(sizes))]
     return tuple(_piece(input, axis, start, size) for start, size in zip(starts, sizes, strict=True))
 
 
@@ -355,7 +355,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     axis = normalize_axis(dim, len(input.shape))
     shape = tuple(input.shape)
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    order = tuple(place for place in range(len(shape)) if place != axis)
+    order = tuple(position for position in range(len(shape)) if position != axis)
     # The same attributes for all rows make them calls of one op instance.
     attrs = (sizes, (1,) * len(shape), (axis,), (), order)
     return tuple(apply("basic_index", input, index, attrs=attrs) for index in range(shape[axis]))

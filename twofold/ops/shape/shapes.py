@@ -64,7 +64,7 @@ def infer_shape(shape: Sequence[int], size: int) -> Shape:
 def _fitting(shape: Sequence[int], size: int) -> str:
     """What would make ``shape`` hold ``size`` elements."""
     for axis in range(len(shape) - 1, -1, -1):
-        rest = prod(length for place, length in enumerate(shape) if place != axis and length != -1)
+        rest = prod(length for position, length in enumerate(shape) if position != axis and length != -1)
         if -1 not in shape and rest and size % rest == 0:
             return f"Make axis {axis} {size // rest}."
     return "Use a shape whose sizes multiply to the number of elements."
@@ -92,10 +92,12 @@ def moved(ndim: int, source: Any, destination: Any) -> tuple[int, ...]:
     """The permutation that puts the axes ``source`` at ``destination`` and keeps the order of the others."""
     before, after = many_axes(source, ndim), many_axes(destination, ndim)
     if len(before) != len(after):
-        raise ArgumentError(f"{len(before)} axes to {len(after)} places", "Give as many places as axes.")
-    place = dict(zip(after, before, strict=True))
+        raise ArgumentError(
+            f"{len(before)} axes to {len(after)} positions", "Give as many positions as axes."
+        )
+    position = dict(zip(after, before, strict=True))
     rest = iter([axis for axis in range(ndim) if axis not in before])
-    return tuple(place[axis] if axis in place else next(rest) for axis in range(ndim))
+    return tuple(position[axis] if axis in position else next(rest) for axis in range(ndim))
 
 
 def swapped(ndim: int, first: int, second: int) -> tuple[int, ...]:
@@ -110,8 +112,8 @@ def swapped(ndim: int, first: int, second: int) -> tuple[int, ...]:
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
     """The permutation that undoes ``order``."""
     result = [0] * len(order)
-    for place, axis in enumerate(order):
-        result[axis] = place
+    for position, axis in enumerate(order):
+        result[axis] = position
     return tuple(result)
 
 
@@ -172,10 +174,10 @@ def chunk_sizes(size: int, chunks: int, axis: int) -> tuple[int, ...]:
     return split_sizes(size, max(-(-size // chunks), 1), axis) if size else (0,) * chunks
 
 
-def split_places(size: int, cuts: Any) -> list[tuple[int, int]]:
-    """``(start, size)`` of the pieces of ``tensor_split``: so many, or cut before each of the places in ``cuts``."""
+def split_positions(size: int, cuts: Any) -> list[tuple[int, int]]:
+    """``(start, size)`` of the pieces of ``tensor_split``: so many, or cut before each of the positions in ``cuts``."""
     if isinstance(cuts, (tuple, list)):
-        edges = [0, *(operator.index(place) for place in cuts), size]
+        edges = [0, *(operator.index(position) for position in cuts), size]
         ends = [slice(a, b).indices(size) for a, b in pairwise(edges)]
         return [(start, max(stop - start, 0)) for start, stop, _ in ends]
     count = operator.index(cuts)

@@ -27,12 +27,12 @@ from twofold.ops.shape.movement import axis_numbers, repeated_axes, slice_axis
 from twofold.ops.shape.storage import alias_of, layout_of
 
 
-def _strided_places(size: Shape, stride: Shape, offset: int) -> Any:
-    """The node of the places in the layout of the input, ``[1, elements, 1]``."""
-    places: Any = constant(offset, int64)
+def _strided_positions(size: Shape, stride: Shape, offset: int) -> Any:
+    """The node of the positions in the layout of the input, ``[1, elements, 1]``."""
+    positions: Any = constant(offset, int64)
     for axis, step in enumerate(stride):
-        places = places + axis_numbers(axis, size) * step
-    return ops.reshape(ops.broadcast_to(places, size), (1, prod(size), 1))
+        positions = positions + axis_numbers(axis, size) * step
+    return ops.reshape(ops.broadcast_to(positions, size), (1, prod(size), 1))
 
 
 @composite
@@ -68,18 +68,18 @@ class as_strided:
         if not prod(size):
             return filled(0, x.dtype, size)
         flat = ops.reshape(x, (1, prod(x.shape), 1))
-        return ops.reshape(apply("gather_block", flat, _strided_places(size, stride, offset)), size)
+        return ops.reshape(apply("gather_block", flat, _strided_positions(size, stride, offset)), size)
 
     def write(base: Any, value: Any, size: Shape, stride: Shape, offset: int) -> Any:
         if not prod(size):
             return base
         flat, line = ops.reshape(base, (1, prod(base.shape), 1)), ops.reshape(value, (1, prod(size), 1))
-        written = apply("scatter_set", flat, _strided_places(size, stride, offset), line)
+        written = apply("scatter_set", flat, _strided_positions(size, stride, offset), line)
         return ops.reshape(written, base.shape)
 
     def reference(x: Any, size: Shape, stride: Shape, offset: int) -> Any:
-        places = sum((n * s for n, s in zip(numpy.indices(size), stride)), numpy.zeros(size, int) + offset)
-        return x.reshape(-1)[places]
+        positions = sum((n * s for n, s in zip(numpy.indices(size), stride)), numpy.zeros(size, int) + offset)
+        return x.reshape(-1)[positions]
 
     # strides that count elements of the input are strides in the storage only where the input is dense
     layout = lambda source, size, stride, offset: (
@@ -178,7 +178,7 @@ def _no_elements(x: Any) -> Any:
 
 
 def _windows(length: int, size: int, step: int) -> Any:
-    """The node of the places of windows, ``[windows, size]``."""
+    """The node of the positions of windows, ``[windows, size]``."""
     shape = ((length - size) // step + 1, size)
     return axis_numbers(0, shape) * step + axis_numbers(1, shape)
 
@@ -231,7 +231,7 @@ def slice_scatter(
     shape = (*input.shape[:axis], count, *input.shape[axis + 1 :])
     if tuple(src.shape) != shape:
         raise ShapeError(f"src of shape {tuple(src.shape)} for a slice of shape {shape}", "Make them equal.")
-    steps = tuple(step if place == axis else 1 for place in range(len(shape)))
+    steps = tuple(step if position == axis else 1 for position in range(len(shape)))
     return apply("slice_update", input, src, first if count else 0, attrs=(steps, (axis,)))
 
 

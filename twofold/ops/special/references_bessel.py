@@ -13,9 +13,9 @@ _TINY = 1e-20  # below it one term of a series is enough
 
 
 def _path(x: Any) -> tuple[Any, Any]:
-    """Steps and places for the trapezoidal rule on exp(-x (cosh u - 1)) and the like, on a new last axis."""
+    """Steps and positions for the trapezoidal rule on exp(-x (cosh u - 1)) and the like, on a new last axis."""
     step = numpy.minimum(Wide(0.075), Wide(0.24) / numpy.sqrt(numpy.maximum(x, 1e-300)))
-    # beyond these places the factor is below exp(-60)
+    # beyond these positions the factor is below exp(-60)
     reach = numpy.arcsinh(90 / numpy.maximum(x, 1e-300)) + 1
     reach = numpy.where(x > 60, 11 / numpy.sqrt(numpy.maximum(x, 60)), reach)
     count = int(numpy.ceil((reach / step).max(initial=1)))
@@ -26,11 +26,11 @@ def _in_pieces(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``function`` of different numbers, some neighbours at a time, as each needs as many points as the worst."""
 
     def made(x: Any) -> Any:
-        numbers, places = numpy.unique(x, return_inverse=True)
+        numbers, positions = numpy.unique(x, return_inverse=True)
         found = numpy.zeros_like(numbers)
         for k in range(0, numbers.size, 64):
             found[k : k + 64] = function(numbers[k : k + 64])
-        return found[places].reshape(numpy.shape(x))
+        return found[positions].reshape(numpy.shape(x))
 
     return made
 

@@ -195,10 +195,10 @@ for _prefix, _compute, _forward, _what in (
 
 
 def _frequencies(spacing: Any, count: int, dtype: DType, half: bool) -> Any:
-    place = iota((count // 2 + 1 if half else count,))
+    position = iota((count // 2 + 1 if half else count,))
     if not half:
-        place = ops.where(ops.greater_equal(place, (count + 1) // 2), place - count, place)
-    return convert(convert(place, dtype) * (1 / (spacing * count)), dtype)
+        position = ops.where(ops.greater_equal(position, (count + 1) // 2), position - count, position)
+    return convert(convert(position, dtype) * (1 / (spacing * count)), dtype)
 
 
 def _count(n: int) -> int:

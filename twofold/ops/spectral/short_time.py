@@ -21,8 +21,8 @@ from twofold.ops.spectral.fourier import resized
 _LEAST = 1e-11  # a smaller sum of squared windows cannot be divided by
 
 
-def _places(count: int, size: int, hop: int) -> Any:
-    """The node of the places of the elements of all frames in the signal."""
+def _positions(count: int, size: int, hop: int) -> Any:
+    """The node of the positions of the elements of all frames in the signal."""
     shape = (count, size)
     return ops.reshape(axis_numbers(0, shape) * hop + axis_numbers(1, shape), (count * size,))
 
@@ -46,7 +46,7 @@ class frames:
         if x.dtype.kind == "c":
             return _by_parts("frames", x, (size, hop))
         count = (x.shape[-1] - size) // hop + 1
-        return ops.reshape(ops.index_select(x, 1, _places(count, size, hop)), (x.shape[0], count, size))
+        return ops.reshape(ops.index_select(x, 1, _positions(count, size, hop)), (x.shape[0], count, size))
 
     @staticmethod
     def reference(x: Any, size: int, hop: int) -> Any:
@@ -74,7 +74,7 @@ class overlap_add:
             return _by_parts("overlap_add", x, (hop,))
         rows, count, size = x.shape
         nothing = filled(0, x.dtype, (rows, size + hop * (count - 1)))
-        return ops.index_add(nothing, 1, _places(count, size, hop), ops.reshape(x, (rows, count * size)))
+        return ops.index_add(nothing, 1, _positions(count, size, hop), ops.reshape(x, (rows, count * size)))
 
     @staticmethod
     def reference(x: Any, hop: int) -> Any:
@@ -105,9 +105,9 @@ class covering(Host):
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         (total,) = arrays
         if total.size and abs(total).min() <= _LEAST:
-            place = int(abs(total).reshape(-1).argmin())
+            position = int(abs(total).reshape(-1).argmin())
             raise ArgumentError(
-                f"no window covers element {place} of the signal",
+                f"no window covers element {position} of the signal",
                 "Use a window without zeros at its ends, or a smaller hop_length.",
             )
         return total

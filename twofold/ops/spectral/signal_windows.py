@@ -44,7 +44,7 @@ def _calls(*numbers: float) -> Sequence[Sample]:
     return [Sample((length, sym, float32), arrays, dtypes) for length, sym in lengths]
 
 
-def _places(length: int) -> Any:
+def _positions(length: int) -> Any:
     return convert(iota((length,)), float64)
 
 
@@ -55,7 +55,7 @@ def _steps(length: int, symmetric: bool) -> float:
 
 def _cosines(weights: Sequence[Any], length: int, symmetric: bool, dtype: DType) -> Any:
     """The sum of (-1)**k weight[k] cos(2 pi k n / steps); 1 for a window of one element."""
-    angle = _places(length) * (2 * math.pi / _steps(length, symmetric))
+    angle = _positions(length) * (2 * math.pi / _steps(length, symmetric))
     total = angle * 0.0 + (1.0 if length == 1 else weights[0])
     for k, weight in enumerate(weights[1:] if length > 1 else (), 1):
         total = total + ops.cos(angle * float(k)) * weight * (-1.0) ** k
@@ -198,8 +198,8 @@ class nuttall_window:
 def _bartlett(length: int, symmetric: bool, dtype: DType) -> Any:
     steps = _steps(length, symmetric)
     if length == 1:
-        return convert(_places(1) + 1.0, dtype)
-    return convert(1.0 - ops.abs(_places(length) * 2.0 - steps) / steps, dtype)
+        return convert(_positions(1) + 1.0, dtype)
+    return convert(1.0 - ops.abs(_positions(length) * 2.0 - steps) / steps, dtype)
 
 
 @composite
@@ -224,7 +224,7 @@ class bartlett_window:
 
 
 def _half_wave(length: int, symmetric: bool, dtype: DType) -> Any:
-    return convert(ops.sin((_places(length) + 0.5) * (math.pi / (_steps(length, symmetric) + 1))), dtype)
+    return convert(ops.sin((_positions(length) + 0.5) * (math.pi / (_steps(length, symmetric) + 1))), dtype)
 
 
 @composite
@@ -267,7 +267,7 @@ class exponential_window:
     creates = "default"
     differentiable = False
     compute = lambda center, tau, length, symmetric, dtype: convert(
-        ops.exp(-ops.abs(_places(length) - center) / tau), dtype
+        ops.exp(-ops.abs(_positions(length) - center) / tau), dtype
     )
     samples = lambda: _calls(3.0, 1.5)
 
@@ -297,7 +297,7 @@ class gaussian_window:
     creates = "default"
     differentiable = False
     compute = lambda std, length, symmetric, dtype: convert(
-        ops.exp(ops.square((_places(length) - _middle(length, symmetric)) / std) * -0.5), dtype
+        ops.exp(ops.square((_positions(length) - _middle(length, symmetric)) / std) * -0.5), dtype
     )
     samples = lambda: _calls(1.5)
 
@@ -311,8 +311,8 @@ def _kaiser(beta: Any, length: int, symmetric: bool, dtype: DType) -> Any:
     steps = _steps(length, symmetric)
     if length == 1:
         return _bartlett(1, symmetric, dtype)
-    place = _places(length) * 2.0 / steps - 1.0
-    width = ops.sqrt(ops.maximum(1.0 - place * place, 0.0)) * beta
+    position = _positions(length) * 2.0 / steps - 1.0
+    width = ops.sqrt(ops.maximum(1.0 - position * position, 0.0)) * beta
     return convert(ops.i0e(width) / ops.i0e(beta) * ops.exp(width - beta), dtype)
 
 

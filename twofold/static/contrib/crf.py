@@ -39,8 +39,8 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
     """The sum of the transitions between neighbouring tags."""
     table, tags = convert_to_tensor(transition_params), convert_to_tensor(tag_indices)
     count = table.type_.shape[0]
-    places = math.cast(tags[:, :-1], int32) * count + math.cast(tags[:, 1:], int32)
-    found = array.gather(array.reshape(table, [-1]), places)
+    positions = math.cast(tags[:, :-1], int32) * count + math.cast(tags[:, 1:], int32)
+    found = array.gather(array.reshape(table, [-1]), positions)
     return math.reduce_sum(found * math.cast(_mask(sequence_lengths, tags, 1), table.dtype), 1)
 
 

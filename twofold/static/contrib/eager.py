@@ -133,7 +133,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 def value_and_gradients_function(
     f: Callable[..., Any], params: Sequence[int] | None = None
 ) -> Callable[..., Any]:
-    """A function that returns ``f(...)`` and its gradients by the arguments at the places ``params`` (None: all).
+    """A function that returns ``f(...)`` and its gradients by the arguments at the positions ``params`` (None: all).
 
     ``dy`` weights the elements of the value in the function made.
 
@@ -149,13 +149,13 @@ def value_and_gradients_function(
     def found(*args: Any, dy: Any = None) -> tuple[Any, list[Any]]:
         _check("value_and_gradients_function")
         values = [convert_to_tensor(value).detach() for value in args]
-        places = range(len(values)) if params is None else params
+        positions = range(len(values)) if params is None else params
         with GradientTape() as tape:
-            for k in places:
+            for k in positions:
                 tape.watch(values[k])
             value = f(*values)
         return value, tape.gradient(
-            value, [values[k] for k in places], None if dy is None else [convert_to_tensor(dy)]
+            value, [values[k] for k in positions], None if dy is None else [convert_to_tensor(dy)]
         )
 
     return found

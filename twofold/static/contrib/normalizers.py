@@ -154,7 +154,7 @@ def instance_norm(
     data_format: str = "NHWC",
     scope: Any = None,
 ) -> Any:
-    """Each channel of each image normalised over its places."""
+    """Each channel of each image normalised over its positions."""
     refuse("instance_norm", param_initializers=param_initializers)
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim

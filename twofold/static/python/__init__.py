@@ -1,1 +1,1 @@
-"""The places inside TensorFlow that programs import from."""
+"""The positions inside TensorFlow that programs import from."""

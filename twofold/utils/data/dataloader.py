@@ -134,13 +134,13 @@ class DataLoader:
         return cls
 
     def _fetch(self, indices: Sequence[int]) -> Any:
-        dataset, places = self.dataset, indices
+        dataset, positions = self.dataset, indices
         while isinstance(dataset, Subset):
-            places = [dataset.indices[k] for k in places]
+            positions = [dataset.indices[k] for k in positions]
             dataset = dataset.dataset
         # Exactly this class: one that overrides __getitem__ has samples of its own.
         if self.collate_fn is None and type(dataset) is TensorDataset:
-            return dataset.collated(places)
+            return dataset.collated(positions)
         several = getattr(self.dataset, "__getitems__", None)
         samples = several(indices) if several is not None else [self.dataset[k] for k in indices]
         return (self.collate_fn or default_collate)(samples)

@@ -73,8 +73,8 @@ class ConcatDataset(Dataset):
             if -index > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
             index += len(self)
-        place = bisect.bisect_right(self.cumulative_sizes, index)
-        return self.datasets[place][index - (self.cumulative_sizes[place - 1] if place else 0)]
+        position = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[position][index - (self.cumulative_sizes[position - 1] if position else 0)]
 
 
 class ChainDataset(IterableDataset):

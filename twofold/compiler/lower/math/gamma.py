@@ -103,11 +103,11 @@ def _zeta_positive(b: Control, s: Val, q: Val) -> Val:
     power = b.neg(s)
     start = [pow_double(b, q, power), q]
     loop = b.loop(1, _TERMS, carry=start)
-    with loop as (_, (sum_, place)):
-        place = b.add(place, 1.0)
-        b.loop_next([b.add(sum_, pow_double(b, place, power)), place])
-    sum_, place = loop.results
-    end = b.add(place, 1.0)
+    with loop as (_, (sum_, position)):
+        position = b.add(position, 1.0)
+        b.loop_next([b.add(sum_, pow_double(b, position, power)), position])
+    sum_, position = loop.results
+    end = b.add(position, 1.0)
     last = pow_double(b, end, power)
     # where the last power has lost its digits, the integral may still have all of its own
     vanishing = b.cmp("lt", last, 1e-290)

@@ -49,10 +49,10 @@ def _lower_series(b: Control, a: Val, x: Val, factor: Val) -> Val:
     """P as factor (1 + x / (a + 1) + x**2 / ((a + 1) (a + 2)) + ...)."""
     one = b.add(b.sub(a, a), 1.0)
     loop = b.loop(0, _SERIES_TERMS, carry=[one, one, a])
-    with loop as (_, (sum_, term, place)):
-        place = b.add(place, 1.0)
-        term = b.mul(term, b.div(x, place))
-        b.loop_next([b.add(sum_, term), term, place])
+    with loop as (_, (sum_, term, position)):
+        position = b.add(position, 1.0)
+        term = b.mul(term, b.div(x, position))
+        b.loop_next([b.add(sum_, term), term, position])
     return b.mul(factor, loop.results[0])
 
 

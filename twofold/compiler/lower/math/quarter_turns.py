@@ -114,8 +114,8 @@ def _columns(b: Control, x: Val) -> list[Val]:
     words = {j: b.cast(_load_bits(b, table, b.add(first, 12 - 4 * j)), dtypes.uint64) for j in range(-2, 4)}
     columns = [b.const(0, dtypes.uint64, bits.lanes)] * 4
     for j, word in words.items():
-        for place, half in enumerate(halves):
-            product, at = b.mul(half, word), place + j
+        for position, half in enumerate(halves):
+            product, at = b.mul(half, word), position + j
             if -1 <= at < 3:
                 columns[at + 1] = b.add(columns[at + 1], b.shr(product, 32))
             if 0 <= at < 4:

@@ -122,8 +122,8 @@ class VocabularyProcessor:
         """The row of each text, of int64."""
         for words in self._tokenizer(raw_documents):
             row = numpy.zeros(self.max_document_length, numpy.int64)
-            for place, word in zip(range(self.max_document_length), words):
-                row[place] = self.vocabulary_.get(word)
+            for position, word in zip(range(self.max_document_length), words):
+                row[position] = self.vocabulary_.get(word)
             yield row
 
     def reverse(self, documents: Iterable[Any]) -> Iterator[str]:
