@@ -190,6 +190,7 @@ class BackwardPass {
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
   bool dead_end_ = false;                            // what stands above a root was used up and forgotten
   std::vector<uint32_t> reading_;
+  std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // what join_rows has recorded, by its arguments
   std::vector<Ref> shared_;  // what gradients of the visited call share, by number behind its inputs; kNoRef until recorded
   std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
   uint32_t begin_ = 0;        // where the pass starts in the open trace

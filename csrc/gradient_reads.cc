@@ -130,6 +130,7 @@ std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
     for (Term& term : terms) {
       hold_one(term.left);
       hold_one(term.right);
+      for (Ref& ref : term.inputs) hold_one(ref);
     }
   };
   auto hold_all = [&](Scope& one) {
@@ -158,6 +159,7 @@ bool BackwardPass::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
   }
   scope.translated.clear();
   for (auto& [order, other] : saved_traces_) other.translated.clear();
+  joined_.clear();
   return true;
 }
 

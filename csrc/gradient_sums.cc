@@ -201,9 +201,15 @@ bool BackwardPass::join_summed(std::vector<Term> terms, const Origin& origin, Re
   return join_rows(std::move(rows), 1, origin, out);
 }
 
-// The rows of all values as one matrix; the last `axes` axes are those of a row.
+// The rows of all values as one matrix; the last `axes` axes are those of a row. The weights and the bias of a cell join the
+// same cotangents.
 bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out) {
   static Operation* const join = operation_of(hooks.join_rows);
+  auto [known, fresh] = joined_.try_emplace({axes, refs}, kNoRef);
+  if (!fresh) {
+    *out = known->second;
+    return true;
+  }
   while (refs.size() > 1) {
     std::vector<Ref> joined;
     for (size_t k = 0; k < refs.size(); k += kJoined) {
@@ -214,7 +220,7 @@ bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& 
     refs = std::move(joined);
     axes = 1;
   }
-  *out = refs[0];
+  *out = known->second = refs[0];
   return true;
 }
 

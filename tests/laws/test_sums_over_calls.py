@@ -284,6 +284,26 @@ def test_what_calls_repeat_gets_the_rows_of_all_calls(name, tier):
             assert run_with(tier, threads, lambda parts=parts: gradient(parts)) == expected
 
 
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_hook_that_observes_the_pass_changes_no_rows(name):
+    shape, call = REPEATED[name]
+    first, start = rows_of(1, (6, 4)), rows_of(2, shape)
+
+    def gradient(observes):
+        p, seen = torch.tensor(start, requires_grad=True), []
+        used = (p[0].clone(), p[1].clone()) if name == "bias and gain" else p
+        h = call(torch.tensor(first), used)
+        if observes:
+            h.register_hook(lambda cotangent: seen.append(cotangent.sum().item()))
+        (torch.sin(call((h * 2.0).reshape(6, -1)[:, :4], used)) ** 2.0).sum().backward()
+        assert len(seen) == observes
+        return bits(p.grad)
+
+    expected = run_with("unfused", 1, lambda: gradient(False))
+    for tier in ("unfused", "fused"):
+        assert run_with(tier, 1, lambda: gradient(True)) == expected
+
+
 def test_a_bias_has_the_bits_of_the_weight_of_ones():
     xs, seed = rows_of(1, (50, 5)), torch.tensor(rows_of(2, (50, 3)))
     bias, weight = torch.zeros(3, requires_grad=True), torch.zeros(3, 6, requires_grad=True)
