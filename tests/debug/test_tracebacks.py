@@ -189,7 +189,7 @@ def in_a_session() -> Any:
 @pytest.mark.parametrize("run", [in_a_loop, in_a_loop_of_loops, in_a_branch, in_a_session])
 def test_operands_inside_of_loops_and_branches(run: Any) -> None:
     error = raised(run)
-    assert frames(error)[-1] == ("looked_up", "taken = torch.take(TABLE, place)")
+    assert frames(error)[-1] == ("looked_up", "taken = torch.take(TABLE, position)")
     assert "position: int" in error.__notes__[0] and "] 4, made at" in error.__notes__[0]  # type: ignore[attr-defined]
     assert "4" in debugged(error, "p position.tolist()")
     assert "3" in debugged(error, "p TABLE.shape[0]")

@@ -73,7 +73,7 @@ def inside_the_body():
     torch.scan(lambda c, x: (c @ x, x), torch.ones(2, 2), torch.ones(3, 3, 3))
 
 
-def index_in_a_round():
+def index_in_an_iteration():
     table = torch.ones(4)
     torch.scan(lambda c, i: (c + torch.index_select(table, 0, i.reshape(1)).sum(), i), torch.tensor(0.0),
                torch.tensor([1, 2, 9]))[0].item()  # fmt: skip
@@ -148,9 +148,10 @@ MISTAKES = {
         "matmul: inner sizes differ, 2 against 3: input float32[2,2] (here.py:N), other float3"
         "2[3,3] (here.py:N), at here.py:N. Transpose other or make its first axis 2.",
     ),
-    index_in_a_round: (
+    index_in_an_iteration: (
         IndexError,
-        "index 9 is outside an axis of size 4, at here.py:N. Use indices from -4 to 3.",
+        "index_select: index 9 is outside an axis of size 4: operand 0 float32[4] (here.py:N), operand 1 "
+        "int64[1] (here.py:N), at here.py:N. Use indices from -4 to 3.",
     ),
 }
 

@@ -75,7 +75,7 @@ MISTAKES = {
         RuntimeError,
         lambda: torch.ones(3).add_(torch.ones(2, 3)),
         "in-place: the result float32[2,3] does not have the shape of the tensor float32[3] (here.py:N), at here.py:N. "
-        "Write the operation out of position.",
+        "Write the operation out of place.",
     ),
     "index": (
         IndexError,

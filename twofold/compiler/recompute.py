@@ -16,7 +16,8 @@ def is_cheap(graph: Graph) -> bool:
     Products, and what Python or a kernel of its own computes, are kept.
 
     >>> from twofold.ir.text import parse_graph
-    >>> is_cheap(parse_graph("graph(%0 : float32[8]) {\n %1 = exp(%0) : float32[8]\n return %1\n}"))
+    >>> text = ("graph(%0 : float32[8]) {", "  %1 = exp(%0) : float32[8]", "  return %1", "}")
+    >>> is_cheap(parse_graph(chr(10).join(text)))
     True
     """
     instructions = 0

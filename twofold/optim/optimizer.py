@@ -249,5 +249,5 @@ def check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) -
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     if differentiable:
         raise NotImplementedError(
-            "differentiable: steps are not recorded for gradients. Write the update out of position."
+            "differentiable: steps are not recorded for gradients. Write the update out of place."
         )

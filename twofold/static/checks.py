@@ -118,14 +118,13 @@ def _ranked(own: str, fits: Callable[[int, int], bool], words: str) -> Callable[
 
 assert_rank = _ranked("assert_rank", lambda have, want: have == want, "rank")
 assert_rank_at_least = _ranked("assert_rank_at_least", lambda have, want: have >= want, "a rank of at least")
-_assert_scalar = _ranked("assert_scalar", lambda have, want: have == want, "rank")
 
 
 @example("tf.assert_scalar(tf.constant(1.0))", "1.0")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """``tensor``; raises ValueError if it has axes."""
     found = convert_to_tensor(tensor)
-    _assert_scalar(found, 0, message=message, name=name)
+    assert_rank(found, 0, message=message or "assert_scalar", name=name or "assert_scalar")
     return found
 
 

@@ -94,7 +94,8 @@ def sliding(
         windows = pooled_size(size, kernel, step, pad, gap, ceil_mode)
         if windows < 1:
             raise ShapeError(
-                f"windows over {reach} positions do not fit size {size} with padding {pad}, the output is too small",
+                f"windows over {reach} positions do not fit size {size} with padding {pad}, "
+                "the output size is too small",
                 f"Use a kernel_size of at most {max(1, (size + 2 * pad - 1) // gap + 1)}, or more padding.",
             )
         spans.append(Span(windows, kernel, step, gap, pad))
