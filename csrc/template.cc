@@ -65,13 +65,14 @@ bool fits(const Template& plan, const Values& values, Values& shape) {
 
 SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
                   std::shared_ptr<const Values> values, const int64_t* shape, size_t numbers) {
-  SignatureRef made = insert_signature(op, attributes, inputs, count);
   auto traits = std::make_unique<Traits>(plan->traits);
   if (traits->movement) {
     traits->movement->step = shape[--numbers];
     traits->movement->offset = shape[--numbers];
   }
-  made->output = type_of(plan->dtype, shape, numbers);
+  Type* output = type_of(plan->dtype, shape, numbers);
+  SignatureRef made = insert_signature(op, attributes, inputs, count);  // from here on nothing takes memory: it would be found half made
+  made->output = output;
   made->differentiable = plan->differentiable;
   made->traits = std::move(traits);
   made->plan = plan;
