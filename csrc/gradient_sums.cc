@@ -28,7 +28,9 @@ bool BackwardPass::find_destination(Scope& scope, Ref target, Destination* desti
   return find_leaf(leaf.get(), target, destination);
 }
 
-std::vector<Term>& BackwardPass::terms_of(const Destination& destination) { return destination.scope ? destination.scope->terms[destination.index] : sum_of(destination).terms; }
+std::vector<Term>& BackwardPass::terms_of(const Destination& destination) {
+  return destination.scope ? destination.scope->terms[destination.index] : sum_of(destination).terms;
+}
 
 // Keeps the gradient of an input as its factors.
 bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {

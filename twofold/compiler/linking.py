@@ -52,9 +52,8 @@ class Trace:
             same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
         self.graphs = list(kinds)
         self.entries: list[Entry] = []
-        self._sources: list[
-            tuple[Ref, int]
-        ] = []  # what is computed, for which of the entries that were given
+        # what is computed, for which of the entries that were given
+        self._sources: list[tuple[Ref, int]] = []
         own = [Entry(same[entry.kind], entry.refs) for entry in entries]
         self._positions = self._numbered(own, steps or range(len(own)))
         self._first_of: dict[Ref, Ref] = {}  # kept values, by the entry that is the first to read them

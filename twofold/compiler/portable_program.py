@@ -32,6 +32,12 @@ def kernel_by(key: str | None) -> int:
     return 0 if key is None else shared().known(key)
 
 
+def spent_on(program: FlatProgram) -> tuple[int, int, int, int, float, float]:
+    """Its bodies, those planned for it, its calls, the kernels made for it, and the seconds of planning and of LLVM."""
+    counts = program.bodies, program.new_bodies, program.calls, program.new_kernels
+    return *counts, program.plan_seconds, program.kernel_seconds
+
+
 class PortableProgram(NamedTuple):
     """A compiled program whose kernels are named by the keys of their texts."""
 
@@ -64,12 +70,7 @@ class PortableProgram(NamedTuple):
             program.reuse_memory,
             [(label.op.name, *label[1:]) for label in program.labels],
             program.donations,
-            program.bodies,
-            program.new_bodies,
-            program.calls,
-            program.new_kernels,
-            program.plan_seconds,
-            program.kernel_seconds,
+            *spent_on(program),
         )
 
     def found(self) -> PortableProgram:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from twofold import _core
 from twofold.compiler.compile import FlatProgram
-from twofold.compiler.portable_program import kernel_by, key_of
+from twofold.compiler.portable_program import kernel_by, key_of, spent_on
 from twofold.compiler.saved_plans import saved_plans
 from twofold.ir.size_program import Encoded
 
@@ -46,15 +46,7 @@ class ProgramTemplate(NamedTuple):
     @classmethod
     def of(cls, encoded: tuple[Encoded, tuple[Any, ...]], program: FlatProgram) -> ProgramTemplate:
         """What was just planned as ``program``."""
-        return cls(
-            encoded,
-            program.bodies,
-            program.new_bodies,
-            program.calls,
-            program.new_kernels,
-            program.plan_seconds,
-            program.kernel_seconds,
-        )
+        return cls(encoded, *spent_on(program))
 
     @property
     def instructions(self) -> list[Any]:

@@ -203,8 +203,8 @@ class LoopSpec(WrittenContent):
     most ``limit`` iterations (None: any number, and no rows). ``counted``: their number is an input of the node.
     ``descending``: the first iteration reads and writes the last row.
 
-    ``placed`` are carried values of which an iteration changes some rows in place (see ``passes.positions``): for them
-    the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
+    ``placed`` are carried values of which an iteration changes some rows in place (``transforms.in_place_loops``): for
+    them the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
     """
 
     __slots__ = ("body", "carried", "conditional", "counted", "descending", "limit", "placed", "read")
