@@ -60,6 +60,39 @@ def trees(torch: Any) -> Callable[[], None]:
     return step
 
 
+def forests(torch: Any) -> Callable[[], None]:
+    """Batches of 25 binary trees of 10 to 25 leaves, no two alike, with a class at every node."""
+    width, words, classes = 16, 64, 5
+    nn = torch.nn
+    table, cell, output = nn.Embedding(words, width), nn.Linear(2 * width, width), nn.Linear(width, classes)
+    parameters = [*table.parameters(), *cell.parameters(), *output.parameters()]
+    optimizer = torch.optim.Adam(parameters, 1e-3)
+
+    def node(leaves: int, nodes: list[Any]) -> Any:
+        if leaves == 1:
+            nodes.append(table(torch.tensor([random.randrange(words)])))
+        else:
+            left = random.randint(1, leaves - 1)
+            below = torch.cat([node(left, nodes), node(leaves - left, nodes)], 1)
+            nodes.append(torch.tanh(cell(below)))
+        return nodes[-1]
+
+    def loss_of(leaves: int) -> Any:
+        nodes: list[Any] = []
+        node(leaves, nodes)
+        labels = torch.tensor([random.randrange(classes) for _ in nodes])
+        return nn.functional.cross_entropy(output(torch.cat(nodes)), labels, reduction="sum")
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = sum(loss_of(random.randint(10, 25)) for _ in range(25))
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    return step
+
+
 def sequences(torch: Any) -> Callable[[], None]:
     """A cell called once for each element of a sequence that is longer in each step."""
     cell = torch.nn.RNNCell(8, 16)
@@ -114,7 +147,7 @@ def sessions(torch: Any) -> Callable[[], None]:
     return step
 
 
-PROGRAMS = {f.__name__: f for f in (trees, sequences, batches, sessions)}
+PROGRAMS = {f.__name__: f for f in (trees, forests, sequences, batches, sessions)}
 
 
 def held(torch: Any) -> str:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cache.h"
+#include "executable.h"
 #include "owned.h"
 #include "pair_numbers.h"
 
@@ -12,6 +13,7 @@ namespace twofold {
 namespace {
 
 constexpr int64_t kWorthPlanning = 2048;  // calls of a body: about what planning its program costs
+constexpr uint64_t kWorthKeeping = 32;       // calls before which nothing is kept of what a body consists of but their number
 constexpr size_t kMostMembers = 96;
 constexpr size_t kMostInputs = 48;
 constexpr size_t kFewestCalls = 2;           // of operations, in a body
@@ -27,6 +29,22 @@ Cache<Body>& bodies() {
   }();
   return cache;
 }
+
+// How often bodies were called of which nothing else is kept: most pieces of programs that are always new never come back.
+class CallCounts {
+ public:
+  // The calls so far of the body with this digest, and so many more.
+  uint64_t add(uint64_t digest, uint64_t calls) {
+    auto& [known, count] = slots_[digest % kSlots];
+    if (std::exchange(known, digest) != digest) count = 0;
+    return count += calls;
+  }
+
+ private:
+  static constexpr size_t kSlots = 8191;
+  std::vector<std::pair<uint64_t, uint64_t>> slots_ = std::vector<std::pair<uint64_t, uint64_t>>(kSlots);
+};
+auto& call_counts = *new CallCounts();
 
 // What Python makes of one member.
 PyObject* described(const Body::Member& member) {
@@ -77,10 +95,12 @@ class BodyFinder {
       const size_t operands = found.operands.size();
       if (!is_body_[k] || !make(first_[k], first_[k + 1], found)) found.operands.resize(operands);
     }
-    for (size_t k = 0; k < found.bodies.size(); ++k) {
-      const Body& body = *found.bodies[k];
-      const int64_t count = counts_[k];
-      if (!body.family->is_ready() && body.family->wants_plan(count, kWorthPlanning) && !ask(body, std::max<int64_t>(2, count))) return false;
+    for (const Kind& kind : kinds_) {
+      if (!kind.body) continue;
+      found.bodies.push_back(kind.body);
+      BatchFamily& family = *kind.body->family;
+      if (family.is_ready() || !family.wants_plan(kind.calls, kWorthPlanning)) continue;
+      if (!ask(*kind.body, std::max<int64_t>(2, kind.calls))) return false;
     }
     std::erase_if(found.calls, [](const BodyCall& call) { return !call.body->family->is_ready(); });
     std::erase_if(found.bodies, [](const BodyRef& body) { return !body->family->is_ready(); });
@@ -193,23 +213,18 @@ class BodyFinder {
     if (mask == 0 || !any_outside) return false;
     digest.add(mask);
     const auto [low, high] = digest.words();
-    const uint32_t number = numbers_.find(low, high, static_cast<uint32_t>(found.bodies.size()));
-    if (number == found.bodies.size()) {
-      found.bodies.push_back(body_of(digest, first, end, found.operands.data() + first_operand, found.operands.size() - first_operand, mask));
-      counts_.push_back(0);
+    const uint32_t number = numbers_.find(low, high, static_cast<uint32_t>(kinds_.size()));
+    if (number == kinds_.size()) kinds_.push_back({bodies().find(digest.bytes()), 0});
+    Kind& kind = kinds_[number];
+    ++kind.calls;
+    if (!kind.body && (call_counts.add(low, 1) >= kWorthKeeping || settings.batching == Batching::kAtOnce)) {
+      kind.body = describe(first, end, found.operands.data() + first_operand, found.operands.size() - first_operand, mask);
+      bodies().insert(digest.bytes(), kind.body);
+      bodies().bound();
     }
-    ++counts_[number];
-    found.calls.push_back({found.bodies[number].get(), first, static_cast<uint32_t>(first_operand)});
+    if (!kind.body) return false;
+    found.calls.push_back({kind.body.get(), first, static_cast<uint32_t>(first_operand)});
     return true;
-  }
-
-  BodyRef body_of(const Digest& digest, uint32_t first, uint32_t end, const Ref* operands, size_t count, uint64_t mask) const {
-    std::string key = digest.bytes();
-    if (BodyRef known = bodies().find(key)) return known;
-    BodyRef made = describe(first, end, operands, count, mask);
-    bodies().insert(std::move(key), made);
-    bodies().bound();
-    return made;
   }
 
   BodyRef describe(uint32_t first, uint32_t end, const Ref* operands, size_t count, uint64_t mask) const {
@@ -228,6 +243,12 @@ class BodyFinder {
     return body;
   }
 
+  // What calls of this trace have in common; the body is null where it did not come often enough.
+  struct Kind {
+    BodyRef body;
+    int64_t calls;
+  };
+
   const CanonicalTrace& canonical_;
   const Trace& trace_;
   const std::vector<Ref>& refs_;
@@ -238,8 +259,8 @@ class BodyFinder {
   std::vector<uint32_t> piece_;               // by entry
   std::vector<uint8_t> outside_;              // by entry: whether another piece reads it, or it is asked for
   std::vector<Ref> codes_;
-  PairNumbers numbers_{64};                   // the bodies of this trace, by what they consist of
-  std::vector<int64_t> counts_;               // by body: its calls
+  PairNumbers numbers_{64};                   // kinds of calls, by what they consist of
+  std::vector<Kind> kinds_;                   // by number
 };
 
 }  // namespace

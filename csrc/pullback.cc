@@ -147,7 +147,9 @@ const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
     // Python may have come back here meanwhile.
     if (GradientPlan* found = find_plan(s, flows)) return found;
   }
+  const size_t before = s->memory();
   s->gradients.push_back(std::move(made));
+  charge_signatures(static_cast<int64_t>(s->memory() - before));
   return s->gradients.back().get();
 }
 

@@ -151,9 +151,43 @@ Memo& memo() {
 }
 
 constexpr size_t kGraph = 1024;  // bytes of an op instance in Python, roughly: with its graph or, where plans were found, without
+constexpr size_t kMostIdle = 4096;  // op instances that plans make as fast as tables find them and nothing holds: beyond them half go
 
 CacheAccount& account = *new CacheAccount("signatures", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
+
+// Whether a plan makes it again by evaluating sizes alone.
+bool is_spare(const Signature* s) { return s->plan && s->references == 0 && !s->program && s->gradients.empty() && s->batches.empty(); }
+
+void free_signatures(const std::vector<Signature*>& freed) {
+  Memo& table = memo();
+  for (Signature* s : freed) s->last_use = 0;
+  std::vector<Signature*> old(table.slots.size(), nullptr);
+  old.swap(table.slots);
+  for (Signature* s : old) {
+    if (s && s->last_use) *table.find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
+  }
+  account.count = table.count -= freed.size();
+  account.evictions += freed.size();
+  for (Signature* s : freed) delete s;  // this may run Python, which may come back here
+}
+
+void sort_by_use(std::vector<Signature*>& list) {
+  std::sort(list.begin(), list.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
+}
+
+// Where sizes are always new, most op instances never come back, long before all of them fill the budget.
+void drop_spare() {
+  std::vector<Signature*> spare;
+  for (Signature* s : memo().slots) {
+    if (s && is_spare(s)) spare.push_back(s);
+  }
+  if (spare.size() <= kMostIdle) return;
+  sort_by_use(spare);
+  spare.resize(spare.size() - kMostIdle / 2);
+  for (const Signature* s : spare) account.bytes -= std::min(account.bytes, s->memory());
+  free_signatures(spare);
+}
 
 // Frees what nothing holds and was used least recently, down to three quarters of the budget, and `portion` of what could
 // be freed in any case; false if there was nothing.
@@ -166,23 +200,15 @@ bool sweep(double portion = 0) {
     account.bytes += s->memory();
     if (s->references == 0) idle.push_back(s);
   }
-  std::sort(idle.begin(), idle.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
+  sort_by_use(idle);
   size_t freed = 0;
   const double least = static_cast<double>(idle.size()) * portion;
   for (; freed < idle.size() && (account.bytes > account.budget / 4 * 3 || static_cast<double>(freed) < least); ++freed) {
     account.bytes -= idle[freed]->memory();
-    idle[freed]->last_use = 0;
   }
   idle.resize(freed);
   if (!freed) return false;
-  std::vector<Signature*> old(table.slots.size(), nullptr);
-  old.swap(table.slots);
-  for (Signature* s : old) {
-    if (s && s->last_use) *table.find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
-  }
-  account.count = table.count -= freed;
-  account.evictions += freed;
-  for (Signature* s : idle) delete s;  // this may run Python, which may come back here
+  free_signatures(idle);
   return true;
 }
 
@@ -215,24 +241,27 @@ PyObject* types_tuple(Type* const* inputs, size_t count) {
 Signature::~Signature() { Py_XDECREF(graph); }
 
 size_t Signature::memory() const {
-  size_t total = sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
+  constexpr size_t kAllocated = 128;  // around these pieces, and in the table
+  size_t total = kAllocated + sizeof *this + memory_of(inputs) + memory_of(gradients) + (graph ? kGraph : 0) + (program ? program->memory() : 0);
   for (const auto& plan : gradients) {
     total += sizeof *plan + memory_of(plan->gradients);
     for (const Gradient& gradient : plan->gradients) total += memory_of(gradient.used) + memory_of(gradient.reads);
   }
   for (const auto& batch : batches) total += batch->memory();
-  return total + (values ? memory_of(*values) : 0);
+  if (traits) total += sizeof *traits + (traits->movement ? memory_of(traits->movement->operands) : 0);
+  return total + (values ? sizeof *values + memory_of(*values) : 0);
 }
 
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
   static uint32_t made = 0;
   if (account.bytes > std::max(account.budget, pinned)) bound_signatures();
+  if (++made % kMostIdle == 0) drop_spare();
   Memo& table = memo();
   if (table.count * 2 >= table.slots.size()) table.grow();
   uint64_t hash = hash_key(op, attributes, inputs, count);
   if (Signature* found = *table.find(hash, op, attributes, inputs, count)) return found;
   auto* s = new Signature();
-  s->id = ++made;
+  s->id = made;
   s->last_use = next_use();
   s->operation = op;
   s->attributes = attributes;
@@ -410,6 +439,7 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   SignatureRef s = insert_signature(op, attributes, inputs, count);
   s->output = probe.output;
   std::swap(s->graph, probe.graph);
+  account.bytes += s->graph ? kGraph : 0;
   s->differentiable = probe.differentiable;
   return s;
 }
@@ -461,7 +491,9 @@ const Traits* traits_of(Signature* signature) {
         return nullptr;
       }
     }
+    const size_t before = signature->memory();
     signature->traits = std::move(made);
+    account.bytes += signature->memory() - before;
   }
   return signature->traits.get();
 }

@@ -72,11 +72,13 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
   }
   Type* output = type_of(plan->dtype, shape, numbers);
   SignatureRef made = insert_signature(op, attributes, inputs, count);  // from here on nothing takes memory: it would be found half made
+  const size_t before = made->memory();
   made->output = output;
   made->differentiable = plan->differentiable;
   made->traits = std::move(traits);
   made->plan = plan;
   made->values = std::move(values);
+  charge_signatures(static_cast<int64_t>(made->memory() - before));
   ++counts.uses;
   return made;
 }

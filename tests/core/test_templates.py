@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import threading
@@ -177,6 +178,22 @@ def test_a_plan_is_not_made_again_and_again_where_no_size_meets_it() -> None:
     after = _core.statistics()
     tried = sum(after[key] - before[key] for key in ("templates", "templates_refused"))
     assert tried < 38
+
+
+def test_rows_that_are_equal_by_chance_need_no_plan_of_their_own() -> None:
+    chosen = random.Random(0)
+    given = [torch.ones(rows, 11) for rows in range(1, 5)]
+
+    def join(parts: list[Any]) -> None:
+        assert torch.cat(parts).shape == (sum(part.shape[0] for part in parts), 11)
+
+    for one in given[:2]:
+        join([one] * 9)
+    before = torch.stats()
+    for _ in range(300):
+        join(chosen.choices(given, k=9))
+    after = torch.stats()
+    assert (after.templates, after.templates_refused) == (before.templates, before.templates_refused)
 
 
 def test_threads_meet_new_sizes_together() -> None:

@@ -7,6 +7,7 @@ import gc
 import random
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -84,6 +85,25 @@ def test_traces_of_always_new_programs_stay_within_the_budget() -> None:
         assert found["bytes"] <= found["budget"], (name, found)
         assert found["evictions"] > before[name]["evictions"] + 100
         assert 0 < found["count"] < 300
+
+
+def test_op_instances_that_a_plan_makes_are_not_kept_for_long() -> None:
+    program = """
+        import itertools
+        import twofold as torch
+
+        given = [torch.ones(rows) for rows in range(1, 25)]
+        parts = itertools.product(given, repeat=3)
+        for _ in range(5):
+            total = torch.zeros(())
+            for one in itertools.islice(parts, 2600):
+                total = total + torch.cat(one).sum()
+            total.item()
+        found = torch.stats().caches["signatures"]
+        assert found.misses > 12000, found
+        assert found.count < 9000, found
+    """
+    run(textwrap.dedent(program))
 
 
 def test_results_keep_their_bits_when_everything_was_dropped(small: None) -> None:

@@ -121,7 +121,13 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
 
     def declared(facts: Facts) -> tuple[Parts, int, Traits]:
         made = _declared(op, attrs, types, facts, values)
-        return made, len(made.recording.guards), traits_of(op, made.graph)
+        traits = traits_of(op, made.graph)
+        if (
+            traits.movement and traits.movement.joins
+        ):  # of rows in any numbers, which two operands may share by chance
+            made = _declared(op, attrs, types, facts, values, apart=True)
+            traits = traits_of(op, made.graph)
+        return made, len(made.recording.guards), traits
 
     fixed = iter([None if own else value for value, own in zip(values, varies)])
     known = (
@@ -182,11 +188,15 @@ def _declared(
     types: Sequence[TensorType],
     facts: Facts,
     values: Sequence[int],
+    apart: bool = False,
 ) -> Parts:
-    """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example."""
+    """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example.
+
+    See ``Recording`` for ``apart``.
+    """
     given = len(numbers_in(attrs))
     lowest = [None] * given + [0] * (len(values) - given)
-    recording = Recording(values, lowest, facts, strict=True)
+    recording = Recording(values, lowest, facts, strict=True, apart=apart)
     symbols = iter(recording.inputs)
     own_attrs = replaced(attrs, symbols)
     own_types = tuple(
@@ -194,7 +204,7 @@ def _declared(
     )
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
-    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values)
+    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values, apart)
     return Parts(recording, op, own_attrs, own_types, graph, again)
 
 

@@ -67,7 +67,8 @@ class Recording:
     inputs stay numbers, or follow from others; the rest are symbols, one for all that are equal in the example, so
     that types that are equal for the example are one type over the symbols, too: which values a gradient adds up, and
     in which order, follows from which nodes are one. For the same reason a ``strict`` recording raises Narrowed where
-    two numbers that differ are taken to be equal.
+    two numbers that differ are taken to be equal. With ``apart`` each input has a symbol of its own: of a call that
+    does nothing but join its operands, whose sizes are equal by chance.
 
     >>> recording = Recording([32, 10, 32, 7], [0, 0, 0, 0], Facts(frozenset({3})))
     >>> n, m, same, seven = recording.inputs
@@ -85,6 +86,7 @@ class Recording:
         lowest: Sequence[int | None],
         facts: Facts = _NONE,
         strict: bool = False,
+        apart: bool = False,
     ) -> None:
         self.name = f"{next(_recordings)}"
         self.values = tuple(values)
@@ -100,15 +102,16 @@ class Recording:
         self.strict = strict
         self._follows = {position: formula for positions, formula in facts.formulas for position in positions}
         self._shared: dict[int, Symbol] = {}
+        self._groups = range(len(values)) if apart else self.values  # inputs of one group have one symbol
         symbols = [  # their atoms have the numbers of their positions
             self._atom(("input", number), value, low)
             for number, (value, low) in enumerate(zip(values, lowest, strict=True))
         ]
-        for position, (symbol, value) in enumerate(zip(symbols, values)):
+        for position, (symbol, group) in enumerate(zip(symbols, self._groups)):
             if position not in facts.fixed and position not in self._follows:
-                first = self._shared.setdefault(value, symbol)
+                first = self._shared.setdefault(group, symbol)
                 low = min(
-                    [low for low, other in zip(lowest, values) if low is not None and other == value],
+                    [low for low, other in zip(lowest, self._groups) if low is not None and other == group],
                     default=None,
                 )
                 self._lowest[first.terms[0][0][0]] = low
@@ -120,7 +123,7 @@ class Recording:
 
     def _input(self, position: int) -> Any:
         formula = self._follows.get(position)
-        return self._shared[self.values[position]] if formula is None else self._from(formula)
+        return self._shared[self._groups[position]] if formula is None else self._from(formula)
 
     def _from(self, formula: Formula) -> Any:
         """A formula over the inputs of this recording."""
