@@ -16,10 +16,17 @@ namespace {
 
 uint64_t next_order = 0;
 thread_local uint32_t forced = 0;
+thread_local uint64_t operation_number = 0;
+
+// Where a program that declares nothing else has a value.
+std::pair<uint64_t, uint64_t> position(const Value* value) {
+  return value->declared ? std::pair(value->declared->number, value->declared->order) : std::pair<uint64_t, uint64_t>();
+}
 
 ValueRef declared_value(Type* type) {
   ValueRef value(new_value(type));
   value->declared = std::make_unique<Declared>();
+  value->declared->number = operation_number;
   value->declared->order = ++next_order;
   value->location = declaring_location();
   return value;
@@ -65,7 +72,7 @@ bool Specialiser::is_leaf(const Value* value) const {
   return std::any_of(inputs_.begin(), inputs_.end(), [value](const ValueRef& input) { return input.get() == value; });
 }
 
-// Every declared value above the outputs, in order of declaration, which is the order a program records in.
+// Every declared value above the outputs, in the order that a program records in.
 void Specialiser::collect() {
   std::unordered_set<Value*> seen;
   std::vector<Value*> stack;
@@ -80,9 +87,7 @@ void Specialiser::collect() {
       if (leaf.value) stack.push_back(leaf.value.get());
     }
   }
-  std::stable_sort(order_.begin(), order_.end(), [](Value* a, Value* b) {
-    return (a->declared ? a->declared->order : 0) < (b->declared ? b->declared->order : 0);
-  });
+  std::stable_sort(order_.begin(), order_.end(), [](Value* a, Value* b) { return position(a) < position(b); });
 }
 
 void Specialiser::find_targets() {
@@ -302,6 +307,8 @@ RunProvenance Specialisation::run_provenance() const {
 }
 
 uint32_t declare_at_location(uint32_t location) { return std::exchange(forced, location); }
+
+uint64_t declare_as(uint64_t number) { return std::exchange(operation_number, number); }
 
 uint32_t declaring_location() { return forced ? forced : capture_location(); }
 

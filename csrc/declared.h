@@ -65,6 +65,9 @@ std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, 
 ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group);
 // The location of later declarations of this thread is `location`; 0: the user's own again. Returns what it replaces.
 uint32_t declare_at_location(uint32_t location);
+// Later declarations of this thread belong to operation `number` of a program: traces have them in the order of these
+// numbers, whenever they were declared. Returns what it replaces.
+uint64_t declare_as(uint64_t number);
 // The location of a declaration made now.
 uint32_t declaring_location();
 // The location that declarations of this thread are placed at, or 0: where they are made.

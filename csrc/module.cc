@@ -347,6 +347,7 @@ nb::dict statistics() {
   out["templates_refused"] = templates.refused;
   out["fused_dropped"] = dropped_programs();
   out["declared_graphs"] = declared_counts.graphs;
+  out["declared_bodies"] = declared_counts.bodies;
   out["open_graphs"] = declared_counts.open;
   out["open_graph_uses"] = declared_counts.uses;
   out["trace_plans"] = trace_family_counts.plans;
@@ -465,6 +466,8 @@ void bind_functions(nb::module_& m) {
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
   m.def("declaration_mark", &declaration_mark);
+  m.def("declare_as", &declare_as, nb::arg("number"));
+  m.def("count_body", [] { ++declared_counts.bodies; });
   m.def("refuse_impure", [](nb::object refusal) {
     PyObject* before = Purity::exchange(refusal.is_none() ? nullptr : refusal.release().ptr());
     return before ? nb::steal(before) : nb::none();

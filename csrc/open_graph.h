@@ -40,6 +40,7 @@ class OpenGraph {
 
 struct DeclaredCounts {
   size_t graphs, open, uses;  // graphs that Python declared for a set of types; those for all sizes; what these served
+  size_t bodies;              // bodies of operations that it ran for them
 };
 extern DeclaredCounts declared_counts;
 

@@ -169,7 +169,8 @@ struct Declared {
   AttributesRef attributes;
   std::vector<Leaf> inputs;
   std::vector<Type*> input_types;
-  uint64_t order = 0;
+  uint64_t number = 0;              // of the operation of the program that it belongs to, see declare_as
+  uint64_t order = 0;               // of all declarations
   uint64_t gradient_mask = 0;
 };
 

@@ -5,7 +5,7 @@ import pytest
 
 import twofold
 import twofold.static as tf
-from twofold.static import open_graph, replay
+from twofold.static import declared, declarer
 
 RANDOM = numpy.random.default_rng(5)
 
@@ -14,13 +14,13 @@ RANDOM = numpy.random.default_rng(5)
 def bodies(monkeypatch):
     """The types of operations whose bodies run."""
     found = []
-    call = replay.call_body
+    call = declarer.call_body
 
     def counted(operation, *arguments):
         found.append(operation.type)
         return call(operation, *arguments)
 
-    monkeypatch.setattr(replay, "call_body", counted)
+    monkeypatch.setattr(declarer, "call_body", counted)
     return found
 
 
@@ -218,7 +218,7 @@ def test_the_bits_are_those_of_a_graph_for_each_size(build, monkeypatch):
     with tf.Graph().as_default():
         found = results(build, feeds)
     assert twofold.stats().open_graph_uses - before.open_graph_uses >= 2
-    monkeypatch.setattr(open_graph, "declared_for_all_sizes", lambda *arguments: None)
+    monkeypatch.setattr(declared.DeclaredGraphs, "for_all_sizes", lambda *arguments: None)
     with tf.Graph().as_default():
         wanted = results(build, feeds)
     for own, other in zip(found, wanted, strict=True):

@@ -22,7 +22,7 @@ def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) ->
     )  # the forward pass, though only a gradient may read it
     recording = Recording()
     results = recording.add_closed(closed, given)
-    for (owner, index), value in zip(plan.walk.position.feeds, given):
+    for (owner, index), value in zip(plan.subgraph.position.feeds, given):
         number = recording.number_of(value)
         if number is not None:
             recording.position(number, _core.location_of(owner.outputs[index]))
@@ -36,7 +36,7 @@ def _closed(plan: Plan, feeds: Sequence[Any], differentiated: bool = False) -> t
     """The closed trace of a plan for feeds, and these as tensors."""
     given = [as_tensor(value) for value in feeds]
     mark = _core.declaration_mark()
-    inputs, outputs = plan.specialise(tuple(value.type_ for value in given), differentiated)
+    inputs, outputs = plan.calls(tuple(value.type_ for value in given), differentiated)
     return _core.close(inputs, outputs, mark), given
 
 

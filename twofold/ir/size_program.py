@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twofold.ir.recording import Recording
@@ -30,14 +30,21 @@ class SizeProgram:
     """Expressions over the inputs of a recording as straight code for the core.
 
     Registers hold the inputs, then constants, then a result for each operation. ``results`` are the registers of
-    ``expressions``; the code holds where every register in ``guards`` is 1 or 0 as said beside it.
+    ``expressions``; the code holds where every register in ``guards`` is 1 or 0 as said beside it. ``registers`` tells
+    the input for each position in the recording where not all of them are inputs, ``inputs`` how many there are.
     """
 
     def __init__(
-        self, recording: Recording, expressions: Sequence[Any], guards: Sequence[tuple[str, Any, Any, bool]]
+        self,
+        recording: Recording,
+        expressions: Sequence[Any],
+        guards: Sequence[tuple[str, Any, Any, bool]],
+        registers: Mapping[int, int] | None = None,
+        inputs: int | None = None,
     ) -> None:
         self.recording = recording
-        self.inputs = len(recording.values)
+        self.inputs = len(recording.values) if inputs is None else inputs
+        self._registers = registers
         self.constants: list[int] = []
         self.tables: list[tuple[int, ...]] = []
         self._operations: list[tuple[str, Position, Position]] = []
@@ -100,7 +107,7 @@ class SizeProgram:
     def _computed(self, atom: int) -> Position:
         name, *arguments = self.recording.atom(atom)
         if name == "input":
-            return "input", arguments[0]
+            return "input", arguments[0] if self._registers is None else self._registers[arguments[0]]
         if name == "look_up":
             table, index = arguments
             if table not in self.tables:

@@ -471,7 +471,7 @@ def current_sizes() -> NamedSizes | None:
 
 
 @contextmanager
-def declared_over(sizes: NamedSizes) -> Iterator[None]:
+def declared_over(sizes: NamedSizes | None) -> Iterator[None]:
     """Inside, what this thread declares is declared over ``sizes``, see ``twofold.ir.named_sizes``."""
     before, _current.sizes = _current.sizes, sizes
     try:

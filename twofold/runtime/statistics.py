@@ -52,6 +52,7 @@ class Stats:
         trace_plans: Whole traces planned for symbolic sizes.
         trace_plan_uses: Traces that such a plan served.
         declared_graphs: Graphs of sessions that were declared to the core, by the types that were fed.
+        declared_bodies: Bodies of operations that ran for this; what was declared before is found.
         open_graphs: Those of them that were declared for all sizes.
         open_graph_uses: Further sizes that such a graph served.
         batched_traces: Traces that ran in batches.
@@ -88,6 +89,7 @@ class Stats:
     trace_plans: int
     trace_plan_uses: int
     declared_graphs: int
+    declared_bodies: int
     open_graphs: int
     open_graph_uses: int
     batched_traces: int
@@ -165,6 +167,7 @@ def stats() -> Stats:
         trace_plans=core["trace_plans"],
         trace_plan_uses=core["trace_plan_uses"],
         declared_graphs=core["declared_graphs"],
+        declared_bodies=core["declared_bodies"],
         open_graphs=core["open_graphs"],
         open_graph_uses=core["open_graph_uses"],
         batched_traces=core["batched_traces"],

@@ -15,7 +15,7 @@ from twofold.runtime.failures import describe_call
 
 
 def here() -> str:
-    """``file:line`` of the user's code that is running, or of the declared operation that is replayed."""
+    """``file:line`` of the user's code that is running, or of the operation that is declared to the core."""
     return _core.location_text(_core.declaring_location())
 
 

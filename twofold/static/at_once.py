@@ -1,7 +1,7 @@
 """Operations computed when they are declared: what ``define`` and its kin do after ``enable_eager_execution``.
 
-The bodies are those that a replay calls; they are given values in place of declared tensors, so both ways compute the
-same. Gradients are those of define-by-run, recorded inside a ``GradientTape``.
+The bodies are those that declare to the core; they are given values in place of declared tensors, so both ways compute
+the same. Gradients are those of define-by-run, recorded inside a ``GradientTape``.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def compute(
     values = [value_of(item) for item in arguments]
     named = {key: value_of(item) for key, item in keywords.items()}
     inputs = [*values, *named.values()]
-    local.replaying += 1
+    local.in_body += 1
     try:
         made = body(*values, **named)
     except TwofoldError as error:
         shown = [str(item.type_) for item in inputs if isinstance(item, Tensor)]
         raise at_operation(error, type, shown, here()) from None
     finally:
-        local.replaying -= 1
+        local.in_body -= 1
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     outputs = [item if isinstance(item, Tensor) else _core.from_array(item, False) for item in results]
     return Done(type, name, inputs, outputs)

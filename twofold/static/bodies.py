@@ -1,4 +1,4 @@
-"""Bodies of choices and loops: operations declared in the graph, replayed as a closed function.
+"""Bodies of choices and loops: operations of the graph, declared to the core as a closed function.
 
 A body's operations stand in the graph like all others, in the name scope of the operation they belong to. Those
 that depend on the arguments of a loop have values only inside it.
@@ -134,26 +134,26 @@ class Body:
             for op in self.operations
         )
 
-    def replay(self, replay: Any, values: Sequence[Any]) -> list[Any]:
-        """The results for ``values`` of the arguments, declared by a replay."""
-        replay.depth += 1
+    def declare(self, declarer: Any, values: Sequence[Any]) -> list[Any]:
+        """The results for ``values`` of the arguments, as ``declarer`` declares them."""
+        declarer.depth += 1
         try:
-            return self.replay_here(replay, values)
+            return self.declare_here(declarer, values)
         finally:
-            replay.depth -= 1
+            declarer.depth -= 1
 
-    def replay_here(self, replay: Any, values: Sequence[Any]) -> list[Any]:
-        """As ``replay``, for a body that is computed once and is part of what is around it."""
+    def declare_here(self, declarer: Any, values: Sequence[Any]) -> list[Any]:
+        """As ``declare``, for a body that is computed once and is part of what is around it."""
         for argument, value in zip(self.arguments, values):
-            replay.values[argument] = [value]
+            declarer.inner[argument] = [value]
         for operation in self.operations:
-            made = replay.outputs_of(operation)
+            made = declarer.outputs_of(operation)
             if operation.observe is not None and made:
-                made = [self._observed(replay, made[0], operation), *made[1:]]
+                made = [self._observed(declarer, made[0], operation), *made[1:]]
             for check in self._checks(operation):
-                made = [self._observed(replay, value, check) for value in made]
-            replay.values[operation] = made
-        return [replay.value_of(source) for source in self.results]
+                made = [self._observed(declarer, value, check) for value in made]
+            declarer.inner[operation] = made
+        return [declarer.value_of(source) for source in self.results]
 
     def _checks(self, operation: Operation) -> list[Operation]:
         """Operations with an observer that run before this one and that nothing else asks for."""
@@ -168,11 +168,11 @@ class Body:
         return list(found)
 
     @staticmethod
-    def _observed(replay: Any, value: Any, operation: Operation) -> Any:
+    def _observed(declarer: Any, value: Any, operation: Operation) -> Any:
         if isinstance(value, Tensor):
-            shown = [replay.value_of(source) for source in operation.sources]
+            shown = [declarer.value_of(source) for source in operation.sources]
             observer = _OBSERVERS.setdefault(operation, Observer(operation.observe))  # type: ignore[arg-type]
-            value = apply("observed", replay.symbolic(value), *shown, attrs=(observer,))
+            value = apply("observed", declarer.symbolic(value), *shown, attrs=(observer,))
         return value
 
 

@@ -1,7 +1,7 @@
 """Gradients that the program gives: ``custom_gradient``, ``RegisterGradient`` and ``Graph.gradient_override_map``.
 
 Such an operation keeps its gradient function. The first derivative through it declares that function's operations as
-a body, which a replay gives to the value as a gradient of the user's, as ``autograd.Function`` does.
+a body, which the core is given as a gradient of the user's, as ``autograd.Function`` does.
 """
 
 from __future__ import annotations
@@ -146,27 +146,26 @@ class Rule:
                 kept.append(convert_to_tensor(share))
         return kept
 
-    def attach(self, replay: Any, made: Sequence[Any]) -> list[Any]:
+    def attach(self, declarer: Any, made: Sequence[Any]) -> list[Any]:
         """The outputs ``made`` of the operation, with the gradient that this gives."""
         operation = self.operation
         for source in self.body.captured:
-            _ensure(replay, source[0], operation)
-        inputs = [replay.symbolic(replay.read(operation, operation.sources[k])) for k in self.positions]
-        results = [replay.symbolic(made[k]) for k in self.results]
+            _ensure(declarer, source[0], operation)
+        inputs = [declarer.symbolic(declarer.read(operation, operation.sources[k])) for k in self.positions]
+        results = [declarer.symbolic(made[k]) for k in self.results]
         found = list(made)
         for own, k in enumerate(self.results):
 
             def backward(cotangent: Any, *values: Any, own: int = own) -> list[Any]:
-                before = replay.values.get(operation)
-                replay.values[operation] = [
-                    values[self.results.index(k)] if k in self.results else value
-                    for k, value in enumerate(made)
-                ]
                 given = [
                     cotangent if other == own else ops.zeros_like(value) for other, value in enumerate(values)
                 ]
-                shares = self.body.replay(replay, given)
-                replay.values[operation] = before
+                with declarer.apart():
+                    declarer.inner[operation] = [
+                        values[self.results.index(k)] if k in self.results else value
+                        for k, value in enumerate(made)
+                    ]
+                    shares = self.body.declare(declarer, given)
                 return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
 
             closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
@@ -187,14 +186,13 @@ def rule_of(operation: Operation) -> Rule:
     return found
 
 
-def _ensure(replay: Any, above: Operation, operation: Operation) -> None:
+def _ensure(declarer: Any, above: Operation, operation: Operation) -> None:
     """Compute what a gradient function reads, which may be declared after the operation."""
-    held = above in replay.values or all((above, k) in replay.fed for k in range(len(above.outputs)))
-    if held or above is operation:
+    if above is operation or declarer.is_computed(above):
         return
     for owner, _ in above.sources:
-        _ensure(replay, owner, operation)
-    replay.values[above] = replay.outputs_of(above)
+        _ensure(declarer, owner, operation)
+    declarer.inner[above] = declarer.outputs_of(above)
 
 
 def _fitting(operation: Operation, share: Any, value: Any) -> Any:

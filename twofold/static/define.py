@@ -376,7 +376,7 @@ def operation(
 
         @functools.wraps(body)
         def function(*args: Any, **kwargs: Any) -> Any:
-            if local.replaying or any(isinstance(value, Node) for value in args):
+            if local.in_body or any(isinstance(value, Node) for value in args):
                 kwargs.pop("name", None)
                 return body(*args, **kwargs)
             given = public.bind(*args, **kwargs).arguments

@@ -1,4 +1,4 @@
-"""How a replay computes derivatives: through all reads of a variable, and not through what the user stops."""
+"""How derivatives are declared: through all reads of a variable, and not through what the user stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twofold.ops.base import apply
 from twofold.static.bodies import ARGUMENT, above, sources_of
 from twofold.static.flows import Flow
 from twofold.static.graph import Operation
-from twofold.static.values import Source, read_of
+from twofold.static.values import Source
 
 
 def operations_between(roots: Sequence[Source], stops: set[Source]) -> list[Operation]:
@@ -55,18 +55,31 @@ class Derivative(Flow):
         self.roots, self.targets, self.weighted, self.paths = roots, targets, weighted, paths
         self.stops, self.between = list(stops), between
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
         sources = operation.sources
         targets = sources[self.roots : self.roots + self.targets]
         others = sources[self.roots + self.targets :][: sum(self.weighted)]
-        weights = iter([replay.read(operation, source) for source in others])
+        weights = iter([declarer.read(operation, source) for source in others])
         seeds = [next(weights) if weighted else None for weighted in self.weighted]
-        restore = _cut(replay, self.stops, self.between)
-        ys = [replay.symbolic(replay.read(operation, source)) for source in sources[: self.roots]]
-        xs = [_reads(replay, operation, source) for source in targets]
-        restore()
-        replay.differentiated += ys
+        with declarer.apart():
+            self._cut(declarer)
+            ys = [declarer.symbolic(declarer.read(operation, source)) for source in sources[: self.roots]]
+            xs = [declarer.reads_of(source) for source in targets]
         return self._differentiated(ys, seeds, xs)
+
+    def _cut(self, declarer: Any) -> None:
+        """Compute the operations between again, on constant values of what derivatives stop at."""
+        for source in self.stops:
+            _stop(declarer, source)
+        for operation in self.between:
+            if declarer.is_computed(operation) and not operation.updates and operation.python is None:
+                for source in self.stops:
+                    if source[0] is operation:
+                        declarer.inner.pop(source, None)
+                declarer.inner[operation] = declarer.outputs_of(operation)
+                for source in self.stops:
+                    if source[0] is operation:
+                        _stop(declarer, source)
 
     def _differentiated(self, ys: Sequence[Any], seeds: Sequence[Any], xs: Sequence[list[Any]]) -> list[Any]:
         total: list[Any] = [None] * len(xs)
@@ -79,51 +92,7 @@ class Derivative(Flow):
         return total
 
 
-def _reads(replay: Any, operation: Operation, source: Source) -> list[Any]:
-    """The values of a target; of a variable all that were read."""
-    variable = read_of(source)
-    if variable is None or source in replay.fed:
-        return [replay.read(operation, source)]
-    return list({id(value): value for value in replay.reads_of(variable)}.values())
-
-
-def _cut(replay: Any, stops: Sequence[Source], between: Sequence[Operation]) -> Any:
-    """Compute the operations ``between`` again on constant values of ``stops``; returns what undoes it."""
-    if not stops:
-        return lambda: None
-    values, fed, before, started = replay.values, replay.fed, replay.before, replay.started
-    replay.values, replay.fed, replay.before, replay.started = (
-        dict(values),
-        dict(fed),
-        dict(before),
-        dict(started),
-    )
-    for source in stops:
-        _stop(replay, source)
-    for operation in between:
-        if operation in values and not operation.updates and operation.python is None:
-            replay.values[operation] = replay.outputs_of(operation)
-            for source in stops:
-                if source[0] is operation:
-                    _stop(replay, source)
-
-    def undo() -> None:
-        replay.values, replay.fed, replay.before, replay.started = values, fed, before, started
-
-    return undo
-
-
-def _stop(replay: Any, source: Source) -> None:
-    def stopped(value: Any) -> Any:
-        return apply("stop_gradient", replay.symbolic(value))
-
-    owner, index = source
-    variable = read_of(source)
-    if source in replay.fed:
-        replay.fed[source] = stopped(replay.fed[source])
-    elif owner in replay.values:
-        made = list(replay.values[owner])
-        made[index] = stopped(made[index])
-        replay.values[owner] = made
-        if variable is not None and variable in replay.before:
-            replay.before[variable] = made[index]
+def _stop(declarer: Any, source: Source) -> None:
+    if declarer.is_computed(source[0]):
+        value = declarer.symbolic(declarer.value_of(source))
+        declarer.inner[source] = apply("stop_gradient", value)

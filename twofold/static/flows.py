@@ -1,4 +1,4 @@
-"""What computes choices and loops: closed functions in a replay, or the host where their bodies have effects."""
+"""What computes choices and loops: closed functions, or the host where their bodies have effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Record:
 
 
 class Flow:
-    """How a replay computes an operation from its bodies."""
+    """How an operation is declared, or computed on the host, from its bodies."""
 
     def __init__(self, bodies: Sequence[Body], varying: bool = False) -> None:
         self.bodies = list(bodies)
@@ -41,8 +41,8 @@ class Flow:
         self.rules: list[Operation] = []  # operations that are given gradients of the program's
         self.recorded = False  # whether a gradient needs what the iterations on the host computed
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        """The outputs of ``operation``, declared by ``replay``."""
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        """The outputs of ``operation``, declared by ``declarer``."""
         raise NotImplementedError
 
     def sources(self, given: Sequence[Any]) -> list[Any]:
@@ -107,28 +107,28 @@ class Choice(Flow):
         super().__init__(bodies, varying)
         self.names = names
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        if operation.sources[0] in replay.walk.known:
-            return self._chosen(replay, operation)
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        if declarer.is_told(operation.sources[0]):
+            return self._chosen(declarer, operation)
         try:
-            return self._either(replay, operation)
+            return self._either(declarer, operation)
         except ShapeError:
-            if replay.depth or not self.varying:
+            if declarer.depth or not self.varying:
                 raise
-            return self._chosen(replay, operation)
+            return self._chosen(declarer, operation)
 
-    def _chosen(self, replay: Any, operation: Operation) -> list[Any]:
-        chosen = _integer(replay.number(operation, operation.sources[0]))
+    def _chosen(self, declarer: Any, operation: Operation) -> list[Any]:
+        chosen = _integer(declarer.number(operation, operation.sources[0]))
         last = len(self.bodies) - 1
-        return self.bodies[chosen if 0 <= chosen <= last else last].replay_here(replay, ())
+        return self.bodies[chosen if 0 <= chosen <= last else last].declare_here(declarer, ())
 
-    def _either(self, replay: Any, operation: Operation) -> list[Any]:
-        choice = replay.symbolic(replay.read(operation, operation.sources[0]))
+    def _either(self, declarer: Any, operation: Operation) -> list[Any]:
+        choice = declarer.symbolic(declarer.read(operation, operation.sources[0]))
         choice = apply("reshape", choice, attrs=((),))
 
         def run(body: Body, k: int) -> Callable[[], list[Any]]:
             names = [f"result {position}" for position in range(len(body.results))]
-            return lambda: list(zip(body.replay(replay, ()), names))
+            return lambda: list(zip(body.declare(declarer, ()), names))
 
         functions = [run(body, k) for k, body in enumerate(self.bodies)]
         return call_branch(operation.type.lower(), choice, functions, self.names, ())
@@ -153,31 +153,31 @@ class While(Flow):
         self.condition, self.body, self.names, self.limited = condition, body, names, limited
         self.growing = list(growing)
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
         first = len(self.names) + int(self.limited)
-        carried = self._carried(replay, operation)
-        if not replay.depth:
+        carried = self._carried(declarer, operation)
+        if not declarer.depth:
             for position, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
-                size = _integer(replay.number(operation, source))
-                carried[position] = replay.symbolic(_longer(carried[position], size))
-        return self._looped(replay, operation, carried)
+                size = _integer(declarer.number(operation, source))
+                carried[position] = declarer.symbolic(_longer(carried[position], size))
+        return self._looped(declarer, operation, carried)
 
-    def _carried(self, replay: Any, operation: Operation) -> list[Any]:
+    def _carried(self, declarer: Any, operation: Operation) -> list[Any]:
         count = len(self.names)
-        return [replay.symbolic(replay.read(operation, source)) for source in operation.sources[:count]]
+        return [declarer.symbolic(declarer.read(operation, source)) for source in operation.sources[:count]]
 
-    def _looped(self, replay: Any, operation: Operation, carried: list[Any]) -> list[Any]:
+    def _looped(self, declarer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
         count = len(self.names)
         call = LoopCall("while_loop", carried, self.names)
         if self.limited:
-            most = replay.symbolic(replay.read(operation, operation.sources[count]))
+            most = declarer.symbolic(declarer.read(operation, operation.sources[count]))
             call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
-        call.carried = carried = self._with_rows(replay, carried)
-        (start,) = self.condition.replay(replay, carried)
+        call.carried = carried = self._with_rows(declarer, carried)
+        (start,) = self.condition.declare(declarer, carried)
 
         def step(*values: Any) -> list[Any]:
-            new = call.check_carried(self.body.replay(replay, values))
-            (go_on,) = self.condition.replay(replay, new)
+            new = call.check_carried(self.body.declare(declarer, values))
+            (go_on,) = self.condition.declare(declarer, new)
             return [*new, predicate_of("while_loop", go_on, "the condition")]
 
         return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
@@ -196,15 +196,15 @@ class While(Flow):
             made += 1
         return carried
 
-    def _with_rows(self, replay: Any, carried: list[Any]) -> list[Any]:
+    def _with_rows(self, declarer: Any, carried: list[Any]) -> list[Any]:
         """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
         positions = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
         if not positions:
             return carried
-        found = close(lambda *values: self.body.replay(replay, values), [value.type_ for value in carried])
+        found = close(lambda *values: self.body.declare(declarer, values), [value.type_ for value in carried])
         types = [node.type for node in found.graph.outputs]
         return [
-            replay.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
+            declarer.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
             for k, value in enumerate(carried)
         ]
 
@@ -212,14 +212,14 @@ class While(Flow):
 class Sizes(While):
     """The sizes that a loop leaves its growing arrays with: the loop for the indices of its writes alone."""
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
-        if replay.depth:  # an inner loop; the outer one's arrays have their sizes
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        if declarer.depth:  # an inner loop; the outer one's arrays have their sizes
             return [ops.full((), 0, dtype=int64) for _ in self.growing]
-        carried = self._carried(replay, operation)
+        carried = self._carried(declarer, operation)
         for position in self.growing:
             rows = carried[position].type_.shape[0]
-            carried[position] = replay.symbolic(ops.full((), rows, dtype=int64))
-        found = self._looped(replay, operation, carried)
+            carried[position] = declarer.symbolic(ops.full((), rows, dtype=int64))
+        found = self._looped(declarer, operation, carried)
         return [found[position] for position in self.growing]
 
     def is_hosted(self) -> bool:
@@ -269,10 +269,10 @@ class Repeat(Flow):
             reverse,
         )
 
-    def compute(self, replay: Any, operation: Operation) -> list[Any]:
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
         count = len(self.names)
         values = [
-            replay.symbolic(replay.read(operation, source))
+            declarer.symbolic(declarer.read(operation, source))
             for source in operation.sources[: count + self.arrays]
         ]
         call = LoopCall(self.operation, values[:count], self.names)
@@ -281,7 +281,7 @@ class Repeat(Flow):
         call.limit = _common_length([row.type_.shape[0] for row in call.rows])
 
         def step(*given: Any) -> list[Any]:
-            found = self.body.replay(replay, given)
+            found = self.body.declare(declarer, given)
             return [*call.check_carried(found[:count]), *found[count:]]
 
         return call.run(step)[:-1]

@@ -2,7 +2,7 @@
 
 An operation keeps a *body*: a function of concrete values that computes its outputs with the operations of
 define-by-run. Its output tensors are handles of declared values; they show dtype, shape and line, and are
-computed when a session replays the bodies.
+declared to the core, see ``static.declared``, and computed when a session needs them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Operation:
     """One declared operation: ``name``, ``type``, ``inputs``, ``outputs``, and what it does when run.
 
     ``updates`` are the variables that running it writes; with ``reads_state`` the body is given their current
-    values first. ``flow`` computes a choice or loop in a replay.
+    values first. ``flow`` is what a choice or loop is made of.
     ``observe`` is called with the arrays of the inputs after a run.
     """
 
@@ -189,6 +189,7 @@ class Graph:
         self.variable_scope_counts: dict[str, int] = {}
         self.draw_count = 0
         self.stops: list[int] = []  # locations of breakpoints
+        self.declared: Any = None  # what the core has of the operations, see ``static.declared``
         _RECENT.append(self)
 
     @contextmanager
@@ -523,7 +524,7 @@ def describe(tensor: Tensor) -> str:
 
 def _is_declared_by_call(tensor: Tensor) -> None:
     """Enter what an operator or method declared on a graph's tensors, as an operation of its own."""
-    if local.replaying:
+    if local.in_body:
         return
     op, attrs, inputs, _ = _core.inputs_of(tensor)
     owners = [owner_of(item) if isinstance(item, Tensor) and item._is_symbolic else None for item in inputs]

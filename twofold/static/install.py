@@ -30,7 +30,7 @@ _plain_getitem: Callable[[Tensor, Any], Tensor] = Tensor.__getitem__
 
 
 def _shape(self: Tensor) -> Any:
-    if self._is_symbolic and not local.replaying and owner_of(self) is not None:
+    if self._is_symbolic and not local.in_body and owner_of(self) is not None:
         return shape_of_sizes(self.type_.shape)
     return _plain_shape(self)
 
@@ -73,7 +73,7 @@ def _set_shape(self: Tensor, shape: Any) -> None:
 
 
 def _getitem(self: Tensor, key: Any) -> Any:
-    if self._is_symbolic and not local.replaying and owner_of(self) is not None:
+    if self._is_symbolic and not local.in_body and owner_of(self) is not None:
         return strided_slice_of(self, key)
     return _plain_getitem(self, key)
 
@@ -98,7 +98,7 @@ def _in_place(plain: Callable[..., Any], assigning: Callable[..., Any]) -> Calla
     """``x += y`` gives a tensor of a graph a new name, as in TensorFlow, and changes any other."""
 
     def method(self: Tensor, other: Any) -> Any:
-        of_graph = self._is_symbolic and (local.replaying or owner_of(self) is not None)
+        of_graph = self._is_symbolic and (local.in_body or owner_of(self) is not None)
         return plain(self, other) if of_graph or at_once() else assigning(self, other)
 
     return method
@@ -130,10 +130,10 @@ def _of_declared(name: str, get: Callable[[Tensor], Any], doc: str) -> property:
 
 
 class InGraph(Declaring):
-    """Define-by-run's choices and loops declare operations of the tensors' graph, but not while one is replayed."""
+    """Define-by-run's choices and loops declare operations of the tensors' graph, but not inside of bodies."""
 
     def owns(self, tensor: Tensor) -> bool:
-        return not local.replaying and owner_of(tensor) is not None
+        return not local.in_body and owner_of(tensor) is not None
 
     def choose(
         self, operation: str, choice: Any, functions: Sequence[Callable[[], Any]], names: Sequence[str]

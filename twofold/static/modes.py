@@ -12,7 +12,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
-        self.replaying = 0
+        self.in_body = 0  # whether bodies of operations run, which declare to the core
         self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
 
 
@@ -42,4 +42,4 @@ mode = _Mode()
 
 def at_once() -> bool:
     """Whether an operation is computed when it is declared."""
-    return mode.eager and not local.graphs and not local.replaying
+    return mode.eager and not local.graphs and not local.in_body

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -15,10 +14,11 @@ from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
-from twofold.static.graph import Operation, describe
-from twofold.static.replay import NUMBER, Replay, Walk
+from twofold.static.declared import DeclaredGraph, DeclaredGraphs, Input, input_of
+from twofold.static.graph import Graph, Operation, describe
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
+from twofold.static.subgraph import NUMBER, Subgraph
 from twofold.static.values import Source
 
 Tensor = _core.Tensor
@@ -32,8 +32,9 @@ class Plan:
     """
 
     __slots__ = (
+        "_graph",
+        "_inputs",
         "_kept",
-        "_types",
         "arrays",
         "draws",
         "fetch",
@@ -43,26 +44,21 @@ class Plan:
         "reads",
         "states",
         "strings",
-        "walk",
+        "subgraph",
         "written",
     )
 
-    def __init__(self, walk: Walk, kept: Sequence[Source]) -> None:
-        self.walk, self._kept = walk, kept
-        self.draws, self.numbers = walk.draws, walk.numbers
-        self.reads, self.states = tuple(walk.reads), tuple(walk.states)
-        self.written, self.observers = walk.written, walk.observers
+    def __init__(self, graph: Graph, subgraph: Subgraph, kept: Sequence[Source]) -> None:
+        self._graph, self.subgraph, self._kept = graph, subgraph, kept
+        self.draws, self.numbers = subgraph.draws, subgraph.numbers
+        self.reads, self.states = tuple(subgraph.reads), tuple(subgraph.states)
+        self.written, self.observers = subgraph.written, subgraph.observers
         seen = [source for operation in self.observers for source in operation.sources]
-        shown = [*walk.goal.fetches, *kept, *seen]
+        shown = [*subgraph.goal.fetches, *kept, *seen]
         self.arrays = len(shown)
-        types = [owner.outputs[index].type_ for owner, index in walk.position.feeds]
-        types += [NUMBER for shape in walk.position.sizes.values() for _ in range(prod(shape))]
-        types += [variable.type_ for variable in (*self.reads, *self.states)]
-        types += [operation.outputs[0].type_ for operation in self.numbers]
-        types += [tensor_type(int64)] if self.draws else []
-        self._types = types
+        self._inputs = self._declared_inputs()
         self.function = _core.function(
-            tuple(_core.placeholder(type) for type in types), (), False, self._declared
+            tuple([_core.placeholder(type) for _, type, _ in self._inputs]), (), False, self._declared
         )
         self.fetch = self.function.fetch
         self.strings = [
@@ -83,24 +79,40 @@ class Plan:
         """Whether a run is no more than feeds in and arrays out."""
         return not (self.reads or self.states or self.numbers or self.written or self.observers or self.draws)
 
+    def _declared_inputs(self) -> list[tuple[Any, TensorType, Any]]:
+        """What the inputs are values of, with the types and the lines that declare them."""
+        position = self.subgraph.position
+        lines = [(source, source[0].outputs[source[1]]) for source in position.feeds]
+        found: list[tuple[Any, TensorType, Any]] = [(source, line.type_, line) for source, line in lines]
+        found += [
+            ((source, shape, k), NUMBER, 0)
+            for source, shape in position.sizes.items()
+            for k in range(prod(shape))
+        ]
+        found += [(variable, variable.type_, 0) for variable in self.reads]
+        found += [(("state", variable), variable.type_, 0) for variable in self.states]
+        found += [(operation, operation.outputs[0].type_, 0) for operation in self.numbers]
+        return found + [("run", tensor_type(int64), 0)] * self.draws
+
     def _declared(self, types: tuple[TensorType, ...], may_be_open: bool) -> tuple[Any, ...]:
         """The graph for inputs of ``types``, or for all sizes; raises GraphError for a feed that does not fit."""
-        for (owner, index), type in zip(self.walk.position.feeds, types):
+        for (owner, index), type in zip(self.subgraph.position.feeds, types):
             check_feed(owner.outputs[index], type)
-        if may_be_open and any(size < 0 for type in self._types for size in type.shape):
-            open_graph = import_module("twofold.static.open_graph")
-            found = open_graph.declared_for_all_sizes(self.walk, self._kept, types, self._types)
-            if found is not None:
-                return found
-        return self.specialise(types)
+        inputs = self._given(types)
+        self._graph.declared = graphs = self._graph.declared or DeclaredGraphs()
+        found = graphs.for_all_sizes(self.subgraph, self._kept, inputs) if may_be_open else None
+        return found or graphs.for_one_size(self.subgraph, self._kept, inputs)
 
-    def specialise(
-        self, types: tuple[TensorType, ...], differentiated: bool = False
+    def _given(self, types: Sequence[TensorType]) -> list[Input]:
+        return [input_of(key, declared, own, line) for (key, declared, line), own in zip(self._inputs, types)]
+
+    def calls(
+        self, types: Sequence[TensorType], differentiated: bool = False
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The graph for inputs of ``types``, which fit; with ``differentiated`` also what derivatives are taken of."""
-        replay = Replay(self.walk, self._kept, types)
-        inputs, outputs = replay.run()
-        return inputs, (*outputs, *(replay.differentiated if differentiated else ()))
+        """The graph for inputs of ``types`` on its own; with ``differentiated`` also what derivatives are taken of."""
+        linked = DeclaredGraph(None).link(self._given(types))
+        assert linked is not None
+        return linked.inputs, linked.outputs(self.subgraph, self._kept, differentiated)
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
         """Compile for feeds and variables of these types, before any are there."""
@@ -109,7 +121,7 @@ class Plan:
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""
-        position = len(self.walk.goal.fetches) + len(self._kept)
+        position = len(self.subgraph.goal.fetches) + len(self._kept)
         for operation in self.observers:
             assert operation.observe is not None
             if operation not in done:

@@ -15,8 +15,8 @@ from twofold.runtime.tracing import here
 from twofold.static.bodies import sources_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan, call_python, feed_value
-from twofold.static.replay import Needed, Position, number_feeds
 from twofold.static.steps import Step
+from twofold.static.subgraph import Needed, Position, number_feeds
 from twofold.static.values import Source
 
 
@@ -135,7 +135,7 @@ class Run:
         """A variable without a value that gets one from its initialiser in this very step, or None."""
         state = self.session._state
         for variable in plan.reads:
-            if variable not in state and variable.initializer in plan.walk.operations:
+            if variable not in state and variable.initializer in plan.subgraph.operations:
                 return variable
         return None
 

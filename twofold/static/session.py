@@ -26,9 +26,9 @@ from twofold.static.graph import (
 from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
-from twofold.static.replay import Goal, Needed, Position, Walk
 from twofold.static.runs import PartialRun, Run
 from twofold.static.steps import Step
+from twofold.static.subgraph import Goal, Needed, Position, Subgraph
 from twofold.static.values import Source
 
 Tensor = _core.Tensor
@@ -397,7 +397,7 @@ class BaseSession:
             self._quick[key] = (step, rebuild, keep)
             return
         plan = step.plan
-        plain = flat and plan.needs_nothing and len(plan.walk.goal.fetches) == len(fetches)
+        plain = flat and plan.needs_nothing and len(plan.subgraph.goal.fetches) == len(fetches)
         self._quick[key] = (plan, None if plain else rebuild, keep)
 
     def _first_step(
@@ -411,14 +411,14 @@ class BaseSession:
             step = self._steps[key] = Step(self, position, (goal,))
         return step
 
-    def _plan(self, walk: Walk, kept: Sequence[Source]) -> Plan:
+    def _plan(self, subgraph: Subgraph, kept: Sequence[Source]) -> Plan:
         """What a step computes. Where there are too many plans, all are forgotten."""
         self._plans += 1
         if self._plans > _MOST_PLANS:
             self._quick, self._steps, self._plans = {}, {}, 1
         if self._shown:
-            show_placement(walk.operations)
-        return Plan(walk, kept)
+            show_placement(subgraph.operations)
+        return Plan(self._graph, subgraph, kept)
 
     def _next_run(self) -> int:
         """A number that no run had, nor an iteration of a loop in one."""

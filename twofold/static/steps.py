@@ -15,7 +15,7 @@ from typing import Any
 from twofold.static.bodies import source_of
 from twofold.static.graph import Operation
 from twofold.static.plan import Plan
-from twofold.static.replay import Goal, Needed, Position, Walk, is_like_sizes
+from twofold.static.subgraph import Goal, Needed, Position, Subgraph, is_like_sizes
 from twofold.static.values import Source
 
 
@@ -36,15 +36,15 @@ class Step:
         self.kept: list[Source] = []
         self.first: Step | None = None
         try:
-            walk = Walk(goals[-1], position, session._soft)
+            subgraph = Subgraph(goals[-1], position, session._soft)
         except Needed as needed:
             self.meet(needed)
             return
         if goals[-1].keeps:
-            effects = [operation for operation in walk.operations if operation.updates]
-            self.kept = self._lasting(walk, effects)
-            self.end = position.after(self.kept, [*effects, *walk.observers])
-        self.plan: Plan = session._plan(walk, self.kept)
+            effects = [operation for operation in subgraph.operations if operation.updates]
+            self.kept = self._lasting(subgraph, effects)
+            self.end = position.after(self.kept, [*effects, *subgraph.observers])
+        self.plan: Plan = session._plan(subgraph, self.kept)
 
     @property
     def goal(self) -> Goal:
@@ -54,14 +54,14 @@ class Step:
     @property
     def computes(self) -> bool:
         """Whether there is anything to compute."""
-        return bool(self.goal.purpose is None or self.goal.fetches or self.plan.walk.operations)
+        return bool(self.goal.purpose is None or self.goal.fetches or self.plan.subgraph.operations)
 
-    def _lasting(self, walk: Walk, effects: Sequence[Operation]) -> list[Source]:
+    def _lasting(self, subgraph: Subgraph, effects: Sequence[Operation]) -> list[Source]:
         """The outputs of effects, and of what has read a variable that these write and would later read anew."""
         written = {variable for operation in effects for variable in operation.updates}
         reads = [
             operation
-            for operation in walk.operations
+            for operation in subgraph.operations
             if self.goal.purpose is not None
             and not operation.updates
             and any(owner.variable in written for owner, _ in operation.sources)

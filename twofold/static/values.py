@@ -56,11 +56,11 @@ def call_body(
     keywords = {key: fill(item, values) for key, item in operation.keywords.items()}
     if operation.draws:
         keywords["counter"] = counter
-    local.replaying += 1
+    local.in_body += 1
     try:
         made = operation.body(*arguments, **keywords)
     finally:
-        local.replaying -= 1
+        local.in_body -= 1
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 

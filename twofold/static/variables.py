@@ -135,7 +135,7 @@ class Variable:
 
     def current(self) -> Tensor:
         """The value, where operations are computed at once; raises RuntimeError where they are not, or it was not."""
-        if self.now is None or not (at_once() or local.replaying):
+        if self.now is None or not (at_once() or local.in_body):
             raise RuntimeError(
                 f"variable {self.describe()} was made {'in a graph' if self.now is None else 'outside of graphs'}, and "
                 f"is used elsewhere, at {here()}. Make it where it is used."
