@@ -39,10 +39,15 @@ class Input(NamedTuple):
     line: Any  # the tensor that declares it, or 0
 
 
-def input_of(key: Any, declared: TensorType, type: TensorType, line: Any = 0) -> Input:
-    """The input of a type that its declaration may leave open; a size of 1, which broadcasts, is one of its own."""
+def inputs_of(declared: Sequence[tuple[Any, TensorType, Any]], types: Sequence[TensorType]) -> list[Input]:
+    """Inputs of some types, given what they are values of, with the types and lines that declare them."""
+    return [Input(key, type, _open_sizes(own, type), line) for (key, own, line), type in zip(declared, types)]
+
+
+def _open_sizes(declared: TensorType, type: TensorType) -> tuple[bool, ...]:
+    """Which sizes of a type its declaration leaves open; a size of 1, which broadcasts, is one of its own."""
     known = declared.shape if declared.shape != UNKNOWN_RANK else (-1,) * len(type.shape)
-    return Input(key, type, tuple([own < 0 and size != 1 for own, size in zip(known, type.shape)]), line)
+    return tuple([own < 0 and size != 1 for own, size in zip(known, type.shape)])
 
 
 class DeclaredGraph:

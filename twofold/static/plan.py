@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -14,7 +15,6 @@ from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
-from twofold.static.declared import DeclaredGraph, DeclaredGraphs, Input, input_of
 from twofold.static.graph import Graph, Operation, describe
 from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
@@ -98,20 +98,18 @@ class Plan:
         """The graph for inputs of ``types``, or for all sizes; raises GraphError for a feed that does not fit."""
         for (owner, index), type in zip(self.subgraph.position.feeds, types):
             check_feed(owner.outputs[index], type)
-        inputs = self._given(types)
-        self._graph.declared = graphs = self._graph.declared or DeclaredGraphs()
+        declared = import_module("twofold.static.declared")
+        inputs = declared.inputs_of(self._inputs, types)
+        self._graph.declared = graphs = self._graph.declared or declared.DeclaredGraphs()
         found = graphs.for_all_sizes(self.subgraph, self._kept, inputs) if may_be_open else None
         return found or graphs.for_one_size(self.subgraph, self._kept, inputs)
-
-    def _given(self, types: Sequence[TensorType]) -> list[Input]:
-        return [input_of(key, declared, own, line) for (key, declared, line), own in zip(self._inputs, types)]
 
     def calls(
         self, types: Sequence[TensorType], differentiated: bool = False
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The graph for inputs of ``types`` on its own; with ``differentiated`` also what derivatives are taken of."""
-        linked = DeclaredGraph(None).link(self._given(types))
-        assert linked is not None
+        declared = import_module("twofold.static.declared")
+        linked = declared.DeclaredGraph(None).link(declared.inputs_of(self._inputs, types))
         return linked.inputs, linked.outputs(self.subgraph, self._kept, differentiated)
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
