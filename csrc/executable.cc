@@ -53,8 +53,10 @@ void locate_host_error(const FailedCall& call) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  const Owned located(PyObject_CallFunction(hooks.host_error, "Os(II)O", value, provenance_text(call.provenance).c_str(),
+  const Owned located(PyObject_CallFunction(hooks.host_error, "Os(II)OOO", value, provenance_text(call.provenance).c_str(),
                                             call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
+                                            call.called ? call.called->operation->python : Py_None,
+                                            call.called ? call.called->attributes->tuple : Py_None,
                                             call.operands ? call.operands : Py_None));
   if (located) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(located.object)), located.object);
   Py_XDECREF(type);

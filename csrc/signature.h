@@ -130,7 +130,7 @@ struct Hooks {
   PyObject* compile_signature = nullptr;  // (op instance) -> Program
   PyObject* compile_trace = nullptr;    // (executable, wait, locations of its first and last entry) -> whether it will be
   PyObject* kernel_error = nullptr;     // (labels, label, code, where, location, op or None, its input types) -> exception
-  PyObject* host_error = nullptr;       // (error of error_class, where) -> exception
+  PyObject* host_error = nullptr;       // (error of error_class, where, location, op, attributes, operands) -> exception
   PyObject* ones = nullptr;             // (type) -> (op, attrs)
   PyObject* zeros = nullptr;            // (type) -> (op, attrs)
   PyObject* specialise_error = nullptr; // (op, where) -> raises the current error again, worded for that line

@@ -22,6 +22,7 @@ class TwofoldError(Exception):
         self.what = what
         self.fix = fix
         self.located = False
+        self.placed = False  # at another line than that of the call which raises it
         self.label: Any = None  # of an error met while running: what was computed
         super().__init__(f"{what}. {fix}" if fix else f"{what}.")
         self.__traceback__ = ending_here()

@@ -14,13 +14,16 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from tests.debug.planted_bodies import BODIES, OF_DYNET
 from tests.debug.planted_calls import CALLS, X
 from tests.debug.planted_expressions import BUILDERS
 from tests.debug.planted_functions import FUNCTIONS
+from tests.debug.planted_gradients import GRADIENTS
 from tests.debug.planted_graphs import EXPRESSIONS, GRAPHS
 from tests.debug.planted_programs import PROGRAMS
 from tests.debug.planted_sessions import SESSIONS
 from tests.debug.planted_training import TRAINING
+from tests.debug.planted_transforms import TRANSFORMS
 from twofold import _core, dynet
 
 Bug = Callable[..., Any]
@@ -65,7 +68,7 @@ def observed(call: Bug, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS, *TRANSFORMS], ids=lambda bug: bug.__name__)
 def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
     call = torch.compile(bug) if way == "compile" else bug
@@ -74,7 +77,7 @@ def test_calls(bug: Bug, way: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING, *GRADIENTS], ids=lambda bug: bug.__name__)
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert is_there(last_frame(bug), bug)
@@ -87,14 +90,14 @@ def run(build: Bug) -> None:
         session.run(fetch, feeds)  # where what was fed or fetched is wrong
 
 
-@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS, *BODIES], ids=lambda bug: bug.__name__)
 def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     frame = last_frame(lambda: run(bug))
     assert is_there(frame, bug) if planted(bug) else "where what was fed" in str(frame.line)
 
 
-@pytest.mark.parametrize("bug", [*EXPRESSIONS, *BUILDERS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET], ids=lambda bug: bug.__name__)
 def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dynet.renew_cg()

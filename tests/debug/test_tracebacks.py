@@ -207,3 +207,70 @@ def test_the_operand_of_a_first_bad_value_inside_of_a_loop() -> None:
     error = raised(run)
     assert frames(error)[-1] == ("body", "return k + 1, torch.log(lower)")
     assert "lower: float32[] -0.306" in error.__notes__[0]  # type: ignore[attr-defined]
+
+
+class Picks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(table, k)
+        return table * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        table, k = ctx.saved_tensors
+        return gradient * torch.take(table, k + 9), None
+
+
+def test_operands_inside_of_the_gradient_of_a_loop() -> None:
+    def run() -> None:
+        x = torch.arange(3.0).requires_grad_()
+        start = torch.tensor(0), x
+        torch.while_loop(lambda k, h: k < 3, lambda k, h: (k + 1, Picks.apply(h, k)), start)[
+            1
+        ].sum().backward()
+        assert x.grad is not None
+        x.grad.tolist()
+
+    error = raised(run)
+    assert frames(error)[-1] == ("backward", "return gradient * torch.take(table, k + 9), None")
+    assert "  k + 9 (index): int64[] 9" in error.__notes__[0]  # type: ignore[attr-defined]
+    shown = debugged(error, "p table.tolist()", "p index.item()")
+    assert "[0.0, 4.0, 8.0]" in shown or "[0.0, 1.0, 2.0]" in shown
+    assert "9" in shown.splitlines()[-2]
+
+
+def test_operands_of_sizes_that_a_run_brings_into_a_body() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32, [None, None]), tf.ones([3])
+
+        def step(total: Any, row: Any) -> Any:
+            return total + row * w
+
+        total = tf.scan(step, x, tf.zeros([3]))
+        error = raised(lambda: session.run(total, {x: [[1.0, 2.0]]}))
+    assert frames(error)[-1] == ("step", "return total + row * w")
+    assert "row: float32[2]" in error.__notes__[0]  # type: ignore[attr-defined]
+    assert "Size([2])" in debugged(error, "p row.shape")
+
+
+def test_the_parameters_of_a_module_are_not_named_after_the_line_that_calls_it() -> None:
+    class Lookup(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(2, 3)
+
+        def forward(self, k: torch.Tensor) -> torch.Tensor:
+            return self.table(k + 1)
+
+    (note,) = raised(lambda: Lookup()(torch.tensor([0, 1])).tolist()).__notes__  # type: ignore[attr-defined]
+    assert "index: int64[2] [1 2]" in note and "weight: float32[2,3]" in note and "self:" not in note
+
+
+def test_what_is_written_to_elements_has_the_names_of_the_assignment() -> None:
+    def written() -> None:
+        y = torch.zeros(2, 3)
+        rows = torch.ones(2, 3)
+        y[:, 1:] = rows
+
+    (note,) = raised(written).__notes__  # type: ignore[attr-defined]
+    assert "  y: float32[2,3]" in note and "  rows: float32[2,3]" in note and "  :" not in note

@@ -160,7 +160,7 @@ MISTAKES = {
     "indexing: float index": (
         TypeError,
         lambda: ones(2, 3)[ones(2)],
-        "index: an index of float32: operand 0 float32[2,3] (here.py:N), operand 1 float32[2] "
+        "index: an index of float32: input float32[2,3] (here.py:N), operand 1 float32[2] "
         "(here.py:N), at here.py:N. Cast it with .to(int64) first.",
     ),
     "indexing: mask size": (
@@ -173,14 +173,14 @@ MISTAKES = {
     "indexing: shapes": (
         RuntimeError,
         lambda: ones(4, 3)[torch.tensor([0, 1]), torch.tensor([0, 1, 2])],
-        "index: sizes on axis -1 differ, 2 against 3: operand 0 float32[4,3] (here.py:N), operand 1 "
+        "index: sizes on axis -1 differ, 2 against 3: input float32[4,3] (here.py:N), operand 1 "
         "int64[2] (here.py:N), operand 2 int64[3] (here.py:N), at here.py:N. Make them equal, or one of "
         "them 1 (unsqueeze adds such an axis).",
     ),
     "indexing: run time": (
         IndexError,
         lambda: ones(4, 3)[torch.tensor([0, 7])].numpy(),
-        "index: index 7 is outside an axis of size 4: operand 0 float32[4,3] (here.py:N), "
+        "index: index 7 is outside an axis of size 4: input float32[4,3] (here.py:N), "
         "operand 1 int64[2] (here.py:N), at here.py:N. Use indices from -4 to 3.",
     ),
     "assignment: shape": (
@@ -193,8 +193,8 @@ MISTAKES = {
     "assignment: run time": (
         IndexError,
         lambda: written(ones(4, 3), torch.tensor([0, -5])),
-        "index_write: index -5 is outside an axis of size 4: operand 0 float32[4,3] "
-        "(here.py:N), operand 1 0.0, operand 2 int64[2] (here.py:N), at here.py:N. Use "
+        "index_write: index -5 is outside an axis of size 4: input float32[4,3] "
+        "(here.py:N), values 0.0, operand 2 int64[2] (here.py:N), at here.py:N. Use "
         "indices from -4 to 3.",
     ),
     "assignment: mask": (
@@ -212,57 +212,57 @@ MISTAKES = {
     "gather: run time": (
         IndexError,
         lambda: torch.gather(ones(2, 3), 1, torch.full((2, 3), 3)).numpy(),
-        "gather: index 3 is outside an axis of size 3: operand 0 float32[2,3] (here.py:N), "
-        "operand 1 int64[2,3] (here.py:N), at here.py:N. Use indices from -3 to 2.",
+        "gather: index 3 is outside an axis of size 3: input float32[2,3] (here.py:N), "
+        "index int64[2,3] (here.py:N), at here.py:N. Use indices from -3 to 2.",
     ),
     "scatter: run time": (
         IndexError,
         lambda: torch.scatter(ones(2, 3), 1, torch.full((2, 3), -4), ones(2, 3)).numpy(),
-        "scatter: index -4 is outside an axis of size 3: operand 0 float32[2,3] (here.py:N), "
-        "operand 1 int64[2,3] (here.py:N), operand 2 float32[2,3] (here.py:N), at here.py:N. "
+        "scatter: index -4 is outside an axis of size 3: input float32[2,3] (here.py:N), "
+        "index int64[2,3] (here.py:N), source float32[2,3] (here.py:N), at here.py:N. "
         "Use indices from -3 to 2.",
     ),
     "index_add: run time": (
         IndexError,
         lambda: ones(2, 3).index_add(0, torch.tensor([0, 2]), ones(2, 3)).numpy(),
-        "index_add: index 2 is outside an axis of size 2: operand 0 float32[2,3] (here.py:N),"
-        " operand 1 int64[2] (here.py:N), operand 2 float32[2,3] (here.py:N), at here.py:N. "
+        "index_add: index 2 is outside an axis of size 2: input float32[2,3] (here.py:N),"
+        " index int64[2] (here.py:N), source float32[2,3] (here.py:N), at here.py:N. "
         "Use indices from -2 to 1.",
     ),
     "index_select: float": (
         TypeError,
         lambda: torch.index_select(ones(2, 3), 0, ones(2)),
-        "index_select: an index of float32: operand 0 float32[2,3] (here.py:N), operand 1 float32[2] "
+        "index_select: an index of float32: input float32[2,3] (here.py:N), index float32[2] "
         "(here.py:N), at here.py:N. Cast it with .to(int64) first.",
     ),
     "take: run time": (
         IndexError,
         lambda: torch.take(ones(2, 3), torch.tensor([6])).numpy(),
-        "index_select: index 6 is outside an axis of size 6: operand 0 float32[6] "
-        "(here.py:N), operand 1 int64[1] (here.py:N), at here.py:N. Use indices from -6 to 5.",
+        "index_select: index 6 is outside an axis of size 6: input float32[6] "
+        "(here.py:N), index int64[1] (here.py:N), at here.py:N. Use indices from -6 to 5.",
     ),
     "embedding: run time": (
         IndexError,
         lambda: F.embedding(torch.tensor([1, 10]), ones(10, 3)).numpy(),
-        "embedding: index 10 is outside a table of 10 rows: operand 0 int64[2] (here.py:N), "
-        "operand 1 float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
+        "embedding: index 10 is outside a table of 10 rows: index int64[2] (here.py:N), "
+        "weight float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
     ),
     "embedding: negative": (
         IndexError,
         lambda: F.embedding(torch.tensor([-1]), ones(10, 3)).numpy(),
-        "embedding: index -1 is outside a table of 10 rows: operand 0 int64[1] (here.py:N), "
-        "operand 1 float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
+        "embedding: index -1 is outside a table of 10 rows: index int64[1] (here.py:N), "
+        "weight float32[10,3] (here.py:N), at here.py:N. Use indices from 0 to 9.",
     ),
     "embedding: weight": (
         RuntimeError,
         lambda: F.embedding(torch.tensor([1]), ones(10)),
-        "embedding: a weight with 1 axes: operand 0 int64[1] (here.py:N), operand 1 float32[10] "
+        "embedding: a weight with 1 axes: index int64[1] (here.py:N), weight float32[10] "
         "(here.py:N), at here.py:N. Use one of shape (num_embeddings, embedding_dim).",
     ),
     "embedding: float": (
         TypeError,
         lambda: F.embedding(ones(2), ones(10, 3)),
-        "embedding: an index of float32: operand 0 float32[2] (here.py:N), operand 1 float32[10,3] "
+        "embedding: an index of float32: index float32[2] (here.py:N), weight float32[10,3] "
         "(here.py:N), at here.py:N. Cast it with .to(int64) first.",
     ),
     "matmul: batch": (
@@ -287,7 +287,7 @@ MISTAKES = {
     "linear": (
         RuntimeError,
         lambda: F.linear(ones(2, 3), ones(4, 5)),
-        "linear: in_features differ, 3 against 5: operand 0 float32[2,3] (here.py:N), operand 1 "
+        "linear: in_features differ, 3 against 5: input float32[2,3] (here.py:N), weight "
         "float32[4,5] (here.py:N), at here.py:N. Make the last axis of the input 5.",
     ),
     "einsum: letters": (
@@ -489,28 +489,28 @@ MISTAKES = {
     "loss: class": (
         IndexError,
         lambda: F.cross_entropy(ones(2, 3), torch.tensor([0, 3])).numpy(),
-        "cross_entropy: class 3 does not exist, there are 3 classes: operand 0 float32[2,3] "
-        "(here.py:N), operand 1 int64[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
+        "cross_entropy: class 3 does not exist, there are 3 classes: input float32[2,3] "
+        "(here.py:N), target int64[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
         "here.py:N. Use class numbers from 0 to 2, or ignore_index for rows to leave out.",
     ),
     "loss: shapes": (
         RuntimeError,
         lambda: F.cross_entropy(ones(2, 3), torch.tensor([0, 1, 2])),
-        "cross_entropy: targets of shape (3,) for scores of shape (2, 3): operand 0 float32[2,3] "
-        "(here.py:N), operand 1 int64[3] (here.py:N), operand 2 -100, operand 3 0.0, at here.py:N. Give "
+        "cross_entropy: targets of shape (3,) for scores of shape (2, 3): input float32[2,3] "
+        "(here.py:N), target int64[3] (here.py:N), operand 2 -100, operand 3 0.0, at here.py:N. Give "
         "one class number for each row: shape (2,).",
     ),
     "loss: nll": (
         IndexError,
         lambda: F.nll_loss(ones(2, 3), torch.tensor([0, -1])).numpy(),
-        "nll_loss: class -1 does not exist, there are 3 classes: operand 0 float32[2,3] "
-        "(here.py:N), operand 1 int64[2] (here.py:N), operand 2 -100, at here.py:N. Use class"
+        "nll_loss: class -1 does not exist, there are 3 classes: input float32[2,3] "
+        "(here.py:N), target int64[2] (here.py:N), operand 2 -100, at here.py:N. Use class"
         " numbers from 0 to 2, or ignore_index for rows to leave out.",
     ),
     "loss: mse": (
         RuntimeError,
         lambda: F.mse_loss(ones(2, 3), ones(2, 4)),
-        "mse_loss: sizes on axis -1 differ, 3 against 4: operand 0 float32[2,3] (here.py:N), operand 1 "
+        "mse_loss: sizes on axis -1 differ, 3 against 4: input float32[2,3] (here.py:N), target "
         "float32[2,4] (here.py:N), at here.py:N. Make them equal, or one of them 1 (unsqueeze adds such "
         "an axis).",
     ),
@@ -523,13 +523,13 @@ MISTAKES = {
     "loss: bce": (
         RuntimeError,
         lambda: F.binary_cross_entropy(ones(2), ones(3)),
-        "binary_cross_entropy: targets of shape (3,) for input of shape (2,): operand 0 float32[2] "
-        "(here.py:N), operand 1 float32[3] (here.py:N), at here.py:N. Make the shapes equal.",
+        "binary_cross_entropy: targets of shape (3,) for input of shape (2,): input float32[2] "
+        "(here.py:N), target float32[3] (here.py:N), at here.py:N. Make the shapes equal.",
     ),
     "one_hot": (
         IndexError,
         lambda: F.one_hot(torch.tensor([0, 5]), 3).numpy(),
-        "one_hot: class 5 does not exist, there are 3 classes: operand 0 int64[2] "
+        "one_hot: class 5 does not exist, there are 3 classes: input int64[2] "
         "(here.py:N), at here.py:N. Use class numbers from 0 to 2, or ignore_index for rows "
         "to leave out.",
     ),

@@ -84,7 +84,7 @@ MISTAKES = {
     "adaptive means of integers": (
         TypeError,
         lambda: F.adaptive_avg_pool1d(torch.ones(2, 5, dtype=torch.int64), 2),
-        "adaptive_avg_pool: takes floating dtypes, not int64: operand 0 int64[2,5] (here.py:N), at "
+        "adaptive_avg_pool: takes floating dtypes, not int64: input int64[2,5] (here.py:N), at "
         "here.py:N. Cast with .to() first.",
     ),
     "fractional windows that do not fit": (
@@ -103,8 +103,8 @@ MISTAKES = {
     "position outside": (
         IndexError,
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
-        "max_unpool: index 9 is outside an axis of size 4: operand 0 float32[1,2] "
-        "(here.py:N), operand 1 int64[1,2] (here.py:N), at here.py:N. Use indices from -4 to "
+        "max_unpool: index 9 is outside an axis of size 4: input float32[1,2] "
+        "(here.py:N), positions int64[1,2] (here.py:N), at here.py:N. Use indices from -4 to "
         "3.",
     ),
     "unknown mode": (
@@ -156,14 +156,14 @@ MISTAKES = {
     "linear of integers": (
         TypeError,
         lambda: F.interpolate(torch.ones(1, 1, 3, dtype=torch.int64), 5, mode="linear"),
-        "resize: mode 'linear' takes floating dtypes, not int64: operand 0 int64[1,1,3] (here.py:N), at "
+        "resize: mode 'linear' takes floating dtypes, not int64: input int64[1,1,3] (here.py:N), at "
         "here.py:N. Cast it first.",
     ),
     "grid of another batch": (
         RuntimeError,
         lambda: F.grid_sample(image(), torch.zeros(2, 3, 3, 2), align_corners=False),
-        "grid_sample: a grid of shape (2, 3, 3, 2) for an input of shape (1, 2, 4, 5): operand 0 "
-        "float32[1,2,4,5] (here.py:N), operand 1 float32[2,3,3,2] (here.py:N), at here.py:N. Use (batch, "
+        "grid_sample: a grid of shape (2, 3, 3, 2) for an input of shape (1, 2, 4, 5): input "
+        "float32[1,2,4,5] (here.py:N), grid float32[2,3,3,2] (here.py:N), at here.py:N. Use (batch, "
         "channels, height, width) with (batch, height, width, 2), or one axis more and 3.",
     ),
     "unknown grid mode": (
@@ -175,14 +175,14 @@ MISTAKES = {
     "grid of another dtype": (
         TypeError,
         lambda: F.grid_sample(image(), torch.zeros(1, 3, 3, 2, dtype=torch.float64)),
-        "grid_sample: input of float32 with grid of float64: operand 0 float32[1,2,4,5] (here.py:N), "
-        "operand 1 float64[1,3,3,2] (here.py:N), at here.py:N. Expected input and grid to have same "
+        "grid_sample: input of float32 with grid of float64: input float32[1,2,4,5] (here.py:N), "
+        "grid float64[1,3,3,2] (here.py:N), at here.py:N. Expected input and grid to have same "
         "dtype.",
     ),
     "map of another size": (
         RuntimeError,
         lambda: F.affine_grid(torch.zeros(1, 2, 2), (1, 1, 3, 3)),
-        "affine_grid: theta of shape (1, 2, 2) for a result of size (1, 1, 3, 3): operand 0 "
+        "affine_grid: theta of shape (1, 2, 2) for a result of size (1, 1, 3, 3): theta "
         "float32[1,2,2] (here.py:N), at here.py:N. Give it the shape (1, 2, 3).",
     ),
     "channels that do not shuffle": (

@@ -30,33 +30,33 @@ MISTAKES = {
     "index of floats": (
         TypeError,
         lambda: torch.index_select(torch.ones(3), 0, torch.tensor([0.0])),
-        "index_select: an index of float32: operand 0 float32[3] (here.py:N), operand 1 float32[1] "
+        "index_select: an index of float32: input float32[3] (here.py:N), index float32[1] "
         "(here.py:N), at here.py:N. Cast it with .to(int64) first.",
     ),
     "index with another number of axes": (
         RuntimeError,
         lambda: torch.gather(torch.ones(2, 3), 1, torch.tensor([0])),
-        "gather: an index with 1 axes for 2: operand 0 float32[2,3] (here.py:N), operand 1 int64[1] "
+        "gather: an index with 1 axes for 2: input float32[2,3] (here.py:N), index int64[1] "
         "(here.py:N), at here.py:N. Give the index as many axes as the input.",
     ),
     "index larger than the source": (
         RuntimeError,
         lambda: torch.scatter(torch.ones(3, 3), 0, torch.tensor([[0, 1], [1, 2]]), torch.ones(1, 2)),
-        "scatter: the index has size 2 on axis 0, the source 1: operand 0 float32[3,3] (here.py:N), "
-        "operand 1 int64[2,2] (here.py:N), operand 2 float32[1,2] (here.py:N), at here.py:N. Use an "
+        "scatter: the index has size 2 on axis 0, the source 1: input float32[3,3] (here.py:N), "
+        "index int64[2,2] (here.py:N), source float32[1,2] (here.py:N), at here.py:N. Use an "
         "index that is not larger there.",
     ),
     "index that is no vector": (
         ValueError,
         lambda: torch.index_add(torch.ones(3), 0, torch.tensor([[0]]), torch.ones(1)),
-        "index_add: an index with 2 axes: operand 0 float32[3] (here.py:N), operand 1 int64[1,1] "
-        "(here.py:N), operand 2 float32[1] (here.py:N), at here.py:N. Use a vector of indices.",
+        "index_add: an index with 2 axes: input float32[3] (here.py:N), index int64[1,1] "
+        "(here.py:N), source float32[1] (here.py:N), at here.py:N. Use a vector of indices.",
     ),
     "values of another dtype": (
         TypeError,
         lambda: torch.scatter_add(torch.ones(3), 0, torch.tensor([0]), torch.ones(1, dtype=torch.float64)),
-        "scatter_add: values of float64 for float32: operand 0 float32[3] (here.py:N), operand 1 "
-        "int64[1] (here.py:N), operand 2 float64[1] (here.py:N), at here.py:N. Cast them with .to() "
+        "scatter_add: values of float64 for float32: input float32[3] (here.py:N), index "
+        "int64[1] (here.py:N), source float64[1] (here.py:N), at here.py:N. Cast them with .to() "
         "first.",
     ),
     "unknown reduction": (
@@ -75,8 +75,8 @@ MISTAKES = {
     "positions and elements": (
         RuntimeError,
         lambda: torch.ones(3).put(torch.tensor([0, 1]), torch.ones(3)),
-        "put: 2 positions for 3 elements: operand 0 float32[3] (here.py:N), operand 1 int64[2] "
-        "(here.py:N), operand 2 float32[3] (here.py:N), at here.py:N. Give one position per element.",
+        "put: 2 positions for 3 elements: input float32[3] (here.py:N), index int64[2] "
+        "(here.py:N), source float32[3] (here.py:N), at here.py:N. Give one position per element.",
     ),
     "median of no elements": (
         RuntimeError,
@@ -187,8 +187,8 @@ MISTAKES = {
     "sequence and values": (
         RuntimeError,
         lambda: torch.searchsorted(torch.ones(2, 3), torch.ones(3, 3)),
-        "searchsorted: a sequence of shape (2, 3) for values of shape (3, 3): operand 0 float32[2,3] "
-        "(here.py:N), operand 1 float32[3,3] (here.py:N), at here.py:N. Use a vector, or make all "
+        "searchsorted: a sequence of shape (2, 3) for values of shape (3, 3): rows float32[2,3] "
+        "(here.py:N), values float32[3,3] (here.py:N), at here.py:N. Use a vector, or make all "
         "axes but the last equal.",
     ),
     "both sides": (
@@ -242,14 +242,14 @@ MISTAKES = {
     "index at run time": (
         IndexError,
         lambda: torch.gather(torch.ones(3), 0, torch.tensor([0, 5])).tolist(),
-        "gather: index 5 is outside an axis of size 3: operand 0 float32[3] (here.py:N), "
-        "operand 1 int64[2] (here.py:N), at here.py:N. Use indices from -3 to 2.",
+        "gather: index 5 is outside an axis of size 3: input float32[3] (here.py:N), "
+        "index int64[2] (here.py:N), at here.py:N. Use indices from -3 to 2.",
     ),
     "index of scatter at run time": (
         IndexError,
         lambda: torch.scatter_reduce(torch.ones(3), 0, torch.tensor([-4]), torch.ones(1), "amax").tolist(),
-        "scatter_reduce: index -4 is outside an axis of size 3: operand 0 float32[3] "
-        "(here.py:N), operand 1 int64[1] (here.py:N), operand 2 float32[1] (here.py:N), at "
+        "scatter_reduce: index -4 is outside an axis of size 3: input float32[3] "
+        "(here.py:N), index int64[1] (here.py:N), source float32[1] (here.py:N), at "
         "here.py:N. Use indices from -3 to 2.",
     ),
     "too few elements for a mask": (

@@ -44,8 +44,8 @@ MISTAKES = {
     "static: gather": (
         IndexError,
         lambda s: s.run(tf.gather(tf.constant([1.0, 2.0]), tf.constant([0, 2]))),
-        "index_select: index 2 is outside an axis of size 2: operand 0 float32[2] "
-        "(here.py:N), operand 1 int32[2] (here.py:N), at here.py:N. Use indices from -2 to 1.",
+        "index_select: index 2 is outside an axis of size 2: input float32[2] "
+        "(here.py:N), index int32[2] (here.py:N), at here.py:N. Use indices from -2 to 1.",
     ),
     "static: feed shape": (
         RuntimeError,
@@ -71,7 +71,7 @@ MISTAKES = {
             P(None, None), P(None, None)
         ),
         "MatMul, declared at here.py:N: matmul: inner sizes differ, 3 against 4: input float32[2,3] "
-        "(here.py:N), other float32[4,5] (here.py:N), at here.py:N, at here.py:N. Transpose other or "
+        "(here.py:N), other float32[4,5] (here.py:N), at here.py:N. Transpose other or "
         "make its first axis 3.",
     ),
     "static: reshape": (
@@ -85,8 +85,8 @@ MISTAKES = {
         lambda s: (
             lambda k: s.run(tf.nn.embedding_lookup(tf.constant(np.ones((4, 2), np.float32)), k), {k: [1, 4]})
         )(tf.placeholder(tf.int64, [None])),
-        "index_select: index 4 is outside an axis of size 4: operand 0 float32[4,2] "
-        "(here.py:N), operand 1 int64[2] (here.py:N), at here.py:N. Use indices from -4 to 3.",
+        "index_select: index 4 is outside an axis of size 4: input float32[4,2] "
+        "(here.py:N), index int64[2] (here.py:N), at here.py:N. Use indices from -4 to 3.",
     ),
     "static: split": (
         RuntimeError,
@@ -123,8 +123,8 @@ MISTAKES = {
                 labels=tf.constant([0, 7]), logits=tf.constant(np.ones((2, 3), np.float32))
             )
         ),
-        "cross_entropy: class 7 does not exist, there are 3 classes: operand 0 float32[2,3] "
-        "(here.py:N), operand 1 int32[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
+        "cross_entropy: class 7 does not exist, there are 3 classes: input float32[2,3] "
+        "(here.py:N), target int32[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
         "here.py:N. Use class numbers from 0 to 2, or ignore_index for rows to leave out.",
     ),
 }

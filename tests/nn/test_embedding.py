@@ -89,19 +89,19 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "outside": (
         IndexError,
         lambda: F.embedding(torch.tensor([1, 9]), TABLE).sum().item(),
-        "embedding: index 9 is outside a table of 3 rows: operand 0 int64[2] (here.py:N), "
-        "operand 1 float32[3,2] (here.py:N), at here.py:N. Use indices from 0 to 2.",
+        "embedding: index 9 is outside a table of 3 rows: index int64[2] (here.py:N), "
+        "weight float32[3,2] (here.py:N), at here.py:N. Use indices from 0 to 2.",
     ),
     "negative": (
         IndexError,
         lambda: F.embedding(torch.tensor([1, -1]), TABLE).sum().item(),
-        "embedding: index -1 is outside a table of 3 rows: operand 0 int64[2] (here.py:N), "
-        "operand 1 float32[3,2] (here.py:N), at here.py:N. Use indices from 0 to 2.",
+        "embedding: index -1 is outside a table of 3 rows: index int64[2] (here.py:N), "
+        "weight float32[3,2] (here.py:N), at here.py:N. Use indices from 0 to 2.",
     ),
     "floats": (
         TypeError,
         lambda: F.embedding(torch.tensor([1.0]), TABLE),
-        "embedding: an index of float32: operand 0 float32[1] (here.py:N), operand 1 float32[3,2] (here.py:N), "
+        "embedding: an index of float32: index float32[1] (here.py:N), weight float32[3,2] (here.py:N), "
         "at here.py:N. Cast it with .to(int64) first.",
     ),
     "padding": (

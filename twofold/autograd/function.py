@@ -12,7 +12,7 @@ from twofold.frontend.gradients import no_grad
 from twofold.ir.graph import interned
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closures import close
+from twofold.runtime.closures import close, note_calls
 from twofold.runtime.tracing import here
 from twofold.utils._pytree import tree_map_only
 
@@ -171,6 +171,7 @@ def _result(
         ) from error
     closed.note_lines()
     content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), cls.__name__))
+    note_calls(content.content_key, [closed], len(types))
     return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content, ()))
 
 

@@ -1,17 +1,32 @@
-"""Which call inside of a loop or branch goes wrong, and on what: found by running the bodies call by call."""
+"""Which call inside of a loop, branch or gradient of the program goes wrong, and on what.
+
+The bodies of a forward call run once more, call by call. A gradient is evaluated up to the primitive operation that
+fails; its operands are those of the program's line as far as that only reshapes and casts them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from twofold import _core
 from twofold.debug.bodies import Bodies
 from twofold.debug.recording import Call, Recording
 from twofold.errors import TwofoldError
+from twofold.ir.graph import Graph
+from twofold.ir.interpret import evaluate, narrow
+from twofold.ir.node import Attributes, Node
+from twofold.ir.op import Op
+from twofold.ir.sizes import symbolic_type
+from twofold.ir.types import TensorType, type_from_code
+from twofold.runtime.closures import BODY_CALLS, as_tensor
+from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
+
+_MOST_BYTES = 1 << 24  # of the operands of a gradient that is evaluated again
 
 
 class InnerCall(NamedTuple):
-    """A call of a body: what it computes, where, and of which values."""
+    """A call of a body: what it computes, where, and of which values; None stands for one that is not known."""
 
     op: Any
     attrs: tuple[Any, ...]
@@ -56,3 +71,84 @@ def first_wrong(
     except _Wrong as found:
         return found.call
     return None
+
+
+def operands_inside(
+    op: Op, attrs: Attributes, operands: Sequence[Any], failed: Op, location: int, line: int
+) -> InnerCall | None:
+    """The call at ``line`` in the bodies that the call at ``location`` runs, where its gradient fails at ``failed``.
+
+    ``op`` with ``attrs`` on ``operands`` is what the backward pass computes. None where nothing is known of it.
+    """
+    found = _failing(op, attrs, operands)
+    if found is None or found[0].op is not failed:
+        return None
+    for called, own, types in _calls_at(location, line):
+        before = _core.declare_at(line)
+        try:
+            values = _operands_of(called, own, types, *found)
+        finally:
+            _core.declare_at(before)
+        if any(value is not None for value in values):
+            return InnerCall(called, own, line, tuple(values))
+    return None
+
+
+def _failing(op: Op, attrs: Attributes, operands: Sequence[Any]) -> tuple[Node, Sequence[Any]] | None:
+    """The primitive operation of a call that raises, and the arrays of its operands."""
+    given = [as_tensor(value) for value in operands]
+    if sum(value.type_.nbytes for value in given) > _MOST_BYTES:
+        return None
+    arrays = [narrow(value.detach().numpy(), value.dtype) for value in given]
+    try:
+        evaluate(stable_graph(op, attrs, [value.type_ for value in given]), arrays)
+    except Exception as error:
+        return getattr(error, "evaluating", None)
+    return None
+
+
+def _calls_at(location: int, line: int) -> Iterator[tuple[Op, Attributes, list[TensorType]]]:
+    """What is called at ``line`` in the bodies that the call at ``location`` runs, with the types of its operands."""
+    for parts in (BODY_CALLS.get(location) or {}).values():
+        for part in parts:
+            for entry, (own, _) in zip(part.entries, part.provenance):
+                if own == line:
+                    yield entry[2], entry[3], [symbolic_type(type_from_code(*type)) for type in entry[5]]
+                elif own != location:
+                    yield from _calls_at(own, line)
+
+
+def _operands_of(
+    op: Op, attrs: Attributes, types: list[TensorType], failed: Node, arrays: Sequence[Any]
+) -> list[Any]:
+    """The operands of a call of which the failed node is a part, or a part of its gradients; None for unknown ones."""
+    found: list[Any] = [None] * len(types)
+    for graph, slots in _graphs_of(op, attrs, types):
+        for node in graph.nodes():
+            if node.op is not failed.op or [value.type for value in node.inputs] != [
+                value.type for value in failed.inputs
+            ]:
+                continue
+            for value, array in zip(node.inputs, arrays):
+                position = _input_behind(value)
+                slot = slots[position] if position is not None else -1
+                if slot >= 0 and found[slot] is None:
+                    type = types[slot]
+                    found[slot] = _core.from_array(array.astype(type.dtype.numpy).reshape(type.shape), False)
+    return found
+
+
+def _graphs_of(op: Op, attrs: Attributes, types: list[TensorType]) -> Iterator[tuple[Graph, Sequence[int]]]:
+    """What a call computes and what its gradients do, with the operands that their inputs are: below 0 none."""
+    yield stable_graph(op, attrs, types), range(len(types))
+    wanted = tuple(k for k, type in enumerate(types) if type.dtype.is_differentiable)
+    for one in pullbacks_of(op, attrs, tuple(types), wanted).values():
+        if isinstance(one, Pullback):
+            yield one.graph, [slot if slot < len(types) else -1 for slot in one.slots]
+
+
+def _input_behind(node: Node) -> int | None:
+    """The input that a node is a reshaped or cast form of, or None."""
+    while node.op.name in ("reshape", "cast"):
+        node = node.inputs[0]
+    return node.attrs[0] if node.op.name == "input" and not node.type.weak else None

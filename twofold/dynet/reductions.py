@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from twofold.dynet.expression import Expression, aligned, of_rank
+from twofold.dynet.expression import Expression, aligned, of_rank, rank_of
 from twofold.dynet.graph import operation
+
+
+def _reaching(x: Expression, d: int) -> Any:
+    """The tensor of ``x`` with dimension ``d``; raises ValueError for one that neither it nor a matrix has."""
+    rank = max(rank_of(x), 2)
+    if d >= rank:
+        raise ValueError(
+            f"dimension {d} of an expression of dimensions {x.dim()[0]}. Use one from 0 to {rank - 1}."
+        )
+    return of_rank(x, d + 1)
 
 
 def _over(x: Expression, dims: Sequence[int], over_batch: bool) -> tuple[Any, list[int], int]:
     """The tensor, the axes to reduce, and the size of the batch that is left."""
-    tensor = of_rank(x, max(dims, default=-1) + 1)
+    tensor = _reaching(x, max(dims, default=-1))
     axes = [-1 - dim for dim in dims]
     if over_batch and x._batch != 1:
         return tensor, [*axes, 0], 1
@@ -147,25 +157,25 @@ def l2_norm(x: Expression) -> Expression:
 @operation
 def max_dim(x: Expression, d: int = 0) -> Expression:
     """The largest elements along dimension ``d``, which disappears."""
-    return Expression(of_rank(x, d + 1).max(-1 - d)[0], x._batch)
+    return Expression(_reaching(x, d).max(-1 - d)[0], x._batch)
 
 
 @operation
 def min_dim(x: Expression, d: int = 0) -> Expression:
     """The smallest elements along dimension ``d``, which disappears."""
-    return Expression(of_rank(x, d + 1).min(-1 - d)[0], x._batch)
+    return Expression(_reaching(x, d).min(-1 - d)[0], x._batch)
 
 
 @operation
 def cumsum(x: Expression, d: int = 0) -> Expression:
     """The sums of all elements up to each one along dimension ``d``."""
-    return Expression(of_rank(x, d + 1).cumsum(-1 - d), x._batch)
+    return Expression(_reaching(x, d).cumsum(-1 - d), x._batch)
 
 
 @operation
 def logsumexp_dim(x: Expression, d: int = 0) -> Expression:
     """``log(sum(exp(x)))`` along dimension ``d``, which disappears."""
-    return Expression(of_rank(x, d + 1).logsumexp(-1 - d), x._batch)
+    return Expression(_reaching(x, d).logsumexp(-1 - d), x._batch)
 
 
 def _folded(what: str, xs: Iterable[Expression], combine: Any) -> Expression:

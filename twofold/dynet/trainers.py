@@ -45,6 +45,8 @@ class Trainer:
     def __init__(self, m: ParameterCollection, learning_rate: float) -> None:
         if not isinstance(m, ParameterCollection):
             raise TypeError(f"{type(self).__name__}: {m!r} is no ParameterCollection")
+        if isinstance(learning_rate, str) or not hasattr(learning_rate, "__float__"):
+            raise TypeError(f"{type(self).__name__}: learning_rate={learning_rate!r} is no number")
         self._collection = m
         self.learning_rate = learning_rate
         self._threshold = 5.0

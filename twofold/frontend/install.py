@@ -14,7 +14,7 @@ import numpy
 from twofold import _core, index
 from twofold.config import config
 from twofold.dtypes import DType, Size, float32
-from twofold.errors import GraphError, TwofoldError
+from twofold.errors import GraphError, TwofoldError, at_operation
 from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
 from twofold.frontend.legacy import construct
@@ -29,7 +29,8 @@ from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
 from twofold.runtime.closures import as_tensor, inner_line
-from twofold.runtime.failures import first_wrong, position
+from twofold.runtime.failures import first_wrong, operands_inside, position
+from twofold.tracebacks import positions
 
 Tensor = _core.Tensor
 
@@ -76,39 +77,78 @@ def kernel_error(
     """
     what = labels[label]
     text, fix = what.op.failure(index_of_error_code(code), what.input_types, what.attrs)
-    inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
-    if inside and (inner := first_wrong(op, attrs, operands, location)) is not None:
-        return _inner_error(what.op.error(text, fix), inner, location)
-    if (inside and not location[1]) or not where:
-        error = what.op.error(f"{text}, at {_core.location_text(inside)}" if inside else text, fix)
+    if not where:
+        error = what.op.error(text, fix)
         error.label = what  # for the call whose host runs this program
-    else:
-        error = tracing.located(what.op.error(text, fix), op, attrs, types, where, operands)
-    names = tracing.parameter_names(op, attrs) if op is not None else ()
-    return position(error, location, None if inside else operands, names, inside)
+        return error
+    return _failed_call(what.op.error(text, fix), what, where, location, op, attrs, types, operands)
+
+
+def _failed_call(
+    error: TwofoldError,
+    what: Any,
+    where: str,
+    location: tuple[int, int],
+    op: Any,
+    attrs: Any,
+    types: Sequence[TensorType],
+    operands: tuple[Any, ...] | None,
+) -> BaseException:
+    """An error of ``what`` in a call, worded for the call, or for the line in the body that it runs."""
+    inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
+    inner = first_wrong(op, attrs, operands, location)
+    if inner is None and inside:
+        inner = operands_inside(op, attrs, operands, what.op, location[0], inside)
+    if inner is not None:
+        return _inner_error(error, inner, location)
+    if inside and not location[1]:
+        op, attrs, types, operands, where = (
+            what.op,
+            what.attrs,
+            what.input_types,
+            None,
+            _core.location_text(inside),
+        )
+    worded = tracing.located(error, op, attrs, types, where, operands)
+    return position(
+        worded, location, None if inside else operands, tracing.parameter_names(op, attrs), inside
+    )
 
 
 def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> BaseException:
-    """An error of a call inside of a loop or branch, with its operands."""
-    types = [value.type_ if isinstance(value, Tensor) else as_tensor(value).type_ for value in inner.operands]
-    where = _core.location_text(inner.location)
-    worded = tracing.located(error, inner.op, inner.attrs, types, where, inner.operands)
+    """An error of a call inside of a loop, branch or gradient, with its operands as far as they are known."""
     names = tracing.parameter_names(inner.op, inner.attrs)
+    known = [k for k, value in enumerate(inner.operands) if value is not None]
+    values = [inner.operands[k] for k in known]
+    words = tracing.described(
+        [names[k] if k < len(names) else f"operand {k}" for k in known],
+        [as_tensor(value).type_ for value in values],
+        values,
+    )
+    where = _core.location_text(inner.location)
+    if location[1]:
+        function = positions(inner.location)[0].code.co_name
+        outer, backward = map(_core.location_text, location)
+        where += f" in {function}, at {outer}, in the backward pass at {backward}"
+    worded = at_operation(error, tracing.public_name(inner.op, inner.attrs), words, where)
     return position(worded, location, inner.operands, names, inner.location)
 
 
 def host_error(
-    error: TwofoldError, where: str, location: tuple[int, int], operands: tuple[Any, ...] | None
+    error: TwofoldError,
+    where: str,
+    location: tuple[int, int],
+    op: Any,
+    attrs: Any,
+    operands: tuple[Any, ...] | None,
 ) -> BaseException:
     """An error that a host operation raised while it ran, with its operands and the line that declared it."""
     label = error.label
+    if error.placed:
+        return error
     if error.located or label is None:
         return position(error, location, operands)
-    inside = inner_line(location[0], (label.op, label.attrs, label.input_types))
-    worded = tracing.located(
-        error, label.op, label.attrs, label.input_types, _core.location_text(inside) or where, operands
-    )
-    return position(worded, location, None if inside else operands, tracing.parameter_names(label.op), inside)
+    return _failed_call(error, label, where, location, op, attrs, label.input_types, operands)
 
 
 def symbolic_observed(tensor: Tensor, what: str) -> None:
@@ -118,6 +158,11 @@ def symbolic_observed(tensor: Tensor, what: str) -> None:
             f"vmap: {what} of {tensor.type_} ({tensor._where}) asks for one value, but there is one for every "
             f"sample, at {tracing.here()}",
             "In place of a branch on it use where(), or loop over the samples.",
+        )
+    if what == "a feed":
+        raise GraphError(
+            f"feed: {tensor.type_} ({tensor._where}) has no value outside of a run, at {tracing.here()}",
+            "Feed numbers or an array, such as what a run has returned for it.",
         )
     raise GraphError(
         f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, "

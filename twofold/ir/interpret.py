@@ -68,11 +68,16 @@ def observing(observer: Observer) -> Iterator[None]:
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     """The outputs of ``graph`` for input ``arrays``.
 
-    Float values are computed in float64 and rounded to the dtype of their node, after every node.
+    Float values are computed in float64 and rounded to the dtype of their node, after every node. What a node raises
+    has the node and the arrays of its operands as ``evaluating``.
     """
 
     def make(node: Node, operands: tuple[Array, ...]) -> Array:
-        stored = _value(node, operands, arrays)
+        try:
+            stored = _value(node, operands, arrays)
+        except Exception as error:
+            vars(error).setdefault("evaluating", (node, operands))
+            raise
         if node.op.kind != "program" and stored.shape != node.shape:
             raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
         for observer in _observers:

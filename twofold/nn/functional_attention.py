@@ -78,6 +78,15 @@ def _check(
         )
 
 
+def _check_padding(padding: Tensor | None, key: Tensor | None) -> None:
+    """Raise where the mask has not one element for each key."""
+    if padding is not None and key is not None:
+        shape, wanted = tuple(padding.shape), (*key.shape[1:-1], key.shape[0])
+        _need(
+            shape == wanted, f"key_padding_mask of shape {shape}. Make it {wanted}, one element for each key."
+        )
+
+
 def _check_sizes(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int) -> None:
     """Raise where features, lengths or batches do not fit."""
     _need(query.shape[-1] == embed, f"query has {query.shape[-1]} features, expected {embed}.")
@@ -252,11 +261,11 @@ def multi_head_attention_forward(
     """
     _check(query, key, value, key_padding_mask, attn_mask, num_heads)
     _check_sizes(query, key, value, embed_dim_to_check, num_heads)
+    _check_padding(key_padding_mask, key if static_k is None else None)
     _need(attn_mask is not None or not is_causal, "is_causal without attn_mask. Give the mask, too.")
-    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     heads = _Heads(
         num_heads,
-        separate if use_separate_proj_weight else (in_proj_weight,),
+        (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (in_proj_weight,),
         in_proj_bias,
         (bias_k, bias_v),
         add_zero_attn,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from importlib import import_module
 from typing import Any, ClassVar
@@ -29,8 +29,15 @@ def check_rate(lr: Any) -> None:
     """Raise ValueError, in PyTorch's words, for a learning rate that is several, below 0 or not a number."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
+    _check_number("lr", lr)
     if not lr >= 0.0:
         raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def _check_number(name: str, value: Any) -> None:
+    """Raise TypeError for a setting that is no number."""
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name}={value!r} is of type {type(value).__name__}. Give a number.")
 
 
 def check_eps(eps: Any) -> None:
@@ -42,6 +49,7 @@ def check_eps(eps: Any) -> None:
 def not_negative(**values: Any) -> None:
     """Raise ValueError, in PyTorch's words, for a setting below 0 or not a number."""
     for name, value in values.items():
+        _check_number(name, value)
         if not value >= 0.0:
             raise ValueError(
                 f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name} value: {value}"
@@ -91,6 +99,12 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        if not isinstance(params, Iterable):
+            called = ". Call it" if callable(params) else ""
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"a {type(params).__name__}{called}"
+            )
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")

@@ -12,15 +12,17 @@ import linecache
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy
 
 from twofold import _core
+from twofold.errors import TwofoldError
 from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positions
 
 Tensor = _core.Tensor
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type(_core.operation_callable(None, -1, len)))
 _MOST_LETTERS = 60  # of first values, and of the name of an operand
 _MOST_CALLERS = 5  # in a note; the traceback has all
 _FEW = 8  # values that are shown as they are
@@ -38,7 +40,7 @@ def position(
     Args:
         error: What the call raised.
         location: Of the call and, where a backward pass made it of that call, of the pass; else 0.
-        operands: What it was called on, or what failed inside of it; None where that is not known.
+        operands: What it was called on, or what failed inside of it; None where that is not known, also for one.
         parameters: The names that the operation has for them.
         inside: The location of the line inside the body that the call runs, where that line failed.
     """
@@ -46,7 +48,7 @@ def position(
     chain = positions(inside or forward)
     if not chain:
         return error
-    named = name_operands(chain[0], operands or (), parameters, in_order=not backward)
+    named = name_operands(chain[0], operands or (), parameters, in_order=bool(inside) or not backward)
     error.__traceback__ = ending_at([*chain, *positions(backward)], _locals(named))
     note(error, _shown(chain, positions(backward), named))
     return error
@@ -65,11 +67,24 @@ def first_wrong(
     return import_module("twofold.debug.inner_calls").first_wrong(op, attrs, operands, location[0], is_wrong)
 
 
+def operands_inside(
+    op: Any, attrs: tuple[Any, ...], operands: Sequence[Any] | None, failed: Any, location: int, line: int
+) -> Any:
+    """The call at ``line`` inside of a body whose gradient fails, with the operands that are known, or None."""
+    if operands is None or op is None or not line:
+        return None
+    inner_calls = import_module("twofold.debug.inner_calls")
+    return inner_calls.operands_inside(op, attrs, operands, failed, location, line)
+
+
 def describe_call(error: BaseException, operands: Sequence[Any], parameters: Sequence[str]) -> None:
     """Add a note on the call that is made now: its text and its operands."""
     chain = positions(_core.declaring_location())
     if chain:
-        note(error, _shown(chain, (), name_operands(chain[0], operands, parameters)))
+        named = name_operands(chain[0], operands, parameters)
+        note(error, _shown(chain, (), named))
+        if _core.forced_location():  # a declared operation: the frame of its line is gone
+            error.__traceback__ = ending_at(chain, _locals(named))
 
 
 def end_inside(error: BaseException, value: Any) -> None:
@@ -88,6 +103,8 @@ def end_at(error: BaseException, location: int) -> BaseException:
     if chain:
         error.__traceback__ = ending_at(chain, {})
         note(error, _shown(chain, (), ()))
+        if isinstance(error, TwofoldError):
+            error.placed = True
     return error
 
 
@@ -96,14 +113,20 @@ def note(error: BaseException, text: str) -> None:
     error.__notes__ = [*getattr(error, "__notes__", ()), text]
 
 
-def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[tuple[str, Any]]) -> str:
+def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[Named]) -> str:
     first, *callers = chain
     line = f"at {first.where} in {first.code.co_name}"
     line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MOST_CALLERS])
     if backward:
         line += f", in the backward pass at {backward[0].where}"
     parts = [line, textwrap.indent(excerpt(first), "    ")]
-    parts += [f"  {name}: {described_value(value)}" for name, value in named]
+    for one in named:
+        also = (
+            ""
+            if one.variable == one.text or isinstance(one.value, (bool, int, float))
+            else f" ({one.variable})"
+        )
+        parts.append(f"  {one.text}{also}: {described_value(one.value)}")
     if backward and excerpt(backward[0]):
         parts += ["the backward pass", textwrap.indent(excerpt(backward[0]), "    ")]
     return "\n".join(part for part in parts if part)
@@ -131,14 +154,16 @@ def first_values(tensor: Tensor) -> str:
 
 def name_operands(
     position: Position, operands: Sequence[Any], parameters: Sequence[str] = (), in_order: bool = True
-) -> list[tuple[str, Any]]:
+) -> list[Named]:
     """Operands by the names that a call has for them, else by those of the parameters.
 
-    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call.
+    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call, such
+    as where the line calls a module.
     """
-    candidates = _operands_of(position)
+    candidates, are_operands = _operands_of(position)
+    in_order = in_order and are_operands
     texts = [text for text, _ in candidates]
-    found: list[str | None] = [_assigned(value) for value in operands]
+    found: list[str | None] = [_assigned(value, position) for value in operands]
     found = [name if name in texts else None for name in found]
     free = [text for text in texts if text not in found]
     open_positions = [k for k, name in enumerate(found) if name is None]
@@ -149,21 +174,35 @@ def name_operands(
     if in_order and len(free) == len(open_positions):
         for k, text in zip(open_positions, free):
             found[k] = text
-    names = []
-    for k, name in enumerate(found):
-        parameter = parameters[k] if k < len(parameters) else f"operand_{k}"
-        names.append(name or parameter)
-    return list(zip(names, operands))
+    named = []
+    for k, (name, value) in enumerate(zip(found, operands)):
+        parameter = parameters[k].replace(" ", "_") if k < len(parameters) else f"operand_{k}"
+        if value is not None:
+            named.append(Named(name or parameter, parameter, value))
+    return named
 
 
-def _locals(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+class Named(NamedTuple):
+    """An operand: what the line says for it, the name of the operation's parameter, and its value."""
+
+    text: str
+    parameter: str
+    value: Any
+
+    @property
+    def variable(self) -> str:
+        """The name that a debugger has for it: that of the line, or of the parameter where the line has none."""
+        parts = self.text.split(".")
+        is_name = all(part.isidentifier() and not keyword.iskeyword(part) for part in parts)
+        return self.text if is_name else self.parameter
+
+
+def _locals(named: Sequence[Named]) -> dict[str, Any]:
     """Values by names of Python; ``self.weight`` as an attribute of something named ``self``."""
     found: dict[str, Any] = {}
-    for name, value in named:
-        first, *rest = name.split(".")
-        parts = [first, *rest]
-        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
-            continue
+    for one in named:
+        value = one.value
+        first, *rest = one.variable.split(".")
         if not rest:
             found.setdefault(first, value)
             continue
@@ -176,12 +215,12 @@ def _locals(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _assigned(value: Any) -> str | None:
-    """The name that the line which made a value gives it."""
+def _assigned(value: Any, position: Position) -> str | None:
+    """The name that the line which made a value gives it, unless that is the call at ``position`` itself."""
     if not isinstance(value, Tensor) or not value._location:
         return None
     chain = positions(_core.location_of(value))
-    return _target(chain[0]) if chain else None
+    return _target(chain[0]) if chain and chain[0] != position else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -214,24 +253,42 @@ def _target(position: Position) -> str | None:
     return None
 
 
-def _operands_of(position: Position) -> list[tuple[str, bool]]:
-    """What a call's text shows as operands, in order, and which of them are numbers."""
+def _operands_of(position: Position) -> tuple[list[tuple[str, bool]], bool]:
+    """What a call's text shows as operands, in order, and which of them are numbers; whether these are all of them."""
     source = position.source
     if not source:
-        return []
+        return [], False
     try:
         tree: Any = ast.parse(textwrap.dedent(f"({source})"), mode="eval").body
     except SyntaxError:
         try:
             tree = ast.parse(textwrap.dedent(source)).body[0]
         except (SyntaxError, IndexError):
-            return []
+            return [], False
+    tree = _written(position) or tree
+    names = globals_of(position.file)
     found: list[tuple[str, bool]] = []
-    for part in _parts(tree, globals_of(position.file)):
+    for part in _parts(tree, names):
         text = ast.unparse(part)
-        if len(text) <= _MOST_LETTERS:
-            found.append((text, isinstance(part, (ast.Constant, ast.Slice)) or _is_negative(part)))
-    return found
+        if len(text) <= _MOST_LETTERS and not isinstance(part, ast.Slice):
+            found.append((text, isinstance(part, ast.Constant) or _is_negative(part)))
+    return found, not isinstance(tree, ast.Call) or _is_operation(tree.func, names)
+
+
+def _written(position: Position) -> ast.stmt | None:
+    """The assignment to elements whose target stands at a position."""
+    for statement in _statements(position.file).get(position.line, []):
+        for target in getattr(statement, "targets", ()):
+            if isinstance(target, ast.Subscript) and target.col_offset == position.column:
+                return statement
+    return None
+
+
+def _is_operation(function: ast.expr, names: dict[str, Any]) -> bool:
+    """Whether what a line calls is an operation: a function of a module, or a method of tensors."""
+    if isinstance(function, ast.Attribute):
+        return _is_module(function.value, names) or hasattr(Tensor, function.attr)
+    return isinstance(function, ast.Name) and isinstance(names.get(function.id), _FUNCTIONS)
 
 
 def _is_negative(part: ast.AST) -> bool:
@@ -239,6 +296,9 @@ def _is_negative(part: ast.AST) -> bool:
 
 
 def _parts(tree: Any, names: dict[str, Any]) -> list[ast.AST]:
+    if isinstance(tree, ast.Assign) and isinstance(tree.targets[0], ast.Subscript):
+        target = tree.targets[0]
+        return [target.value, tree.value, *_flat(target.slice)]
     if isinstance(tree, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
         return _parts(tree.value, names)
     if isinstance(tree, ast.AugAssign):

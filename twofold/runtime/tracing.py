@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
 from twofold.errors import TwofoldError, at_operation, describe_operand
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import describe_call
 
 
@@ -74,7 +76,45 @@ def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
     """Names of the tensor parameters of an operation, as far as its entry tells them."""
     if op.name == "each_sample" and attrs:
         return parameter_names(REGISTRY[attrs[0]], attrs[1])
-    return op.parameter_names() if hasattr(op, "parameter_names") else []
+    if op.name == "pullback" and attrs:
+        return _pullback_names(attrs)
+    named = op.parameter_names() if hasattr(op, "parameter_names") else []
+    return named or _names_of_rule(op)
+
+
+_SPELLED = {"x": "input", "t": "target", "ct": "gradient"}
+"""Parameters of rules, where they are called otherwise than in signatures."""
+
+
+def _names_of_rule(op: Op) -> list[str]:
+    """The names that the rule of a composite operation has for its inputs."""
+    rule = getattr(op, "rule_compute", None)
+    found: list[str] = []
+    for parameter in inspect.signature(rule).parameters.values() if rule is not None else ():
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            break
+        found.append(_SPELLED.get(parameter.name, parameter.name))
+    return found or _required(getattr(op, "call", None))
+
+
+def _required(call: Any) -> list[str]:
+    """The parameters without a default of a function whose first one is ``input``."""
+    given = list(inspect.signature(call).parameters.values()) if callable(call) else []
+    if not given or given[0].name != "input":
+        return []
+    return [one.name for one in given if one.default is one.empty]
+
+
+def _pullback_names(attrs: Attributes) -> list[str]:
+    """The names of what the gradient of a call reads."""
+    derived = import_module("twofold.transforms.derived")
+    name, inner, written, index, flags = attrs
+    types = tuple(tensor_type(*type) for type in written)
+    wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
+    own = parameter_names(REGISTRY[name], inner)
+    shown = {-1: "gradient", -2: "result", **dict(enumerate(own))}
+    slots = derived.pullbacks_of(REGISTRY[name], inner, types, wanted)[index].slots
+    return [shown.get(slot, f"operand {k}") for k, slot in enumerate(slots)]
 
 
 def specialise_error(op: Op, where: str) -> None:

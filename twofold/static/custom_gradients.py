@@ -19,7 +19,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
 from twofold.ops.control_flow.programs import with_parameters
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closures import close
+from twofold.runtime.closures import close, note_calls
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body
@@ -169,8 +169,10 @@ class Rule:
                 return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
 
             closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
+            closed.note_lines()
             positions, name = range(len(inputs)), operation.type
             content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), name))
+            note_calls(content.content_key, [closed], 1 + len(results))
             value = apply("stop_gradient", results[own])
             found[k] = apply(
                 "user_gradient", value, *inputs, *results, *closed.captured, attrs=with_parameters(content)

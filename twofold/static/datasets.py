@@ -15,8 +15,8 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import int32, int64, string
-from twofold.errors import ArgumentError, GraphError, at_operation
+from twofold.dtypes import bool_, int32, int64, string
+from twofold.errors import ArgumentError, DTypeError, GraphError, TwofoldError, at_operation
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.runtime.failures import end_at
@@ -262,13 +262,13 @@ class Dataset:
         shapes = [TensorShape(shape).as_list() for shape in _by_structure(self._structure, padded_shapes)]
         blank = [b"" if type.dtype is string else 0 for type in self._types]
         fill = blank if padding_values is None else flatten(padding_values, "")[0]
-        size = whole(batch_size)
+        size, location = whole(batch_size), _core.capture_location()
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)
             while rows := list(itertools.islice(elements, size)):
                 if len(rows) == size or not drop_remainder:
-                    yield [_padded(c, s, v) for c, s, v in zip(zip(*rows), shapes, fill)]
+                    yield [_padded(c, s, v, location) for c, s, v in zip(zip(*rows), shapes, fill)]
 
         padded = [tensor_type(t.dtype, tuple(_size(n) for n in s)) for t, s in zip(self._types, shapes)]
         types = [_stacked(type, size if drop_remainder else None) for type in padded]
@@ -286,6 +286,12 @@ class Dataset:
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which ``predicate`` is true."""
         found = _Function(predicate, self._types, self._structure)
+        if [type.dtype for type in found.types] != [bool_]:
+            kinds = ", ".join(str(type) for type in found.types)
+            raise failed(
+                "filter",
+                DTypeError(f"the predicate returns {kinds}", "Let it return one bool, as v > 0 does."),
+            )
         return self._with(lambda fed: (item for item in self._make(fed) if bool(found(item)[0])))
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
@@ -482,11 +488,17 @@ def _stack(column: Sequence[Any], location: int) -> Any:
     shapes = {numpy.shape(value) for value in column}
     if len(shapes) > 1:
         error = ArgumentError(f"elements of shapes {sorted(shapes)} in one batch", "Use padded_batch.")
-        raise end_at(at_operation(error, "batch", [], _core.location_text(location)), location)
+        raise _at("batch", error, location)
     return stack(column)
 
 
-def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any) -> Any:
+def _at(method: str, error: TwofoldError, location: int) -> BaseException:
+    """An error of an element, at the line that called a method of the data set."""
+    return end_at(at_operation(error, method, [], _core.location_text(location)), location)
+
+
+def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any, location: int) -> Any:
+    """One array of those that ``padded_batch``, called at a location, puts together."""
     arrays = [numpy.asarray(item, object if isinstance(item, bytes) else None) for item in column]
     sizes = [
         max(array.shape[axis] for array in arrays) if size is None or size < 0 else size
@@ -496,6 +508,6 @@ def _padded(column: Sequence[Any], shape: Sequence[int | None], value: Any) -> A
     for k, array in enumerate(arrays):
         if any(n > size for n, size in zip(array.shape, sizes)):
             what = f"an element of shape {array.shape} for padded_shapes {sizes}"
-            raise failed("padded_batch", ArgumentError(what, "Give larger sizes, or None."))
+            raise _at("padded_batch", ArgumentError(what, "Give larger sizes, or None."), location)
         made[(k, *[slice(n) for n in array.shape])] = array
     return made

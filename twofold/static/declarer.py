@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from twofold import _core
-from twofold.errors import InvalidArgumentError, TwofoldError, invalid
+from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply, ops
@@ -37,6 +37,18 @@ Result = tuple[dict[Look, Any], list[Any]]
 _COPY = REGISTRY["positive"]
 _MOST_RESULTS = 4  # of an operation in a declared graph
 _LAST = 1 << 62  # number of what belongs to no operation and comes after all
+
+
+def _of_operation(error: TwofoldError, operation: Operation) -> TwofoldError:
+    """An error of a declared operation, as one of the run, with its name; it ends at the line where it ended."""
+    where = "" if error.located else f", at {here()}"
+    worded = invalid(type(error))(
+        f"{operation.name}, declared at {operation.where}: {error.what}{where}", error.fix
+    )
+    worded.located = True
+    if error.located:
+        worded.__traceback__, worded.__notes__ = error.__traceback__, getattr(error, "__notes__", [])
+    return worded
 
 
 class Declarer:
@@ -184,9 +196,7 @@ class Declarer:
         try:
             made = call_body(operation, values, counter, states)
         except TwofoldError as error:
-            raise invalid(type(error))(
-                f"{operation.name}, declared at {operation.where}: {error.what}, at {here()}", error.fix
-            ) from None
+            raise _of_operation(error, operation) from None
         kinds = (Tensor, Numbers)
         return [value if isinstance(value, kinds) else _core.from_array(value, False) for value in made]
 
@@ -214,14 +224,8 @@ class Declarer:
         try:
             made: list[Any] = operation.flow.compute(self, operation)
         except TwofoldError as error:
-            if error.located and f", declared at {operation.where}" in error.what:
-                raise
-            fix = error.fix
-            worded = invalid(type(error))(
-                f"{operation.name}, declared at {operation.where}: {error.what}", fix
-            )
-            worded.located = True
-            raise worded from None
+            of_the_run = isinstance(error, GraphError) and error.located  # one of an operation inside
+            raise (error if of_the_run else _of_operation(error, operation)) from None
         return made
 
     # What an operation sees
