@@ -4,14 +4,13 @@
     python examples/tagger.py --data train.tsv.gz --declared
 
 The program is written as one writes it for DyNet: plain Python for each sentence, words of any length. With
-``--declared`` it is written as one writes it for TensorFlow: sentences and words are padded to the longest one.
+``--declared`` it is declared once, over sequence axes, and fed lists of sentences and of words: nothing is padded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 from training import RATE, Steps, run
 from trees import Sentence, numbered
 
@@ -60,37 +59,33 @@ class Tagger:
     def declare(self) -> Steps:
         """The same network, declared once for sentences and words of any length."""
         size, cell = self.size, tf.nn.rnn_cell.LSTMCell
-        words, tags = (tf.placeholder(tf.int32, [None, None]) for _ in range(2))
-        characters, lengths = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None])
+        words, tags = (tf.sequence.placeholder(tf.int32) for _ in range(2))
+        characters = tf.sequence.placeholder(tf.int32, sequence_axis="characters")
         letters = tf.gather(tf.Variable(self.character_table.as_array()), characters)
         half = [cell(size // 2) for _ in range(2)]
         with tf.variable_scope("word"):
-            ends = tf.nn.bidirectional_dynamic_rnn(*half, letters, lengths, dtype=tf.float32)[1]
-        spelled = tf.reshape(tf.concat([state.h for state in ends], 1), [tf.shape(words)[0], -1, size])
+            ends = tf.nn.bidirectional_dynamic_rnn(*half, letters, dtype=tf.float32)[1]
+        spelled = tf.concat([state.h for state in ends], 1)  # a row for each word
         seen = tf.gather(tf.Variable(self.word_table.as_array()), tf.maximum(words, 0))
-        x = tf.where(tf.tile(tf.expand_dims(words >= 0, 2), [1, 1, size]), seen, spelled)
-        there = tf.cast(tags >= -1, tf.int32)
+        x = tf.where(words >= 0, seen, spelled)
         both = [cell(size) for _ in range(2)]
         with tf.variable_scope("sentence"):
-            outputs = tf.nn.bidirectional_dynamic_rnn(*both, x, tf.reduce_sum(there, 1), dtype=tf.float32)[0]
-        hidden = tf.layers.dense(tf.concat(outputs, 2), size, tf.tanh)
+            outputs = tf.nn.bidirectional_dynamic_rnn(*both, x, dtype=tf.float32)[0]
+        hidden = tf.layers.dense(tf.concat(outputs, 1), size, tf.tanh)
         scores = tf.layers.dense(hidden, len(self.tags), use_bias=False)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.maximum(tags, 0), logits=scores)
-        loss, best = tf.reduce_sum(losses * tf.cast(there, tf.float32)), tf.argmax(scores, 2)
+        loss, best = tf.reduce_sum(losses), tf.argmax(scores, 1)
         update = tf.train.AdamOptimizer(RATE).minimize(loss)
         session = tf.Session()
         session.run(tf.global_variables_initializer())
 
         def feed(batch: list[Sentence]) -> dict:
-            longest = max(map(len, batch))
-            rows = [[*sentence, *[None] * (longest - len(sentence))] for sentence in batch]
-            forms = ["?" if word is None else word.form for row in rows for word in row]
-            spelling = np.zeros((len(forms), max(map(len, forms))), np.int32)
-            for row, form in zip(spelling, forms):
-                row[: len(form)] = [self.characters.get(c, 0) for c in form]
-            known = [[0 if word is None else self.words.get(word.form, -1) for word in row] for row in rows]
-            told = [[-2 if word is None else self.tags.get(word.tag, -1) for word in row] for row in rows]
-            return {words: known, tags: told, characters: spelling, lengths: list(map(len, forms))}
+            forms = [word.form for sentence in batch for word in sentence]
+            return {
+                words: [[self.words.get(word.form, -1) for word in sentence] for sentence in batch],
+                tags: [[self.tags.get(word.tag, -1) for word in sentence] for sentence in batch],
+                characters: [[self.characters.get(c, 0) for c in form] for form in forms],
+            }
 
         def right(sentence: Sentence) -> int:
             found = session.run(best, feed([sentence]))[0]

@@ -51,8 +51,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static": (
             "array checks contrib coordination ctc data datasets distributions errors estimator examples "
             "filled graph_util image initializers io keras layers linalg logs losses math metrics nn "
-            "python_io random reordering rnn_cell sampling segments selection sparse special summary train "
-            "variable_rows logging=logs test=testing"
+            "python_io random reordering rnn_cell sampling segments selection sequence sparse special "
+            "summary train variable_rows logging=logs test=testing"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "

@@ -217,6 +217,10 @@ class Recording:
             total += factor
         return total
 
+    def text(self, size: Symbol) -> str:
+        """A size of which nothing is known, for a message."""
+        return "?"
+
     def number(self, symbol: Symbol, whole: bool = True) -> int | float:
         """The number of a symbol where it is needed itself, as an index or not: the example's, which a guard fixes."""
         value = symbol.example

@@ -206,7 +206,7 @@ class Symbol:
 
     def __format__(self, spec: str) -> str:
         if self.recording.is_open:
-            return "?"
+            return self.recording.text(self)
         # in a text that may be a key; the name of the symbol would make one of different numbers
         return format(float(self) if self.is_real else int(self), spec)
 
@@ -429,6 +429,8 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
             else (b if (difference > 0) == (name == "most") else a)
         )
     settled = _settled("at_most", recording, difference)
+    if settled is None and _settled("at_most", recording, -difference):
+        settled = False  # where both are equal either is the result
     if settled is not None:
         return (b if settled else a) if name == "most" else (a if settled else b)
     low = [recording.least(terms_of(number)) for number in (a, b)]

@@ -52,6 +52,18 @@ class TensorType:
     def __repr__(self) -> str:
         return f"{'weak ' if self.weak else ''}{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
+    def __str__(self) -> str:
+        return f"{'weak ' if self.weak else ''}{self.dtype.name}[{','.join(map(size_text, self.shape))}]"
+
+
+SIZE_NAMES: dict[int, str] = {}
+"""What unknown sizes are called in messages, of those that have a name there; see ``unknown.keep_distinct``."""
+
+
+def size_text(size: Any) -> str:
+    """A size for a message: an unknown one has its name, or is ``?``."""
+    return SIZE_NAMES.get(size, "?") if type(size) is int and size < 0 else str(size)
+
 
 _TABLE: dict[tuple[DType, Shape, bool], TensorType] = {}
 

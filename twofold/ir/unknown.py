@@ -24,7 +24,7 @@ from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Formula, Recording
 from twofold.ir.sizes import Symbol, example_of, identity, terms_of
-from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ir.types import SIZE_NAMES, Shape, TensorType, tensor_type
 
 UNKNOWN_RANK = (-1,)
 
@@ -44,6 +44,14 @@ _NAMES: Cache[int] = Cache("names of sizes", 1, lambda formula, name: _BYTES * l
 def new_unknown_size() -> int:
     """A negative number that names one more unknown size."""
     return -next(_names)
+
+
+def keep_distinct(name: int, text: str) -> None:
+    """Let no rule take an unknown size to equal another such one, though in a run they may; messages call it ``text``.
+
+    Nor does a rule take it to be a certain number.
+    """
+    SIZE_NAMES[name] = text
 
 
 class Endless(ShapeError):
@@ -87,6 +95,12 @@ class OpenSizes(Recording):
     def size(self, name: int) -> Any:
         """What a size of a type stands for: itself, or for a name the symbol or expression."""
         return name if name >= 0 else self._input(name)
+
+    def text(self, size: Symbol) -> str:
+        """A size for a message: its name if it is one that has a name, else ``?``."""
+        (monomial, factor), *more = size.terms
+        named = not more and factor == 1 and self._is_distinct(monomial)
+        return SIZE_NAMES[self._atoms[monomial[0]][1]] if named else "?"
 
     def number_at_run(self, name: int) -> Any:
         """The symbol of a whole number that a run will tell, which may be negative."""
@@ -165,15 +179,31 @@ class OpenSizes(Recording):
         return ()
 
     def _solved(self, difference: Symbol) -> dict[int, Formula] | None:
-        """The name that a difference of 0 makes an expression of others, the one known last."""
-        for monomial, factor in reversed(difference.terms):
-            if len(monomial) != 1 or abs(factor) != 1 or self._atoms[monomial[0]][0] != "input":
+        """The name that a difference of 0 makes an expression of others: the one known last, rather none distinct."""
+        terms = [term for term in reversed(difference.terms) if len(term[0]) == 1]
+        for monomial, factor in sorted(terms, key=lambda term: self._is_distinct(term[0])):
+            if abs(factor) != 1 or self._atoms[monomial[0]][0] != "input":
                 continue
             position = self._atoms[monomial[0]][1]
             rest = self.formula(self.symbol(((monomial, factor),), 0) * factor - difference * factor)
             if rest is not None and position not in _names_in(rest):
                 return {position: rest}
         return None
+
+    def _is_distinct(self, monomial: Any) -> bool:
+        found = self._atoms[monomial[0]] if len(monomial) == 1 else ("product", None)
+        return found[0] == "input" and found[1] in SIZE_NAMES
+
+    def denies_distinct(self, index: int) -> bool:
+        """Whether a decision was that a distinct size differs from a number or from another distinct one."""
+        name, a, b, holds = self.guards[index]
+        if name != "same" or holds or not isinstance(b - a, Symbol):
+            return False
+        terms = [(monomial, factor) for monomial, factor in (b - a).terms if monomial]
+        factors = {abs(factor) for _, factor in terms}
+        return all(self._is_distinct(part) for part, _ in terms) and (
+            len(factors) < len(terms) or factors == {1}
+        )
 
     def denies_equality(self, index: int) -> bool:
         """Whether a decision was that two sizes differ, of which none is 0 or 1."""
@@ -303,7 +333,11 @@ def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]
             if isinstance(error, Endless) and not errors:
                 raise
             errors.append(error)
-        positions = [index for index, key in enumerate(way.keys) if key not in way.turned]
+        positions = [
+            index
+            for index, key in enumerate(way.keys)
+            if key not in way.turned and not way.denies_distinct(index)
+        ]
         left += [way.turned_at(index) for index in sorted(positions, key=way.denies_equality)]
     raise errors[0]
 
@@ -311,6 +345,8 @@ def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]
 def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[OpenSizes, list[TensorType]]]:
     errors: Errors = (*refused, ZeroDivisionError)  # a size that others are divided by cannot be 0
     for index in range(min(len(way.keys), _WAYS)):
+        if way.denies_distinct(index) and len((way.guards[index][2] - way.guards[index][1]).terms) > 1:
+            continue
         other = OpenSizes(*way.turned_at(index))
         try:
             yield other, list(rule(other))

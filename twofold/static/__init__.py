@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         sampling,
         segments,
         selection,
+        sequence,
         sparse,
         special,
         summary,

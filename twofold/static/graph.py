@@ -190,6 +190,7 @@ class Graph:
         self.draw_count = 0
         self.stops: list[int] = []  # locations of breakpoints
         self.declared: Any = None  # what the core has of the operations, see ``static.declared``
+        self.sequence_axes: Any = None  # see ``sequence_axes``
         _RECENT.append(self)
 
     @contextmanager

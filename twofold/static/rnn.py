@@ -18,6 +18,8 @@ from twofold.static.docstrings import example
 from twofold.static.flow import failed, repeat
 from twofold.static.graph import describe
 from twofold.static.scopes import variable_scope
+from twofold.static.sequence_axes import layout_of
+from twofold.static.sequence_loops import Start, along
 
 
 @example(
@@ -43,10 +45,16 @@ def dynamic_rnn(
     With ``time_major`` the first two axes of inputs and outputs are (time, batch). ``sequence_length`` holds one
     length for each sequence. Without ``initial_state`` the state of ``dtype`` begins with zeros. The number of
     steps may be unknown. ``parallel_iterations`` and ``swap_memory`` change nothing.
+
+    Of ``inputs`` with a sequence axis (see ``tf.sequence``) the outputs are sequences, and the state is one for each.
     """
     with variable_scope(scope or "rnn"):
         given, names, structure = flatten(inputs, "inputs")
         sequences = [convert_to_tensor(value) for value in given]
+        if layout_of(sequences[0]) is not None:
+            _check_no_lengths("dynamic_rnn", sequence_length, time_major)
+            outputs, states = along_sequences("dynamic_rnn", cell, inputs, initial_state, dtype)
+            return outputs, _ends(states, layout_of(sequences[0]))
         for value, name in zip(sequences, names):
             if value.type_.shape != UNKNOWN_RANK and value.type_.ndim < 3:
                 what = f"{name} is {describe(value)}"
@@ -68,6 +76,34 @@ def dynamic_rnn(
     count = len(steps.starts)
     outputs = results[count:] if time_major else [_swapped(value) for value in results[count:]]
     return unflatten(steps.output_structure, outputs), unflatten(steps.structure, results[:count])
+
+
+def along_sequences(operation: str, cell: Any, x: Any, initial_state: Any, dtype: Any) -> tuple[Any, Any]:
+    """Outputs and states of ``cell`` after all steps of values with a sequence axis."""
+    given, _, structure = flatten(x, "inputs")
+    steps = _Steps(operation, cell, initial_state, dtype, 1, None)
+
+    def step(states: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return steps.next(unflatten(structure, rows), states)
+
+    alike = initial_state is None
+    starts = [Start(array.squeeze(v, [0]) if alike else v, not alike) for v in steps.starts]
+    sequences = [convert_to_tensor(value) for value in given]
+    outputs, states = along(operation, step, sequences, starts, steps.names)
+    return unflatten(steps.output_structure, outputs), unflatten(steps.structure, states)
+
+
+def _check_no_lengths(operation: str, lengths: Any, time_major: bool) -> None:
+    """Raise ArgumentError for what values with a sequence axis are given without effect."""
+    if lengths is not None or time_major:
+        what = "inputs with a sequence axis have lengths of their own, and no axis of time"
+        raise failed(operation, ArgumentError(what, "Leave out sequence_length and time_major."))
+
+
+def _ends(states: Any, layout: Any) -> Any:
+    """What is after the last step of each sequence."""
+    values, _, structure = flatten(states, "state")
+    return unflatten(structure, [array.gather(value, layout.lasts()) for value in values])
 
 
 class _Steps:
@@ -168,7 +204,10 @@ def bidirectional_dynamic_rnn(
 
     def backwards(value: Any) -> Any:
         values, _, structure = flatten(value, "inputs")
-        if sequence_length is None:
+        layout = layout_of(values[0])
+        if layout is not None:
+            found = [array.gather(item, layout.mirrored()) for item in values]
+        elif sequence_length is None:
             found = [array.reverse(item, [time]) for item in values]
         else:
             found = [reordering.reverse_sequence(item, sequence_length, time, batch) for item in values]

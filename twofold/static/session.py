@@ -70,7 +70,12 @@ class _Fetches:
         index = owner_of(element)[1]  # type: ignore[index]
         self.sources.append((operation, index))
         offset = len(self.sources) - 1
-        return lambda arrays: arrays[offset]
+        axes = operation.graph.sequence_axes
+        lengths = axes.lengths_of(element) if axes else None
+        if lengths is None:
+            return lambda arrays: arrays[offset]
+        self.sources.append(lengths)
+        return lambda arrays: axes.apart(arrays[offset], arrays[offset + 1])
 
 
 def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -180,9 +185,8 @@ class BaseSession:
 
         Computations see variables as before the run or, under ``tf.control_dependencies``, as the updates among those
         left them. Updates, ``py_func`` and queues run in the order of their declaration, each once and after all that
-        it waits for. A fetched variable (itself, or through ``value()``, ``read_value()`` or ``tf.identity``) and a
-        fetched update are the variable after the run, wherever they stand, as TensorFlow's reference variables are.
-        With ``use_resource=True`` each is fetched as it was when it was read or written.
+        it waits for. A fetched variable (also ``value()``, ``read_value()``, ``tf.identity``) or update is the variable
+        after the run, as TensorFlow's reference variables are; with ``use_resource=True`` as it was read or written.
         For ``debug`` see ``twofold.debug.run``, for ``verify``, which compares bits, ``twofold.debug.verify``.
         Raises GraphError for a feed that does not fit, a variable without a value, a fetch from another graph, a closed
         session; InvalidArgumentError for a placeholder without a feed and a failed ``tf.Assert``.
@@ -193,6 +197,7 @@ class BaseSession:
         ...     print(session.run(x * 2.0, feed_dict={x: [1.0, 2.0]}))
         [2. 4.]
         """
+        feed_dict = axes.fed(feed_dict) if feed_dict and (axes := self._graph.sequence_axes) else feed_dict
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
         if debug or verify or BaseSession.stepped or (self._graph.stops and stopping()):
@@ -297,6 +302,8 @@ class BaseSession:
         """
         if self._closed:
             raise GraphError(f"compile: the session is closed, at {here()}", "Make a new one.")
+        if shapes and self._graph.sequence_axes:
+            self._graph.sequence_axes.refuse("compile", shapes)
         feeds = [(self._feed_source(item), shape) for item, shape in (shapes or {}).items()]
         parsed = _Fetches(self, fetches)
         position = Position(tuple([source for source, _ in feeds]))
@@ -335,6 +342,8 @@ class BaseSession:
         parsed = _Fetches(self, fetches)
         if not parsed.sources and not parsed.operations:
             raise InvalidArgumentError(f"partial_run_setup: nothing is fetched, at {here()}", "Name tensors.")
+        if feeds and self._graph.sequence_axes:
+            self._graph.sequence_axes.refuse("partial_run_setup", feeds)
         given = [self._feed_source(item) for item in _apart(dict.fromkeys(feeds or ()))]
         number = self._next_run()
         handle = f"partial_run_{number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from twofold.ir.types import Shape
+from twofold.ir.types import Shape, size_text
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 
 
@@ -173,7 +173,7 @@ def shape_text(sizes: Sequence[int]) -> str:
     """Sizes for a message: ``[?,3]``, or ``of unknown rank``."""
     if tuple(sizes) == UNKNOWN_RANK:
         return " of unknown rank"
-    return "[" + ",".join("?" if size < 0 else str(size) for size in sizes) + "]"
+    return "[" + ",".join(map(size_text, sizes)) + "]"
 
 
 def fits(sizes: Shape, declared: Shape) -> bool:
