@@ -64,6 +64,7 @@ NAMES: dict[str, dict[str, str]] = {
             "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "
             "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
         ),
+        "twofold.static.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
         "twofold.static.config": (
             "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
         ),
@@ -74,10 +75,10 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),
-        "twofold.static.differentiation": "gradients hessians",
+        "twofold.static.differentiation": "UnconnectedGradients gradients hessians",
         "twofold.static.eager": (
-            "GradientTape TensorSpec UnconnectedGradients disable_eager_execution enable_eager_execution "
-            "executing_eagerly function"
+            "GradientTape TensorSpec disable_eager_execution enable_eager_execution executing_eagerly "
+            "function"
         ),
         "twofold.static.filled": (
             "zeros_like ones_like fill zeros ones eye range diag diag_part matrix_diag matrix_diag_part "
@@ -88,6 +89,10 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.graph_import": "import_graph_def",
         "twofold.static.graph_util": "make_ndarray make_tensor_proto",
         "twofold.static.image": "extract_image_patches random_crop",
+        "twofold.static.indexed_slices": "IndexedSlices IndexedSlicesValue",
+        "twofold.static.initialized": (
+            "assert_variables_initialized is_variable_initialized report_uninitialized_variables"
+        ),
         "twofold.static.initializers": (
             "constant_initializer glorot_normal_initializer glorot_uniform_initializer identity_initializer "
             "ones_initializer orthogonal_initializer random_normal_initializer random_uniform_initializer "
@@ -108,9 +113,9 @@ NAMES: dict[str, dict[str, str]] = {
             "less_equal greater greater_equal logical_and logical_or logical_xor add squared_difference "
             "truediv divide div divide_no_nan reduce_sum reduce_prod reduce_mean reduce_max reduce_min "
             "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
-            "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n clip_by_value clip_by_norm "
-            "global_norm clip_by_global_norm cumsum cumprod cast to_float to_double to_int32 to_int64 "
-            "to_complex64 to_complex128 to_bfloat16 linspace lin_space trace cross"
+            "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n cumsum cumprod cast to_float "
+            "to_double to_int32 to_int64 to_complex64 to_complex128 to_bfloat16 linspace lin_space trace "
+            "cross"
         ),
         "twofold.static.nn": "softmax",
         "twofold.static.parsing": (
@@ -164,9 +169,9 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.variables": (
             "Variable all_variables assign assign_add assign_sub disable_resource_variables "
             "enable_resource_variables global_variables global_variables_initializer "
-            "initialize_all_variables initialize_local_variables initialize_variables "
-            "is_variable_initialized local_variables local_variables_initializer model_variables "
-            "moving_average_variables resource_variables_enabled trainable_variables variables_initializer"
+            "initialize_all_variables initialize_local_variables initialize_variables local_variables "
+            "local_variables_initializer model_variables moving_average_variables "
+            "resource_variables_enabled trainable_variables variables_initializer"
         ),
     },
     "twofold.static.contrib": {

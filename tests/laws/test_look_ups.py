@@ -82,7 +82,7 @@ def test_both_ways_of_declaring():
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.placeholder(tf.float32, [ROWS, 6])
         loss = sum(tf.reduce_sum(tf.gather(table, k) * update) for k, update in zip(words, updates))
-        found = session.run(tf.gradients(loss, table)[0], {table: values})
+        found = session.run(tf.convert_to_tensor(tf.gradients(loss, table)[0]), {table: values})
     assert found.tobytes() == added(words, updates, values.shape).tobytes()
 
 

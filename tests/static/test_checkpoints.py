@@ -258,3 +258,21 @@ def test_steps_are_found_in_powers(tmp_path, steps):
         optimizer.minimize(w * w)
         tf.train.Saver().restore(session, path)
         assert [session.run(one) for one in optimizer.variables() if one.dtype is tf.int64] == [steps]
+
+
+def test_a_checkpoint_is_looked_into_without_a_graph(session, tmp_path):
+    value = numpy.arange(6, dtype=numpy.int64).reshape(2, 3)
+    tf.Variable(value, name="a/v"), tf.Variable(2.5, name="w")
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    for found in (tf.train.NewCheckpointReader(path), tf.train.load_checkpoint(str(tmp_path))):
+        assert found.get_variable_to_shape_map() == {"a/v": [2, 3], "w": []}
+        assert found.get_variable_to_dtype_map() == {"a/v": tf.int64, "w": tf.float32}
+        assert found.has_tensor("w") and not found.has_tensor("v")
+        assert found.get_tensor("a/v").tolist() == value.tolist()
+        with pytest.raises(tf.errors.NotFoundError, match="'v'.*a/v"):
+            found.get_tensor("v")
+    assert tf.train.list_variables(path) == [("a/v", [2, 3]), ("w", [])]
+    assert tf.train.load_variable(path, "w:0") == 2.5
+    with pytest.raises(ValueError, match="no checkpoint"):
+        tf.train.load_checkpoint(str(tmp_path / "other"))

@@ -241,3 +241,19 @@ def test_a_failed_assertion_tells_what_it_was_given(session):
     ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=words):
             session.run(check)
+
+
+def test_a_function_without_results_is_an_operation(session, log):
+    noted = tf.py_func(lambda value: log.append(("seen", value.item())), [tf.constant(3.0)], [])
+    assert isinstance(noted, tf.Operation)
+    assert session.run(noted) is None and log == [("seen", 3.0)]
+    with tf.control_dependencies([noted]):
+        after = tf.constant(1.0) + 1.0
+    assert session.run(after) == 2.0 and len(log) == 2
+
+    def body(i):
+        with tf.control_dependencies([tf.py_func(lambda k: log.append(("pass", k.item())), [i], [])]):
+            return i + 1
+
+    assert session.run(tf.while_loop(lambda i: i < 2, body, [0])) == 2
+    assert log[2:] == [("pass", 0), ("pass", 1)]

@@ -52,7 +52,10 @@ def test_against_differences(session, name, shape):
     y = FUNCTIONS[name](x)
     (g,) = tf.gradients(y, x)
     numpy.testing.assert_allclose(
-        session.run(g, {x: value}), difference(session, y, x, value), rtol=1e-5, atol=1e-7
+        session.run(tf.convert_to_tensor(g), {x: value}),
+        difference(session, y, x, value),
+        rtol=1e-5,
+        atol=1e-7,
     )
 
 

@@ -103,3 +103,19 @@ def test_moving_averages_of_batch_normalization(session):
     numpy.testing.assert_allclose(session.run(mean), [1.0, 2.0])
     numpy.testing.assert_allclose(session.run(variance), [1.0, 2.5])
     numpy.testing.assert_allclose(session.run(y, {x: batch, training: False})[0], [0.0, 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize("key", [numpy.s_[1:3, 0], numpy.s_[0], numpy.s_[..., 1:], numpy.s_[::2]], ids=str)
+def test_a_part_is_assigned(session, key):
+    wanted = numpy.arange(8, dtype=numpy.float32).reshape(4, 2)
+    v = tf.Variable(wanted.copy())
+    session.run(v.initializer)
+    part = numpy.full(wanted[key].shape, 7.0, numpy.float32)
+    wanted[key] = part
+    assert session.run(v[key].assign(part)).tolist() == wanted.tolist() == session.run(v).tolist()
+
+
+def test_a_part_at_a_tensor_is_refused(session):
+    v = tf.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match="scatter_nd_update"):
+        v[tf.constant(1)].assign(3.0)

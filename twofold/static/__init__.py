@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from twofold.static import testing as test
     from twofold.static.array import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.checks import *  # noqa: F403
+    from twofold.static.clipping import *  # noqa: F403
     from twofold.static.config import (
         ConfigProto,
         GPUOptions,
@@ -128,11 +129,10 @@ if TYPE_CHECKING:
         grad_pass_through,
         recompute_grad,
     )
-    from twofold.static.differentiation import gradients, hessians
+    from twofold.static.differentiation import UnconnectedGradients, gradients, hessians
     from twofold.static.eager import (
         GradientTape,
         TensorSpec,
-        UnconnectedGradients,
         disable_eager_execution,
         enable_eager_execution,
         executing_eagerly,
@@ -144,6 +144,12 @@ if TYPE_CHECKING:
     from twofold.static.graph_import import import_graph_def
     from twofold.static.graph_util import make_ndarray, make_tensor_proto
     from twofold.static.image import extract_image_patches, random_crop
+    from twofold.static.indexed_slices import IndexedSlices, IndexedSlicesValue
+    from twofold.static.initialized import (
+        assert_variables_initialized,
+        is_variable_initialized,
+        report_uninitialized_variables,
+    )
     from twofold.static.initializers import (
         constant_initializer,
         glorot_normal_initializer,
@@ -220,7 +226,6 @@ if TYPE_CHECKING:
         initialize_all_variables,
         initialize_local_variables,
         initialize_variables,
-        is_variable_initialized,
         local_variables,
         local_variables_initializer,
         model_variables,

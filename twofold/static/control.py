@@ -254,7 +254,8 @@ def py_func(
 
     What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
     passes through it, unless ``Graph.gradient_override_map`` names one for ``PyFunc``. Raises GraphError if the
-    results do not have the dtypes ``Tout``. ``stateful`` changes nothing.
+    results do not have the dtypes ``Tout``. ``stateful`` changes nothing. With an empty list of dtypes the operation is
+    returned, and the function's result left aside.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -266,11 +267,13 @@ def py_func(
     if at_once():
         made_ = call_python(func, [convert_to_tensor(item) for item in inp])
         results = [convert_to_tensor(value, dtype) for value, dtype in zip(made_, dtypes)]
-        return results if several else results[0]
+        return (results or None) if several else results[0]
     sources = [_source(item) for item in inp]
     graph = sources[0][0].graph if sources else get_default_graph()
     made = graph.add("PyFunc", name, [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes], sources)
-    made.python = func
+    made.python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
+    if not dtypes:
+        return made
     outputs = with_gradient_of(made)
     return outputs if several else outputs[0]
 

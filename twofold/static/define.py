@@ -21,7 +21,7 @@ from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import TwofoldError, at_operation
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
-from twofold.ops.base import apply, broadcast, filled, iota, ops
+from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute as at_once_compute
 from twofold.static.graph import (
@@ -65,6 +65,25 @@ def as_tensor(value: Any) -> Any:
     """The tensor of a variable; anything else as it is."""
     convert = getattr(value, "_as_graph_element", None)
     return value if convert is None else convert()
+
+
+def install_operators(kind: type) -> None:
+    """Give a class of what becomes a tensor the operators of tensors.
+
+    Equality stays identity, so that its objects can be looked up in lists and dictionaries.
+    """
+
+    def operator(name: str) -> Callable[..., Any]:
+        def method(self: Any, *others: Any) -> Any:
+            return getattr(as_tensor(self), name)(*[as_tensor(other) for other in others])
+
+        method.__name__ = name
+        return method
+
+    for name in METHODS:
+        if name.startswith("__") and name not in ("__eq__", "__ne__"):
+            setattr(kind, name, operator(name))
+    kind.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
 def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from twofold.errors import GradientError
@@ -10,12 +11,14 @@ from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
+from twofold.static import filled
 from twofold.static.bodies import ARGUMENT, source_of, sources_of, tensor_of
 from twofold.static.custom_gradients import refuse_rules, rule_of
 from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
 from twofold.static.docstrings import example
 from twofold.static.graph import Operation, Slot, Tensor, at_once, describe, owner_of
+from twofold.static.indexed_slices import gradient_of_rows, looks_up_rows
 from twofold.static.loop_gradients import LoopGradient
 from twofold.static.values import Source
 
@@ -27,6 +30,13 @@ def as_list(value: Any) -> list[Any]:
     if is_tensor_like(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return [value]
     return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
+
+
+class UnconnectedGradients(Enum):
+    """What ``gradients`` returns where there is no path: None, or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"
 
 
 def _source(value: Any, what: str) -> Source:
@@ -81,9 +91,15 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """For each of ``xs`` the derivative of the sum of all elements of all ``ys``; None where there is no path.
 
+    That by a table of which only rows are looked up (``gather``, ``embedding_lookup``) is an ``IndexedSlices``: the
+    derivatives by the rows. It becomes a tensor where one is expected. Look-ups inside of loops and choices give the
+    whole tensor.
+
+    ``unconnected_gradients=tf.UnconnectedGradients.ZERO`` gives zeros where there is no path.
     ``colocate_gradients_with_ops``, ``gate_gradients`` and ``aggregation_method`` change nothing.
 
     ``grad_ys`` weights the elements of ``ys``. ``stop_gradients`` are taken for constants: no derivative passes
@@ -106,10 +122,51 @@ def gradients(
             raise GradientError(
                 f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
             )
-    return [
-        None if found is None else tensor_of(found)
-        for found in derivatives(roots, seeds, targets, blocked, name)
-    ]
+    zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
+    look_ups = _look_ups(roots, targets, blocked)
+    wanted = [target for target in targets if target not in look_ups]
+    wanted += [(operation, 0) for found in look_ups.values() for operation in found]
+    parts = dict(zip(wanted, derivatives(roots, seeds, wanted, blocked, name)))
+    results: list[Any] = []
+    for target in targets:
+        if target in look_ups:
+            rows = look_ups[target]
+            found: Any = gradient_of_rows(target, rows, [parts[operation, 0] for operation in rows])
+        else:
+            part = parts[target]
+            found = None if part is None else tensor_of(part)
+        results.append(_zeros_of(tensor_of(target)) if found is None and zeros else found)
+    return results
+
+
+def _zeros_of(tensor: Tensor) -> Tensor:
+    """Zeros of its shape, which need no value of a variable where that is known."""
+    shape = tensor.get_shape()
+    return filled.zeros(shape, tensor.dtype) if shape.is_fully_defined() else filled.zeros_like(tensor)
+
+
+def _look_ups(
+    roots: Sequence[Source], targets: Sequence[Source], blocked: set[Source]
+) -> dict[Source, list[Operation]]:
+    """The targets of which the roots read nothing but rows by number, with the operations that look these up."""
+    readers: dict[Source, list[Operation]] = {target: [] for target in targets if target not in roots}
+    seen: set[Operation] = set()
+    for root in roots:
+        hosted: list[Operation] = []
+        owners = {source[0] for source in _reached(root, blocked, hosted)} | set(hosted)
+        for operation in owners - seen:
+            for source in {
+                *sources_of(operation),
+                *(getattr(operation.hosted, "current", ())),
+            }:
+                if source in readers:
+                    readers[source].append(operation)
+        seen |= owners
+    return {
+        target: sorted(found, key=lambda operation: operation.number)
+        for target, found in readers.items()
+        if found and all(looks_up_rows(operation, target) for operation in found)
+    }
 
 
 def derivatives(

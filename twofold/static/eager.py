@@ -14,7 +14,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
-from twofold.static.differentiation import gradients
+from twofold.static.differentiation import UnconnectedGradients, gradients
 from twofold.static.docstrings import example
 from twofold.static.filled import zeros_like
 from twofold.static.graph import Tensor, at_once, get_default_graph
@@ -57,12 +57,6 @@ def executing_eagerly() -> bool:
     False
     """
     return at_once()
-
-
-class UnconnectedGradients:
-    """What stands for a gradient where there is no path: None, or zeros."""
-
-    NONE, ZERO = "none", "zero"
 
 
 class GradientTape:
@@ -140,7 +134,7 @@ class GradientTape:
         ys = [as_tensor(item) for item in flatten(target, "target")[0]]
         seeds = None if output_gradients is None else flatten(output_gradients, "output_gradients")[0]
         found = self._at_once(ys, values, seeds) if at_once() else self._declared(ys, values, seeds)
-        if unconnected_gradients == UnconnectedGradients.ZERO:
+        if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO:
             found = [zeros_like(as_tensor(x)) if part is None else part for x, part in zip(values, found)]
         return unflatten(structure, found)
 

@@ -9,11 +9,11 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import array, math
 from twofold.static.array import concat, gather, shape
+from twofold.static.clipping import clip_by_norm
 from twofold.static.control import name_scope
 from twofold.static.define import Number, Tensors, convert_to_tensor, operation
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
-from twofold.static.math import clip_by_norm
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
 from twofold.static.sparse import SparseTensor
 

@@ -189,6 +189,8 @@ def tensor_message(array: Any, dtype: DType) -> TensorProto:
         made.string_val.extend(
             item.encode() if isinstance(item, str) else bytes(item) for item in found.ravel()
         )
+    elif found.size == 1 and dtype.kind in "biuf" and dtype.itemsize != 2:
+        getattr(made, _LISTS.get(dtype, "int_val")).append(found.item())
     else:
         made.tensor_content = numpy.ascontiguousarray(found, dtype.numpy).tobytes()
     return made

@@ -19,8 +19,12 @@ def in_python(
     inputs: Sequence[Any],
     results: Sequence[tuple[DType, Sequence[int | None] | None]],
     name: str | None,
+    given_run: bool = False,
 ) -> list[Any]:
-    """A ``py_func`` whose results have known dtypes, ranks unless the shape is None, and sizes unless one is None."""
+    """A ``py_func`` whose results have known dtypes, ranks unless the shape is None, and sizes unless one is None.
+
+    With ``given_run`` the function gets the run first, as that of a loop on the host does.
+    """
     tensors = [convert_to_tensor(value) for value in inputs]
     types = [
         tensor_type(dtype, UNKNOWN_RANK)
@@ -31,4 +35,5 @@ def in_python(
     graph = tensors[0].graph if tensors else get_default_graph()
     made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors])
     made.python = function
+    made.hosted = function if given_run else None
     return list(made.outputs)

@@ -28,7 +28,6 @@ from twofold.static.define import (
 from twofold.static.docstrings import described, example
 from twofold.static.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph import describe as _describe
-from twofold.static.graph import get_default_graph as _default_graph
 from twofold.static.renamed import renamed
 from twofold.static.string_functions import string_join as _string_join
 from twofold.static.string_table import holds_strings as _holds_strings
@@ -282,56 +281,6 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
         if tensor_dtype is not None and value.dtype is not as_dtype(tensor_dtype):
             raise TypeError(f"accumulate_n: {_describe(value)} is not of {tensor_dtype}, at {here()}.")
     return add_n(inputs, name=name)
-
-
-@operation("ClipByValue")
-@example("tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0)", "[0.  0.5 1. ]")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """Elements limited to a range."""
-    return ops.minimum(ops.maximum(t, clip_value_min), clip_value_max)
-
-
-@operation("ClipByNorm")
-@example("tf.clip_by_norm([3.0, 4.0], 1.0)", "[0.6 0.8]")
-def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
-    """``t`` scaled down so that its norm is at most ``clip_norm``."""
-    found = axis_of(axes)
-    norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
-    return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
-
-
-@operation("GlobalNorm")
-def _global_norm(tensors: Tensors) -> Any:
-    total: Any = None
-    for value in tensors:
-        part = ops.sum(ops.square(value))
-        total = part if total is None else apply("add", total, part)
-    return ops.sqrt(total)
-
-
-@example("tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])", "5.0")
-def global_norm(t_list: Any, name: str | None = None) -> Any:
-    """Norm of all tensors together; None counts for nothing."""
-    return _global_norm([value for value in t_list if value is not None], name=name)
-
-
-@example(
-    "tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], 1.0)",
-    "([array([0.6], dtype=float32), array([0.8], dtype=float32)], np.float32(5.0))",
-)
-def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Any], Any]:
-    """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
-    with _default_graph().name_scope(name or "clip_by_global_norm"):
-        norm = global_norm(t_list) if use_norm is None else use_norm
-        return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm
-
-
-@operation("ScaleByNorm")
-def _scaled(t: Any, clip_norm: Any, norm: Any) -> Any:
-    scale = apply("divide", clip_norm, ops.maximum(norm, clip_norm))
-    return apply("multiply", t, ops.cast(scale, t.dtype) if hasattr(scale, "dtype") else scale)
 
 
 def _cumulative(type: str, first: str, noun: str, result: str) -> Callable[..., Any]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.control import group
-from twofold.static.define import as_tensor, constant
+from twofold.static.define import as_tensor, constant, full_of
 from twofold.static.differentiation import as_list, gradients
 from twofold.static.graph import Operation, at_once, get_default_graph
+from twofold.static.indexed_slices import IndexedSlices, added_rows
 from twofold.static.keys import GraphKeys
 from twofold.static.variables import Variable, assign, assign_add, trainable_variables, update
 
@@ -29,6 +31,8 @@ class Optimizer:
     """The new values of a variable and its slots, from their values, the gradient and ``_numbers`` by name."""
     _first: Mapping[str, float] = {}
     """The first values of the slots."""
+    _by_rows = True
+    """Whether a table of which rows were looked up is changed in these rows alone, with their slots."""
 
     def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
         self._name = name
@@ -101,7 +105,12 @@ class Optimizer:
     ) -> Operation:
         """An operation that changes the variables by their gradients and counts ``global_step`` up."""
         pairs = [
-            (as_tensor(gradient), variable) for gradient, variable in grads_and_vars if gradient is not None
+            (
+                gradient if self._by_rows and isinstance(gradient, IndexedSlices) else as_tensor(gradient),
+                variable,
+            )
+            for gradient, variable in grads_and_vars
+            if gradient is not None
         ]
         if not pairs:
             raise ValueError(f"apply_gradients: no gradient is given, at {here()}.")
@@ -163,7 +172,25 @@ class Optimizer:
         states = [variable, *[self._slots[variable, slot] for slot in self._first]]
         numbers = {key: as_tensor(value) for key, value in self._numbers.items()}
         name = f"update_{variable.op.name}/{self._type}"
+        if isinstance(gradient, IndexedSlices):
+            given, rule = [gradient.values, gradient.indices], _in_rows(self._rule, len(states))
+            return update(f"Sparse{self._type}", states, rule, given, numbers, name)
         return update(self._type, states, self._rule, [gradient], numbers, name)
+
+
+def _in_rows(rule: Callable[..., list[Any]], count: int) -> Callable[..., list[Any]]:
+    """A rule for whole variables, applied to the rows that were looked up; slices of one row are added up first."""
+
+    def changed(*given: Any, **numbers: Any) -> list[Any]:
+        states, values, indices = given[:count], given[count], given[count + 1]
+        shape = tuple(states[0].shape)
+        ones = full_of(1, (values.shape[0],), values.dtype, values)
+        column = (shape[0], *[1] * (len(shape) - 1))
+        reached = ops.greater(added_rows(ones, indices, column), 0)
+        made = rule(*states, added_rows(values, indices, shape), **numbers)
+        return [ops.where(reached, new, old) for new, old in zip(made, states)]
+
+    return changed
 
 
 def _computed_at_once(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Variable]]:

@@ -31,7 +31,7 @@ def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
 class GradientDescentOptimizer(Optimizer):
     """``variable - learning_rate * gradient``."""
 
-    _type, _rule = "ApplyGradientDescent", staticmethod(_descended)
+    _type, _rule, _by_rows = "ApplyGradientDescent", staticmethod(_descended), False
 
     @takes(use_locking=False, name="GradientDescent")
     def __init__(self, learning_rate: Any, **options: Any) -> None:
@@ -99,6 +99,7 @@ class AdamOptimizer(Optimizer):
     """
 
     _type, _first = "ApplyAdam", {"m": 0.0, "v": 0.0}
+    _by_rows = False  # the means of all rows decay, as TensorFlow's do
 
     @takes(use_locking=False, name="Adam", formulation="tensorflow")
     def __init__(
@@ -158,6 +159,7 @@ class AdagradOptimizer(Optimizer):
     """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
 
     _type, _rule = "ApplyAdagrad", staticmethod(_adagrad)
+    _by_rows = False  # a gradient of 0 moves nothing anyway
 
     @takes(use_locking=False, name="Adagrad")
     def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1, **options: Any) -> None:

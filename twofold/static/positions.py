@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -13,7 +13,8 @@ from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
-from twofold.ops.indexing.keys import getitem
+from twofold.ops.indexing.keys import getitem, setitem
+from twofold.runtime.tracing import here
 from twofold.static.define import Tensors, as_tensor, define, full_of, is_tensor_like, operation, whole
 
 _SLICE = type(numpy.s_[:])
@@ -109,6 +110,16 @@ def strided_slice_of(tensor: Any, key: Any) -> Any:
         "strided_slice",
         frozenset(keywords),
     ).outputs[0]
+
+
+def written_at(key: Any) -> Callable[[Any, Any], Any]:
+    """What a tensor is after ``tensor[key] = value``, for a body; raises ArgumentError for tensors in ``key``."""
+    for item in key if isinstance(key, tuple) else (key,):
+        bounds = (item.start, item.stop, item.step) if isinstance(item, _SLICE) else (item,)
+        if any(is_tensor_like(bound) for bound in bounds):
+            what = f"a tensor in the brackets of what is assigned to, at {here()}"
+            raise ArgumentError(what, "Give numbers and slices, or use tf.scatter_nd_update.")
+    return lambda state, value: setitem(state, key, value, numpy.asarray, numpy.asarray)
 
 
 class _Frozen(tuple):

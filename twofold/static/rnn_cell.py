@@ -14,6 +14,7 @@ from twofold.dtypes import float32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, initializers, math, nn
+from twofold.static.clipping import clip_by_value
 from twofold.static.control import device as placed
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import failed
@@ -319,14 +320,14 @@ class LSTMCell(RNNCell):
             forget, into = forget + self._peepholes[0] * memory, into + self._peepholes[1] * memory
         memory = math.sigmoid(forget) * memory + math.sigmoid(into) * self._activation(candidate)
         if self._cell_clip is not None:
-            memory = math.clip_by_value(memory, -self._cell_clip, self._cell_clip)
+            memory = clip_by_value(memory, -self._cell_clip, self._cell_clip)
         if self._use_peepholes:
             out = out + self._peepholes[2] * memory
         output = math.sigmoid(out) * self._activation(memory)
         if self._num_proj:
             output = math.matmul(output, self._projection)
             if self._proj_clip is not None:
-                output = math.clip_by_value(output, -self._proj_clip, self._proj_clip)
+                output = clip_by_value(output, -self._proj_clip, self._proj_clip)
         if self._state_is_tuple:
             return output, LSTMStateTuple(memory, output)
         return output, array.concat([memory, output], 1)

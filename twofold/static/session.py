@@ -388,7 +388,7 @@ class BaseSession:
 
     def _remember(self, fetches: Any, feeds: Mapping[Any, Any], step: Step, rebuild: Any) -> None:
         leaves = list(_leaves(fetches))
-        if not all(
+        if any(hasattr(item, "parts") for item in leaves) or not all(
             isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
         ):
             return

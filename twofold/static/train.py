@@ -7,6 +7,10 @@ from typing import Any
 
 from twofold.dtypes import int64
 from twofold.static import modes
+from twofold.static.checkpoint_reader import NewCheckpointReader as NewCheckpointReader
+from twofold.static.checkpoint_reader import list_variables as list_variables
+from twofold.static.checkpoint_reader import load_checkpoint as load_checkpoint
+from twofold.static.checkpoint_reader import load_variable as load_variable
 from twofold.static.coordination import Coordinator as Coordinator
 from twofold.static.define import constant
 from twofold.static.docstrings import example

@@ -12,11 +12,20 @@ from twofold.dtypes import DType
 from twofold.errors import GraphError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK
-from twofold.ops.base import METHODS, apply, ops
+from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute, leaf
 from twofold.static.config import warn_once
-from twofold.static.define import Arguments, as_dtype, as_tensor, constant, convert_to_tensor, define
+from twofold.static.define import (
+    Arguments,
+    as_dtype,
+    as_tensor,
+    constant,
+    convert_to_tensor,
+    define,
+    install_operators,
+    is_tensor_like,
+)
 from twofold.static.docstrings import example
 from twofold.static.graph import (
     Operation,
@@ -31,6 +40,7 @@ from twofold.static.graph import (
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
 from twofold.static.placement import check_device
+from twofold.static.positions import written_at
 from twofold.static.shapes import TensorShape, fits, shape_of_sizes, shape_text, sizes_of_shape
 
 
@@ -240,7 +250,15 @@ class Variable:
             raise ValueError(f"set_shape: {shape} is not compatible with {self.describe()}")
 
     def __getitem__(self, key: Any) -> Tensor:
-        return self._ref[key]
+        """A part of the value, whose ``assign`` writes that part alone."""
+        found = self._ref[key]
+
+        def assign_part(value: Any, name: str | None = None) -> Tensor:
+            given = [convert_to_tensor(value, None if is_tensor_like(value) else self.dtype)]
+            return update("StridedSliceAssign", [self], written_at(key), given, {}, name).outputs[0]
+
+        found.assign = assign_part  # type: ignore[attr-defined]
+        return found
 
     def __iter__(self) -> Any:
         raise TypeError("a variable is not iterable. Use tf.unstack().")
@@ -266,19 +284,7 @@ def _read_or_not(value: Tensor, read: bool) -> Any:
     return value if read or at_once() else owner_of(value)[0]  # type: ignore[index]
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    def method(self: Variable, *others: Any) -> Any:
-        return getattr(self._ref, name)(*[as_tensor(other) for other in others])
-
-    method.__name__ = name
-    return method
-
-
-# Equality stays identity, so that variables can be looked up in lists and dictionaries.
-for _name in METHODS:
-    if _name.startswith("__") and _name not in ("__eq__", "__ne__"):
-        setattr(Variable, _name, _operator(_name))
-Variable.__array_ufunc__ = None  # type: ignore[attr-defined]
+install_operators(Variable)
 
 
 def _type(name: str, initial: Tensor, validated: bool, shape: Any) -> TensorType:
@@ -540,9 +546,3 @@ all_variables = global_variables
 initialize_all_variables = global_variables_initializer
 initialize_variables = variables_initializer
 initialize_local_variables = local_variables_initializer
-
-
-@example("v = tf.Variable(7)", "print(tf.is_variable_initialized(v))", "False")
-def is_variable_initialized(variable: Variable, session: Any = None) -> bool:
-    """Whether the variable has a value in ``session`` or the default session (TensorFlow: a tensor)."""
-    return variable in (session or need_session("is_variable_initialized"))._state

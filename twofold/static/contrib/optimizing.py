@@ -7,9 +7,10 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import array, math, random, summary, train
+from twofold.static import array, random, summary, train
+from twofold.static.clipping import clip_by_global_norm, global_norm
 from twofold.static.control import control_dependencies
-from twofold.static.define import convert_to_tensor
+from twofold.static.define import as_tensor, convert_to_tensor
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
@@ -48,7 +49,9 @@ def _multiplied(pairs: list[Any], multipliers: Any) -> list[Any]:
 def _noisy(pairs: list[Any], scale: float) -> list[Any]:
     return [
         (
-            None if gradient is None else gradient + random.random_normal(array.shape(gradient)) * scale,
+            None
+            if gradient is None
+            else as_tensor(gradient) + random.random_normal(array.shape(gradient)) * scale,
             variable,
         )
         for gradient, variable in pairs
@@ -59,7 +62,7 @@ def _clipped(pairs: list[Any], clip: Any) -> list[Any]:
     if callable(clip):
         return list(clip(pairs))
     gradients, variables = zip(*pairs, strict=True)
-    return list(zip(math.clip_by_global_norm(list(gradients), clip)[0], variables, strict=True))
+    return list(zip(clip_by_global_norm(list(gradients), clip)[0], variables, strict=True))
 
 
 @example(
@@ -137,7 +140,7 @@ def _summarise(shown: list[str], loss: Any, pairs: list[Any]) -> None:
         if gradient is not None and "gradients" in shown:
             summary.histogram(f"gradients/{label}", gradient)
         if gradient is not None and "gradient_norm" in shown:
-            summary.scalar(f"gradient_norm/{label}", math.global_norm([gradient]))
+            summary.scalar(f"gradient_norm/{label}", global_norm([gradient]))
     if "global_gradient_norm" in shown or "gradient_norm" in shown:
         given = [gradient for gradient, _ in pairs if gradient is not None]
-        summary.scalar("global_norm/gradient_norm", math.global_norm(given))
+        summary.scalar("global_norm/gradient_norm", global_norm(given))
