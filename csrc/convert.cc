@@ -181,6 +181,32 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
   return value;
 }
 
+ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
+  const uint32_t location = capture_location();  // this may run other code: the list is looked at behind it
+  const bool is_list = PyList_CheckExact(data) || PyTuple_CheckExact(data);
+  PyObject* const* items = is_list ? PySequence_Fast_ITEMS(data) : &data;
+  const int64_t count = is_list ? PySequence_Fast_GET_SIZE(data) : 1;
+  if (count == 0) return ValueRef();
+  const PyTypeObject* kind = Py_TYPE(items[0]);
+  const bool floats = kind == &PyFloat_Type;
+  if (floats ? float_code != kFloat32 && float_code != kFloat64 : kind != &PyLong_Type) return ValueRef();
+  ValueRef value(new_value(type_of(floats ? float_code : uint8_t{kInt64}, &count, is_list)));
+  value->location = location;
+  value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
+  void* target = value->buffer->data;
+  for (int64_t k = 0; k < count; ++k) {
+    if (Py_TYPE(items[k]) != kind) return ValueRef();
+    int overflow = 0;
+    if (!floats) static_cast<int64_t*>(target)[k] = PyLong_AsLongLongAndOverflow(items[k], &overflow);
+    else if (float_code == kFloat64) static_cast<double*>(target)[k] = PyFloat_AS_DOUBLE(items[k]);
+    else static_cast<float*>(target)[k] = static_cast<float>(PyFloat_AS_DOUBLE(items[k]));
+    if (overflow) return ValueRef();
+  }
+  return value;
+} catch (const std::bad_alloc&) {
+  return ValueRef();  // whoever converts it in another way words the error
+}
+
 PyObject* scalar_item(Value* value, size_t offset) {
   const void* data = value->buffer->data;
   switch (value->type->dtype) {

@@ -16,6 +16,7 @@
 #include "compiled.h"
 #include "declared.h"
 #include "describe.h"
+#include "expression.h"
 #include "gradient_mode.h"
 #include "guard.h"
 #include "location.h"
@@ -455,6 +456,12 @@ void bind_functions(nb::module_& m) {
     if (!made) throw nb::python_error();
     return nb::steal(made);
   });
+  m.def("from_numbers", [](nb::handle data, int float_code) {
+    ValueRef value = value_from_numbers(data.ptr(), static_cast<uint8_t>(float_code));
+    PyObject* made = value ? wrap(std::move(value)) : Py_NewRef(Py_None);
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+  });
   m.def("from_array", &from_array, nb::arg("array"), nb::arg("share_memory"), nb::arg("dtype_code") = -1);
   m.def("describe_executable", &describe_executable);
   m.def("trace_above", &trace_above);
@@ -569,7 +576,7 @@ NB_MODULE(_core, m) {
   PySys_AddAuditHook(guarded<follow_tracing>, nullptr);
   register_object(m);
   if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
-      add_call_functions(m.ptr()) < 0 || add_grad_fn_functions(m.ptr()) < 0 || add_gradient_mode_type(m.ptr()) < 0 || add_autocast_type(m.ptr()) < 0 ||
+      add_call_functions(m.ptr()) < 0 || add_grad_fn_functions(m.ptr()) < 0 || add_gradient_mode_type(m.ptr()) < 0 || add_autocast_type(m.ptr()) < 0 || add_expression_type(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {
     throw nb::python_error();
   }

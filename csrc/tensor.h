@@ -91,6 +91,9 @@ bool set_operator(const char* name, Operation* op);
 // Arrays.
 int import_numpy();
 PyObject* array_of(PyTensor* tensor, bool copy);
+// A Python number, or a list of numbers of one kind: integers become int64, floats `float_code`, which is float32 or float64.
+// Null without an error for anything else, also for integers beyond int64.
+ValueRef value_from_numbers(PyObject* data, uint8_t float_code);
 ValueRef value_from_array(PyObject* array, bool share_memory, int dtype_code);
 // The memory from the first to the last element of an array of strides that are not negative, as a vector.
 ValueRef value_from_span(PyObject* array);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -452,3 +454,12 @@ def test_assigned_inputs_note_operations_once() -> None:
 def test_losses_refuse_what_is_no_class(index: int) -> None:
     with pytest.raises(IndexError, match=f"element {index} of dimensions"):
         dy.pickneglogsoftmax(dy.inputVector(A.v), index)
+
+
+def test_the_garbage_collector_does_not_visit_expressions() -> None:
+    x = dy.inputVector(A.v)
+    doubled = x * 2
+    found = weakref.ref(y := doubled + dy.square(x))
+    assert not any(gc.is_tracked(one) for one in (doubled, y))
+    del y
+    assert found() is None

@@ -1,5 +1,7 @@
 """Creation functions beside the operations, and questions about a tensor."""
 
+from typing import Any
+
 import numpy
 import pytest
 
@@ -46,3 +48,40 @@ def test_elements_with_a_dtype_keep_it_in_a_list():
     assert torch.tensor([[numpy.ones(2)], [numpy.zeros(2)]]).dtype is torch.float64
     assert torch.tensor([torch.tensor(1.0, dtype=torch.float64)]).dtype is torch.float64
     assert torch.tensor([1.0, 2]).dtype is torch.tensor([numpy.float32(1)]).dtype is torch.float32
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape"),
+    [
+        (3, torch.int64, ()),
+        (-(2**63), torch.int64, ()),
+        ([2**63 - 1, 0], torch.int64, (2,)),
+        ((0.5, 1e300), torch.float32, (2,)),
+        ([1, 2.5], torch.float32, (2,)),
+        ([True, 2], torch.int64, (2,)),
+        (True, torch.bool, ()),
+        ([], torch.float32, (0,)),
+        ([1j], torch.complex64, (1,)),
+    ],
+)
+def test_numbers_have_the_dtype_of_their_kind(data: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    made = torch.tensor(data)
+    assert (made.dtype, tuple(made.shape)) == (dtype, shape)
+    with numpy.errstate(over="ignore"):
+        numpy.testing.assert_array_equal(made.numpy(), numpy.array(data).astype(dtype.numpy))
+
+
+def test_numbers_beyond_int64_are_refused() -> None:
+    with pytest.raises(ValueError, match="9223372036854775808"):
+        torch.tensor([0, 2**63])
+
+
+def test_floats_follow_the_default_dtype() -> None:
+    before = torch.get_default_dtype()
+    try:
+        for dtype in (torch.float64, torch.float16):
+            torch.set_default_dtype(dtype)
+            assert torch.tensor(0.1).dtype is torch.tensor([0.1]).dtype is dtype
+            assert torch.tensor([1]).dtype is torch.int64
+    finally:
+        torch.set_default_dtype(before)

@@ -8,7 +8,7 @@ may be stored without axes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
@@ -18,9 +18,19 @@ from twofold.frontend.gradients import grad
 from twofold.frontend.install import PUBLIC
 
 Tensor = _core.Tensor
+T = TypeVar("T")
 
 
-class Expression:
+def _of_core(methods: type[T]) -> type[T]:
+    """The type of the core with the methods of a class: the garbage collector would visit each instance of the class."""
+    for name, value in vars(methods).items():
+        if name != "__slots__":
+            setattr(_core.Expression, name, value)
+    return _core.Expression  # type: ignore[return-value]
+
+
+@_of_core
+class Expression(_core.Expression):
     """A value of the graph.
 
     >>> import twofold.dynet as dy
@@ -29,11 +39,7 @@ class Expression:
     ([3.0, 5.0, 7.0], ((3,), 1))
     """
 
-    __slots__ = ("_tensor", "_batch", "__weakref__")  # noqa: RUF023 (in the order of the arguments)
-
-    def __init__(self, tensor: Any, batch: int = 1) -> None:
-        self._tensor = tensor
-        self._batch = batch
+    __slots__ = ()
 
     def dim(self) -> tuple[tuple[int, ...], int]:
         """The dimensions of an element of the batch, and the size of the batch."""

@@ -155,7 +155,10 @@ def tensor(
     check_device(device)
     check_pinned(pin_memory)
     wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(data, Tensor):
+    plain = _core.from_numbers(data, _default[0].code) if wanted is None else None
+    if plain is not None:
+        made = plain
+    elif isinstance(data, Tensor):
         made = data.detach().clone() if wanted is None else data.detach().to(wanted)._realise().clone()
         made = made._realise().detach()
     else:
