@@ -336,10 +336,10 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
 }
 
 ExecutableRef executable_of(CanonicalTrace canonical, bool stays) {
+  if (!stays) return std::make_shared<Executable>(std::move(canonical));
   std::string key = canonical.key();
   if (ExecutableRef found = executables.find(key)) return found;
   auto made = std::make_shared<Executable>(std::move(canonical));
-  if (!stays) return made;
   executables.insert(std::move(key), made);
   executables.bound();
   return made;

@@ -99,7 +99,7 @@ using ExecutableRef = std::shared_ptr<Executable>;
 // An executable as a Python object; null with an error set.
 constexpr const char* kExecutableCapsule = "twofold.executable";
 PyObject* executable_capsule(ExecutableRef executable);
-// The executable of this canonical trace: one for all, if it `stays` where others find it.
+// The executable of this canonical trace: one for all where it `stays`, else one that nobody else finds.
 ExecutableRef executable_of(CanonicalTrace canonical, bool stays = true);
 // The call that failed: what was called, where, and a tuple of the values it was called on.
 struct FailedCall {

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def _of_core(methods: type[T]) -> type[T]:
-    """The type of the core with the methods of a class: the garbage collector would visit each instance of the class."""
+    """The type of the core with the methods of a class, whose own instances the garbage collector would visit."""
     for name, value in vars(methods).items():
         if name != "__slots__":
             setattr(_core.Expression, name, value)
