@@ -103,7 +103,10 @@ def main() -> None:
     libraries = [(sys.executable, "twofold.dynet")] + ([(options.peer, "dynet")] if options.peer else [])
     print(f"{'':28}{'first epoch':>14}{'fastest':>10}   words for each CPU second")
     for update, size in SETTINGS:
-        rounds = [[measured(*one, update, size, options) for one in libraries] for _ in range(options.rounds)]
+        rounds = [
+            [measured(python, library, update, size, options) for python, library in libraries]
+            for _ in range(options.rounds)
+        ]
         for k, (_, library) in enumerate(libraries):
             first, fastest = (statistics.median(found[k][column] for found in rounds) for column in (0, 1))
             print(f"{library + ' ' + update:22}{size:6}{first:14.0f}{fastest:10.0f}", flush=True)
