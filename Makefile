@@ -69,7 +69,7 @@ core: $(if $(filter $(VENV)/%,$(CORE_PYTHON)),$(VENV)/developer)
 
 $(VENV)/developer: pyproject.toml
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check cmake ninja 'nanobind>=2.4' 'numpy>=2'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check cmake ninja 'nanobind>=2.4' 'numpy>=2' 'llvmlite>=0.44'
 	touch $@
 
 # The core under the address and undefined-behaviour sanitizers, on a copy of the package; Python itself
@@ -90,4 +90,4 @@ sanitize: $(STAMP) $(VENV)/developer
 	    "$(CURDIR)/$(VENV)/bin/python" -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
 
 clean:
-	rm -rf build $(VENV) twofold/_core*.so report.html
+	rm -rf build $(VENV) twofold/_core*.so twofold/compiler/*.kernels report.html

@@ -400,6 +400,23 @@ std::string host_cpu_identity() {
   return identity;
 }
 
+std::string processor_level() {
+#if defined(__x86_64__)
+  // the features that these do not ask for came with them in every processor
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return "";
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  __cpuid(1, a, b, c, d);
+  if (!(c & bit_F16C) || !(c & bit_MOVBE)) return "";
+  const bool has_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                       __builtin_cpu_supports("avx512vl");
+  return has_512 ? "x86-64-v4" : "x86-64-v3";
+#else
+  return "";
+#endif
+}
+
 void register_object(nanobind::module_& m) {
   namespace nb = nanobind;
   nb::class_<LoadedObject>(m, "LoadedObject", "Machine code mapped from the bytes of an object file.")
@@ -411,6 +428,7 @@ void register_object(nanobind::module_& m) {
           nb::arg("image"), nb::arg("known") = LoadedObject::Symbols{}, "``known`` are addresses of symbols that the object refers to.")
       .def("address", &LoadedObject::address, nb::arg("symbol"), "The address of a symbol that the object defines.");
   m.def("host_cpu_identity", &host_cpu_identity, "What distinguishes the instruction set of this processor.");
+  m.def("processor_level", &processor_level, "LLVM's name of the highest level of processors that this one reaches.");
 }
 
 }  // namespace twofold

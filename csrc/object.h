@@ -38,6 +38,10 @@ class LoadedObject {
 // What distinguishes the instruction sets of two processors; part of the key of kept machine code.
 std::string host_cpu_identity();
 
+// LLVM's name of the highest level of processors that this one reaches, of those that code is compiled for ahead of
+// time; empty if it reaches none.
+std::string processor_level();
+
 void register_object(nanobind::module_& m);
 
 }  // namespace twofold

@@ -128,13 +128,13 @@ def test_the_whole_cache_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_index_that_names_anything_but_an_object_is_a_miss(tmp_path: Path) -> None:
-    from twofold.compiler.jit import Jit
+    from twofold.compiler.jit import Jit, key_of_text
     from twofold.compiler.lower.builder import Builder
 
     text = {"nothing": Builder().finish()}
     first = Jit(tmp_path / "cache")
     first.compile_kernels(text)
-    index = first._key(text["nothing"])
+    index = first._file(key_of_text(text["nothing"]))
     (tmp_path / "outside").write_bytes(b"no code")
     for content in (b"\xff\xfe not text", b"../outside", b"a" * 300, b"nul\0inside", b"", index.encode()):
         first.disk.write(index, content)

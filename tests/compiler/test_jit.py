@@ -17,7 +17,7 @@ import pytest
 from twofold import _core, dtypes
 from twofold.compiler import jit as jit_module
 from twofold.compiler.disk_cache import DiskCache
-from twofold.compiler.jit import Jit
+from twofold.compiler.jit import Jit, key_of_text
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.values import SHARED
 from twofold.config import config
@@ -104,7 +104,7 @@ def refuse(*_: object) -> None:
 def test_kernels_whose_function_is_gone_from_the_disk_are_compiled_again(tmp_path: Path) -> None:
     Jit(tmp_path).compile_kernels({"two": calling(2)})
     jit = Jit(tmp_path)
-    jit.disk.delete(jit._key(kernel(0)))
+    jit.disk.delete(jit._file(key_of_text(kernel(0))))
     check_calling(jit.compile_kernels({"two": calling(2)})["two"], 2)
     assert jit.compiled == 2
 

@@ -1,7 +1,7 @@
-"""Machine code kept on disk between processes: content-keyed, checked, bounded and safe to share.
+"""Machine code on disk: kept between processes, checked, bounded and safe to share; and what comes with the package.
 
-A file is a header (magic, SHA-256 of its own name and the payload) and the payload. It appears under its name
-only when complete (temporary file, then rename), so readers and writers need no lock. A file that fails its
+In the cache a file is a header (magic, SHA-256 of its own name and the payload) and the payload. It appears under its
+name only when complete (temporary file, then rename), so readers and writers need no lock. A file that fails its
 check is deleted. Machine code runs with the user's rights, so a file is read only if nobody else could have
 written it: it belongs to the user or to root, is a regular file, and others may not write to it.
 """
@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
 import os
 import stat
+import struct
 import time
+import zlib
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from twofold.files import atomic_write, remove_stale_in
 
+_ARCHIVE = b"TWOFOLDA"
+_COUNT = struct.Struct("<Q")
+_ENTRY = struct.Struct("<32sQQ")
 _MAGIC = b"TWOFOLD2"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _BLOCK = 4096
@@ -179,3 +186,63 @@ class DiskCache:
             if total <= self.limit * 3 // 4:
                 break
         return total
+
+
+class Archive:
+    """Objects that were compiled when the package was built, by the keys of their kernels.
+
+    A kernel is known by its text, so an archive is never wrong: what it does not hold, or what is written otherwise
+    since, is compiled when it is needed. The file is mapped into memory and read where it is needed.
+
+    >>> import tempfile
+    >>> key = "ab" * 32
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_archive(f"{folder}/kernels", [([key], b"code")])
+    ...     archive = Archive(f"{folder}/kernels")
+    ...     archive.read(key), archive.read("cd" * 32)
+    (b'code', None)
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError if there is no such file, ValueError if it is no archive."""
+        with open(path, "rb") as file:
+            self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if self._content[: len(_ARCHIVE)] != _ARCHIVE:
+            raise ValueError(f"{path} holds no kernels.")
+        (count,) = _COUNT.unpack_from(self._content, len(_ARCHIVE))
+        start = len(_ARCHIVE) + _COUNT.size
+        table = self._content[start : start + count * _ENTRY.size]
+        self._entries = {key: (offset, length) for key, offset, length in _ENTRY.iter_unpack(table)}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def read(self, key: str) -> bytes | None:
+        """The object that defines a kernel, with its names; None if the archive has none."""
+        found = self._entries.get(bytes.fromhex(key))
+        return None if found is None else zlib.decompress(self._content[found[0] : sum(found)])
+
+
+def write_archive(path: str, objects: Iterable[tuple[Sequence[str], bytes]]) -> None:
+    """Write objects, each with the keys of its kernels and compressed by itself; those who read go on with what was."""
+    made = [(keys, zlib.compress(payload, 9)) for keys, payload in objects]
+    offset = len(_ARCHIVE) + _COUNT.size + _ENTRY.size * sum(len(keys) for keys, _ in made)
+    table = []
+    for keys, payload in made:
+        table += [_ENTRY.pack(bytes.fromhex(key), offset, len(payload)) for key in keys]
+        offset += len(payload)
+    with atomic_write(path) as file:
+        file.write(b"".join([_ARCHIVE, _COUNT.pack(len(table)), *table, *[payload for _, payload in made]]))
+
+
+def archive_path(level: str, folder: str = os.path.dirname(__file__)) -> str:
+    """The archive for a level of processors, by LLVM's name for that."""
+    return os.path.join(folder, f"{level}.kernels")
+
+
+def archive_of(level: str) -> Archive | None:
+    """What the package has for a level of processors; None if it was built without."""
+    try:
+        return Archive(archive_path(level))
+    except OSError:
+        return None

@@ -1,4 +1,4 @@
-"""Kernels from LLVM IR text to addresses, through memory, disk and, at last, the code generator.
+"""Kernels from LLVM IR text to addresses, through memory, package, disk and, at last, the code generator.
 
 A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
 once whatever they are called. Several kernels missing at once are compiled as one object, which saves the
@@ -20,11 +20,11 @@ from weakref import WeakValueDictionary
 
 from twofold import _core
 from twofold.cache import Cache
-from twofold.compiler.disk_cache import DiskCache, default_directory
+from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, default_directory
 from twofold.compiler.lower.values import SHARED
 from twofold.config import config
 
-_CODE_VERSION = "2"
+_CODE_VERSION = "3"
 _DEFINE = "define i64 @"
 _BATCH = 32
 _LIBRARY_MEMORY = 384 << 20
@@ -167,6 +167,16 @@ def _renamed(text: str, symbol: str) -> str:
     return before + _DEFINE + symbol + rest[rest.index("(") :]
 
 
+def key_of_text(text: str) -> str:
+    """The key of the kernel that a text defines, whatever its name is there."""
+    return hashlib.sha256(f"{_CODE_VERSION} {_renamed(text, '')}".encode()).hexdigest()
+
+
+def payload_of(keys: Sequence[str], called: Sequence[str], image: bytes) -> bytes:
+    """An object with the keys of the kernels that it defines and of those that it calls."""
+    return b"\n".join([",".join(keys).encode(), ",".join(called).encode(), image])
+
+
 def _calling(kernel: str, symbol: str) -> str:
     """The text of a kernel with the function that it shares named ``symbol``."""
     return kernel.replace("@shared(", f"@{symbol}(")
@@ -176,7 +186,7 @@ class Jit:
     """Finds or makes the machine code of kernels; usable from several threads.
 
     ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own; ``name`` that of
-    the cache of its kernels.
+    the cache of its kernels; ``archive`` holds machine code that need not be compiled.
     """
 
     def __init__(
@@ -184,16 +194,18 @@ class Jit:
         directory: str | os.PathLike[str] | None = None,
         processor: str | None = None,
         name: str = "kernels of another jit",
+        archive: Archive | None = None,
     ) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
         self._processor = processor
+        self._archive = archive
         target = processor or _core.host_cpu_identity()
-        self.salt = f"{_CODE_VERSION} {_llvm_identity()} {target}".encode()
+        self.salt = f"{_llvm_identity()} {target}".encode()
         self._kernels: Cache[Kernel] = Cache(name, 2, lambda key, kernel: kernel.nbytes)
         self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
         self.made: list[bytes] | None = None  # objects compiled from here on, where somebody wants them
-        self.compiled = self.disk_hits = self.disk_misses = 0
+        self.compiled = self.prebuilt = self.disk_hits = self.disk_misses = 0
         self.renew_locks()
 
     def hold(self) -> None:
@@ -213,16 +225,15 @@ class Jit:
         # loading has a lock of its own, so that a warm start never waits for a compile in the background
         self._load_lock = threading.RLock()
 
-    def _key(self, text: str) -> str:
-        hashed = hashlib.sha256(self.salt)
-        hashed.update(_renamed(text, "").encode())
-        return hashed.hexdigest()
+    def _file(self, key: str) -> str:
+        """The name of a kernel on disk, where code for other processors lies, too."""
+        return hashlib.sha256(self.salt + key.encode()).hexdigest()
 
     def cached_only(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
         """Those kernels that need no compiling."""
         found = {}
         for name, text in texts.items():
-            kernel = self._find(self._key(text))
+            kernel = self._find(key_of_text(text))
             if kernel is not None:
                 found[name] = kernel
         return found
@@ -232,7 +243,7 @@ class Jit:
 
         Raises RuntimeError if LLVM rejects a text.
         """
-        keys = {name: self._key(text) for name, text in texts.items()}
+        keys = {name: key_of_text(text) for name, text in texts.items()}
         found = {key: self._find(key) for key in keys.values()}
         missing = {key: texts[name] for name, key in keys.items() if found[key] is None}
         if missing:
@@ -254,20 +265,27 @@ class Jit:
 
     def counts(self) -> JitCounts:
         """What it has done so far."""
-        return JitCounts(self._kernels.numbers()[0], self.compiled, self.disk_hits, self.disk_misses)
+        return JitCounts(
+            self._kernels.numbers()[0], self.compiled, self.prebuilt, self.disk_hits, self.disk_misses
+        )
 
     def _find(self, key: str) -> Kernel | None:
         kernel = self._kernels.get(key)
         if kernel is not None:
             return kernel
-        index = self.disk.read(key)
+        payload = None if self._archive is None else self._archive.read(key)
+        if payload is not None:
+            self.prebuilt += 1
+            return self._kernels.keep(key, Kernel.of(self._load_payload(payload), key))
+        file = self._file(key)
+        index = self.disk.read(file)
         if index is None:
             self.disk_misses += 1
             return None
         code = self._object(index.decode()) if _OBJECT_KEY.fullmatch(index) else None
         if code is None or key not in code.addresses:
             # the index names no object, or one that was dropped from the cache or does not load
-            self.disk.delete(key)
+            self.disk.delete(file)
             self.disk_misses += 1
             return None
         self.disk_hits += 1
@@ -340,7 +358,7 @@ class Jit:
         keys = list(texts)
         code = self._load(image, keys, list(called.values()))
         self.compiled += len(keys)
-        payload = b"\n".join([",".join(keys).encode(), ",".join(called).encode(), image])
+        payload = payload_of(keys, list(called), image)
         object_key = hashlib.sha256(self.salt + payload).hexdigest()
         self._objects[object_key] = code
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
@@ -349,7 +367,7 @@ class Jit:
         # an index never names an object that is not there yet
         self.disk.write(object_key, payload)
         for key in keys:
-            self.disk.write(key, object_key.encode())
+            self.disk.write(self._file(key), object_key.encode())
         return made
 
 
@@ -370,15 +388,17 @@ def shared() -> Jit:
     if _Shared.jit is None:
         with _Shared.lock:
             if _Shared.jit is None:
-                _Shared.jit = Jit(processor=config.target_cpu, name="machine code")
+                archive = None if config.target_cpu else archive_of(_core.processor_level())
+                _Shared.jit = Jit(processor=config.target_cpu, name="machine code", archive=archive)
     return _Shared.jit
 
 
 class JitCounts(NamedTuple):
-    """Kernels: in memory, compiled by LLVM, found on disk, looked for there in vain."""
+    """Kernels: in memory, compiled by LLVM, come with the package, found on disk, looked for there in vain."""
 
     known: int
     compiled: int
+    prebuilt: int
     disk_hits: int
     disk_misses: int
 
@@ -390,7 +410,7 @@ def counts() -> JitCounts:
     True
     """
     jit = _Shared.jit
-    return JitCounts(0, 0, 0, 0) if jit is None else jit.counts()
+    return JitCounts(0, 0, 0, 0, 0) if jit is None else jit.counts()
 
 
 def compile_kernels(texts: Mapping[str, str]) -> dict[str, Kernel]:

@@ -63,6 +63,7 @@ class Stats:
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
         plans_found: Plans of op instances, and parts of them, that an earlier process had left on disk.
+        prebuilt: Kernels whose machine code came with the package.
         disk_hits: Kernels loaded from the disk cache.
         disk_misses: Kernels looked for in the disk cache in vain.
         pool_in_use: Bytes of the memory pool that tensors and programs hold.
@@ -100,6 +101,7 @@ class Stats:
     kernels_compiled: int
     compile_seconds: float
     plans_found: int
+    prebuilt: int
     disk_hits: int
     disk_misses: int
     pool_in_use: int
@@ -178,6 +180,7 @@ def stats() -> Stats:
         kernels_compiled=compiler.compiled,
         compile_seconds=SPENT.kernel_seconds,
         plans_found=saved_plans().found,
+        prebuilt=compiler.prebuilt,
         disk_hits=compiler.disk_hits,
         disk_misses=compiler.disk_misses,
         pool_in_use=core["pool_in_use_bytes"],
