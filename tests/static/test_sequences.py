@@ -337,3 +337,36 @@ def test_scatter_takes_as_many_steps_as_are_true(session):
     same(session.run(result, {x: [[1.0, 3.0], [4.0, 1.0]]}), [[3.0, 0.0], [0.0, 4.0]])
     with pytest.raises(IndexError):
         session.run(result, {x: [[1.0, 1.0], [4.0, 4.0]]})
+
+
+def test_the_bits_of_plain_code_for_each_sequence(session, random):
+    """The twin runs one sequence after another in define-by-run, step by step."""
+    x = sequence.placeholder(tf.float32, [4])
+    arrays = [
+        random.standard_normal(shape).astype(numpy.float32) * 0.5 for shape in ((4, 6), (6,), (6, 6), (6, 3))
+    ]
+    w, b, u, v = (tf.Variable(array) for array in arrays)
+    inner = tf.nn.relu(tf.matmul(x, w) + b)
+    step = lambda state, row: tf.tanh(tf.matmul(state, u) + row)
+    states = sequence.Recurrence(step, initial_state=tf.zeros([6]))(inner)
+    losses = tf.reduce_sum(tf.square(tf.matmul(states, v)), 1)
+    session.run(tf.global_variables_initializer())
+    values = drawn(random, LENGTHS, 4)
+    wanted = [losses, tf.gradients(losses, x)[0], *tf.gradients(losses, [w, b, v, u])]
+    found = session.run(wanted, {x: values})
+
+    own = [torch.tensor(value, requires_grad=True) for value in values]
+    w, b, u, v = (torch.tensor(array, requires_grad=True) for array in arrays)
+    each = []
+    for value in own:
+        state, rows = torch.zeros(1, 6), []
+        for row in torch.relu(value @ w + b):
+            state = torch.tanh(state @ u + row)
+            rows.append(state)
+        each.append(((torch.cat(rows) @ v) ** 2).sum(1))
+    sum(one.sum() for one in each).backward()
+    same(found[0], [one.detach().numpy() for one in each])
+    same(found[1], [value.grad.numpy() for value in own])
+    same(found[2:5], [w.grad.numpy(), b.grad.numpy(), v.grad.numpy()])
+    # the loop adds its steps in the order of lanes
+    numpy.testing.assert_allclose(found[5], u.grad.numpy(), rtol=1e-5, atol=1e-5)

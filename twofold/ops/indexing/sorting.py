@@ -52,6 +52,8 @@ class AlongAxis(Host):
         (x,), (axis, *rest) = arrays, attrs
         if not x.ndim:
             return self.routine(x.reshape(1), *rest).reshape(())
+        if axis == x.ndim - 1:
+            return self.routine(x, *rest)
         return numpy.moveaxis(self.routine(numpy.moveaxis(x, axis, -1), *rest), -1, axis)
 
     def samples(self) -> Sequence[Any]:

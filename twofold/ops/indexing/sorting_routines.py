@@ -124,22 +124,24 @@ def _last(x: Array, count: int, descending: bool) -> Array:
     return numpy.partition(x, at, -1)[..., at : at + 1]
 
 
-def _last_of_few(x: Array, count: int, descending: bool) -> Array:
-    """As ``_last``: of a long row only what the first element of each of its columns leaves possible is divided."""
+def _first_of_long(x: Array, count: int, descending: bool) -> Array:
+    """As ``_first``: of a long row only what the first element of each of its columns leaves possible."""
     size = x.shape[-1]
-    if size < max(_LONG, _FEW * count):
-        return _last(x, count, descending)
     parts = x[:, : size - size % _PARTS].reshape(len(x), _PARTS, -1)
     bound = _last(parts.max(1) if descending else parts.min(1), count, descending)
-    possible = x >= bound if descending else x <= bound
-    return numpy.stack([_last(row[own], count, descending) for row, own in zip(x, possible, strict=True)])
+    found = []
+    for row, limit in zip(x, bound, strict=True):
+        possible = numpy.flatnonzero(row >= limit if descending else row <= limit)
+        if possible.size <= _LONG // _FEW * count:
+            found.append(possible[_order(row[possible], descending)[:count]])
+        else:
+            found.append(_divided(row[None], count, descending)[0])
+    return numpy.stack(found)
 
 
-def _first(x: Array, count: int, descending: bool) -> Array:
-    """As ``first`` of rows: what lies before the last of those wanted, and as many of its equals as are missing."""
-    if x.dtype.kind == "b" or (x.dtype.kind == "f" and numpy.isnan(x.max())):
-        x = _unsigned(x)
-    last = _last_of_few(x, count, descending)
+def _divided(x: Array, count: int, descending: bool) -> Array:
+    """As ``_first``: what lies before the last of those wanted, and as many of its equals as are missing."""
+    last = _last(x, count, descending)
     chosen = x >= last if descending else x <= last
     surplus = numpy.count_nonzero(chosen, -1) - count
     for row in numpy.flatnonzero(surplus):
@@ -148,6 +150,14 @@ def _first(x: Array, count: int, descending: bool) -> Array:
     positions = numpy.flatnonzero(chosen).reshape(len(x), count) % x.shape[-1]
     kept = numpy.take_along_axis(x, positions, -1)
     return numpy.take_along_axis(positions, _order(kept, descending), -1)
+
+
+def _first(x: Array, count: int, descending: bool) -> Array:
+    """As ``first`` of rows."""
+    if x.dtype.kind == "b" or (x.dtype.kind == "f" and numpy.isnan(x.max())):
+        x = _unsigned(x)
+    is_long = x.shape[-1] >= max(_LONG, _FEW * count)
+    return (_first_of_long if is_long else _divided)(x, count, descending)
 
 
 def first(x: Array, count: int, descending: bool = False) -> Array:
