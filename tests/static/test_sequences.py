@@ -158,7 +158,7 @@ def tagger():
 
 def test_bidirectional_cells_as_with_padding(session, random):
     words, tags, scores, losses, states = tagger()
-    slopes = tf.gradients(tf.reduce_sum(losses), tf.trainable_variables())
+    slopes = [tf.convert_to_tensor(g) for g in tf.gradients(tf.reduce_sum(losses), tf.trainable_variables())]
     with tf.variable_scope("", reuse=True):
         padded, lengths = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None])
         x = tf.nn.embedding_lookup(tf.get_variable("table", [11, 6]), padded)
@@ -168,7 +168,10 @@ def test_bidirectional_cells_as_with_padding(session, random):
     targets = tf.placeholder(tf.int32, [None, None])
     each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=targets, logits=dense)
     kept = each * tf.sequence_mask(lengths, tf.shape(padded)[1], tf.float32)
-    others = tf.gradients(tf.reduce_sum(kept), tf.trainable_variables())
+    others = [
+        tf.convert_to_tensor(g) for g in tf.gradients(tf.reduce_sum(kept), tf.trainable_variables()[:9])
+    ]
+    assert len(tf.trainable_variables()) == len(slopes) == 9
     session.run(tf.global_variables_initializer())
     given = [random.integers(0, 11, n) for n in LENGTHS]
     labels = [random.integers(0, 4, n) for n in LENGTHS]
@@ -181,9 +184,7 @@ def test_bidirectional_cells_as_with_padding(session, random):
     for one, other in zip(flatten(last, "")[0], flatten(end, "")[0]):
         numpy.testing.assert_array_equal(one, other)
     for one, other in zip(own, beside):
-        one, other = (getattr(value, "values", value) for value in (one, other))
-        if one.shape == other.shape:
-            numpy.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        numpy.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_training_takes_lists_of_ever_new_lengths(session, random):

@@ -18,7 +18,7 @@ from twofold.static.docstrings import example
 from twofold.static.flow import failed, repeat
 from twofold.static.graph import describe
 from twofold.static.scopes import variable_scope
-from twofold.static.sequence_axes import layout_of
+from twofold.static.sequence_axes import layout_of, rows_at
 from twofold.static.sequence_loops import Start, along
 
 
@@ -103,7 +103,7 @@ def _check_no_lengths(operation: str, lengths: Any, time_major: bool) -> None:
 def _ends(states: Any, layout: Any) -> Any:
     """What is after the last step of each sequence."""
     values, _, structure = flatten(states, "state")
-    return unflatten(structure, [array.gather(value, layout.lasts()) for value in values])
+    return unflatten(structure, [rows_at(value, layout.lasts()) for value in values])
 
 
 class _Steps:
@@ -206,7 +206,7 @@ def bidirectional_dynamic_rnn(
         values, _, structure = flatten(value, "inputs")
         layout = layout_of(values[0])
         if layout is not None:
-            found = [array.gather(item, layout.mirrored()) for item in values]
+            found = [rows_at(item, layout.mirrored()) for item in values]
         elif sequence_length is None:
             found = [array.reverse(item, [time]) for item in values]
         else:

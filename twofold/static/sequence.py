@@ -42,6 +42,7 @@ from twofold.static.sequence_axes import (
     layout_named,
     layout_of,
     need_layout,
+    rows_at,
 )
 from twofold.static.sequence_loops import Start, along, is_for_each
 from twofold.static.shapes import sizes_of_shape
@@ -130,7 +131,7 @@ def lengths(seq: Any) -> Any:
 def _of_edges(name: str, text: str, result: str) -> Callable[..., Any]:
     def function(seq: Any, name: str | None = None) -> Any:
         layout = need_layout(function.__name__, seq=seq)
-        return array.gather(seq, getattr(layout, f"{function.__name__}s")(), name=name)
+        return rows_at(seq, getattr(layout, f"{function.__name__}s")(), name=name)
 
     return described(
         function, name, text, _PAIR, f"print(session.run(tf.sequence.{name}(x), {_FED}))", result
@@ -154,7 +155,7 @@ def _at_edges(name: str, text: str, result: str) -> Callable[..., Any]:
 
 def _from_end(layout: Layout) -> Any:
     """How many steps of its sequence follow each row."""
-    return array.gather(layout.positions(), layout.mirrored())
+    return rows_at(layout.positions(), layout.mirrored())
 
 
 is_first = _at_edges(
@@ -207,7 +208,7 @@ def softmax(seq: Any, name: str | None = None) -> Any:
 
 def _spread(values: Any, layout: Layout) -> Any:
     """The value of each sequence at all of its steps."""
-    return array.gather(values, layout.numbers)
+    return rows_at(values, layout.numbers)
 
 
 @example(
@@ -226,7 +227,7 @@ def broadcast_as(operand: Any, broadcast_as_operand: Any, name: str | None = Non
     if layout_of(value) is not None or value.type_.ndim < 1:
         what = f"operand is {describe(value)}"
         raise failed("broadcast_as", ShapeError(what, "Give one value for each sequence."), value)
-    return array.gather(value, layout.numbers, name=name)
+    return rows_at(value, layout.numbers, name=name)
 
 
 # Other steps of the same sequence
@@ -261,7 +262,7 @@ def delay(x: Any, initial_state: Any = None, time_step: int = 1, name: str | Non
         return array.identity(x, name=name)
     initial = convert_to_tensor(0 if initial_state is None else initial_state, x.dtype)
     if is_for_each(initial):
-        initial = array.gather(initial, layout.numbers)
+        initial = rows_at(initial, layout.numbers)
     return _delayed(x, initial, layout.positions() if steps > 0 else _from_end(layout), steps, name=name)
 
 
@@ -298,7 +299,7 @@ def _positive(function: str, steps: Any) -> int:
 )
 def reverse(seq: Any, name: str | None = None) -> Any:
     """The steps of each sequence from its last to its first."""
-    return array.gather(seq, need_layout("reverse", seq=seq).mirrored(), name=name)
+    return rows_at(seq, need_layout("reverse", seq=seq).mirrored(), name=name)
 
 
 # Some of the steps, on an axis of their own
@@ -313,7 +314,7 @@ def _selected(layout: Layout, key: Any, condition: Callable[[], Any]) -> tuple[A
             chosen = condition()
             rows = array.reshape(_indices(chosen), [-1])
             counts = _chosen_counts(layout, chosen)
-            layout.derived[key] = rows, Layout(name, counts, array.gather(layout.numbers, rows), False)
+            layout.derived[key] = rows, Layout(name, counts, rows_at(layout.numbers, rows), False)
     return layout.derived[key]
 
 
@@ -339,14 +340,14 @@ def gather(seq: Any, condition: Any, name: str | None = None) -> Any:
     What one condition selects is on one new axis, which differs from that of ``seq``.
     """
     need_layout("gather", seq=seq, condition=condition)
-    return array.gather(seq, _where_true("gather", condition)[0], name=name)
+    return rows_at(seq, _where_true("gather", condition)[0], name=name)
 
 
 @example(_PAIR, f"print(session.run(tf.sequence.where(x > 1.0), {_FED}))", "[array([1]), array([0])]")
 def where(condition: Any, name: str | None = None) -> Any:
     """The numbers, int64, of the steps at which ``condition`` is true or not zero; on the axis of ``gather``."""
     rows, _ = _where_true("where", condition)
-    return array.gather(need_layout("where", condition=condition).positions(), rows, name=name)
+    return rows_at(need_layout("where", condition=condition).positions(), rows, name=name)
 
 
 @operation("SequenceScatter")
@@ -393,7 +394,7 @@ def slice(seq: Any, begin_index: int, end_index: int, name: str | None = None) -
         before = math.less(ahead, end) if end > 0 else math.greater_equal(left, -end)
         return math.logical_and(after, before)
 
-    return array.gather(seq, _selected(layout, ("slice", begin, end), condition)[0], name=name)
+    return rows_at(seq, _selected(layout, ("slice", begin, end), condition)[0], name=name)
 
 
 # Beside padded tensors
@@ -529,7 +530,7 @@ def _along(
     layout = need_layout(operation, **{f"x[{k}]": value for k, value in enumerate(sequences)})
     with name_scope(name, operation):
         if go_backwards:
-            sequences = [array.gather(value, layout.mirrored()) for value in sequences]
+            sequences = [rows_at(value, layout.mirrored()) for value in sequences]
         if hasattr(step, "zero_state"):
             first = None if isinstance(initial, int) and initial == 0 else initial
             nested = unflatten(structure, sequences)
@@ -539,7 +540,7 @@ def _along(
         if not go_backwards:
             return found
         values, _, both = flatten(found, "result")
-        outputs, states = unflatten(both, [array.gather(value, layout.mirrored()) for value in values])
+        outputs, states = unflatten(both, [rows_at(value, layout.mirrored()) for value in values])
     return outputs, states
 
 

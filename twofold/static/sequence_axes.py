@@ -23,7 +23,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, keep_distinct, new_unknown_size
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static.define import counted, operation
+from twofold.static.define import Alone, counted, operation
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Graph, Tensor, describe, owner_of
@@ -184,6 +184,13 @@ def _edges(lengths: Any, numbers: Any, last: bool) -> Any:
     ends = ops.cumsum(lengths, 0)
     # an empty sequence has no such row: the index is outside, which is an error where it is read
     return ops.where(ops.greater(lengths, 0), ends - 1 if last else ends - lengths, numbers.shape[0])
+
+
+@operation("SequenceRows")
+def rows_at(x: Alone, rows: Alone) -> Any:
+    """The rows of these numbers; unlike that of a table their gradient is dense."""
+    flat = ops.index_select(x, 0, ops.reshape(rows, (-1,)))
+    return ops.reshape(flat, (*rows.shape, *tuple(x.shape)[1:]))
 
 
 def _placeholder(graph: Graph, type: TensorType, name: str) -> Tensor:

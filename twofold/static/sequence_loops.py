@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.static import array
 from twofold.static.define import Number, full_of, operation
 from twofold.static.flow import repeat
-from twofold.static.sequence_axes import need_layout
+from twofold.static.sequence_axes import need_layout, rows_at
 
 Step = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 
@@ -42,10 +41,10 @@ def along(
     """
     layout = need_layout(operation, **{f"x[{k}]": value for k, value in enumerate(sequences)})
     lanes = layout.lanes()
-    rows = [array.gather(value, lanes.rows) for value in sequences]
+    rows = [rows_at(value, lanes.rows) for value in sequences]
     if any(start.for_each for start in starts):
-        numbers = array.gather(layout.numbers, lanes.rows)
-        rows += [array.gather(start.value, numbers) for start in starts if start.for_each]
+        numbers = rows_at(layout.numbers, lanes.rows)
+        rows += [rows_at(start.value, numbers) for start in starts if start.for_each]
     outputs: list[Any] = []
 
     def iteration(carried: Sequence[Any], row: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -58,7 +57,7 @@ def along(
 
     carried = [_nothing(lanes.begins, *_shape_of(start), start.value) for start in starts]
     made = repeat(operation, iteration, carried, names, [*rows, lanes.begins], False, "while")
-    whole = [array.gather(_joined(value), lanes.places) for value in made[len(starts) :]]
+    whole = [rows_at(_joined(value), lanes.places) for value in made[len(starts) :]]
     return whole[: len(outputs)], whole[len(outputs) :]
 
 

@@ -57,11 +57,11 @@ class _Fetches:
             kind_ = tuple if isinstance(item, tuple) else list
             return lambda arrays: kind_(part(arrays) for part in nested)
         if hasattr(item, "parts"):
-            each = [self._leaf(part) for part in item.parts]
+            each = [self._leaf(part, False) for part in item.parts]
             return lambda arrays: item.fetched([part(arrays) for part in each])
         return self._leaf(item)
 
-    def _leaf(self, item: Any) -> Callable[[Sequence[Any]], Any]:
+    def _leaf(self, item: Any, apart: bool = True) -> Callable[[Sequence[Any]], Any]:
         element = self.session._element(item, "fetch")
         if isinstance(element, Operation):
             self.operations.append(element)
@@ -71,7 +71,7 @@ class _Fetches:
         self.sources.append((operation, index))
         offset = len(self.sources) - 1
         axes = operation.graph.sequence_axes
-        lengths = axes.lengths_of(element) if axes else None
+        lengths = axes.lengths_of(element) if axes and apart else None
         if lengths is None:
             return lambda arrays: arrays[offset]
         self.sources.append(lengths)
