@@ -16,7 +16,9 @@ PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* point
     const Ref ref = trace.inputs(entry)[k];
     Type* type = trace.type_of_ref(ref);
     PyObject* item;
-    if (type->weak && ref < 0 && type->nbytes == static_cast<int64_t>(sizeof(uint64_t))) {
+    if (!pointers[k]) {
+      item = Py_NewRef(Py_None);
+    } else if (type->weak && ref < 0 && type->nbytes == static_cast<int64_t>(sizeof(uint64_t))) {
       uint64_t bits;
       std::memcpy(&bits, pointers[k], sizeof bits);
       item = scalar_object(type, bits);
@@ -38,6 +40,31 @@ PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* point
   return nullptr;
 }
 
+BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inputs, const std::vector<BufferRef>& outputs,
+                               RunProvenance provenance, bool backward_only)
+    : trace_(canonical.trace),
+      inputs_(inputs, inputs + canonical.trace.leaves.size()),
+      provenance_(provenance),
+      backward_only_(backward_only),
+      values_(canonical.trace.entries.size()) {
+  bool overwritten = false;
+  for (void*& input : inputs_) {
+    const auto taken = [&](const BufferRef& output) { return output && output->data == input; };
+    if (!std::any_of(outputs.begin(), outputs.end(), taken)) continue;
+    input = nullptr;
+    overwritten = true;
+  }
+  for (size_t k = 0; overwritten && k < outputs.size(); ++k) {
+    if (canonical.outputs[k] >= 0) values_[static_cast<size_t>(canonical.outputs[k])] = outputs[k];
+  }
+}
+
+void* BadValueSearch::data_of(Ref ref) const {
+  if (ref < 0) return inputs_[static_cast<size_t>(~ref)];
+  const BufferRef& value = values_[static_cast<size_t>(ref)];
+  return value ? value->data : nullptr;
+}
+
 void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
   const size_t count = static_cast<size_t>(output) + 1;
   std::vector<char> needed(count, 0);
@@ -49,7 +76,6 @@ void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
       if (ref >= 0) needed[static_cast<size_t>(ref)] = 1;
     }
   }
-  values_.resize(trace_.entries.size());
   std::vector<void*> pointers;
   for (size_t i = 0; i < count; ++i) {
     if (!needed[i] || values_[i]) continue;
@@ -58,6 +84,7 @@ void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
     if (!program) throw PythonError{};
     pointers.clear();
     for (uint32_t k = 0; k < entry.count; ++k) pointers.push_back(data_of(trace_.inputs(entry)[k]));
+    if (std::count(pointers.begin(), pointers.end(), nullptr)) continue;
     BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
     void* data = result->data;
     program->run(pointers.data(), &data, interrupts);
@@ -66,12 +93,8 @@ void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
 }
 
 Finite BadValueSearch::state_of(Ref ref) {
-  const Type* type = trace_.type_of_ref(ref);
-  if (type->weak && ref < 0 && type->dtype == kFloat64) {  // a Python number
-    Type one = *type;
-    return finite_in(&one, inputs_[~ref]);
-  }
-  return finite_in(type, data_of(ref));
+  const void* data = data_of(ref);
+  return data ? finite_in(trace_.type_of_ref(ref), data) : Finite::kAll;
 }
 
 Ref BadValueSearch::nan_into(Ref entry, bool& any) {

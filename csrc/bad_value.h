@@ -11,11 +11,12 @@ namespace twofold {
 
 // The call that made the first bad value on the way to an output. Runs what the output needs once more, one operation at a
 // time, and goes back from the output along bad values: to a call that makes NaN or infinity of finite values, or NaN of
-// infinite ones that somebody gave.
+// infinite ones that somebody gave. An input whose memory an output has taken over is gone, and with it what is computed of
+// it and is no output: such values were finite, as a run that finds others ends before it writes over its inputs.
 class BadValueSearch {
  public:
-  BadValueSearch(const CanonicalTrace& canonical, void* const* inputs, RunProvenance provenance, bool backward_only)
-      : trace_(canonical.trace), inputs_(inputs), provenance_(provenance), backward_only_(backward_only) {}
+  BadValueSearch(const CanonicalTrace& canonical, void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance,
+                 bool backward_only);
 
   // The entry, or -1 where infinity was given: by a leaf or a constant. Throws what a run throws.
   Ref origin_of(Ref output, Interrupts& interrupts);
@@ -30,10 +31,11 @@ class BadValueSearch {
   Finite state_of(Ref ref);
   bool counts(Ref ref) const { return ref >= 0 && (!backward_only_ || provenance_[static_cast<size_t>(ref)].forward != 0); }
   const char* differentiated(Ref entry) const;
-  void* data_of(Ref ref) const { return ref >= 0 ? values_[static_cast<size_t>(ref)]->data : inputs_[~ref]; }
+  // Null for what is gone.
+  void* data_of(Ref ref) const;
 
   const Trace& trace_;
-  void* const* inputs_;
+  std::vector<void*> inputs_;
   RunProvenance provenance_;
   bool backward_only_;
   std::vector<BufferRef> values_;

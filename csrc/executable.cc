@@ -111,8 +111,10 @@ size_t Executable::memory() const {
 }
 
 void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
+  const bool again = fused_ && program->tells_finite && !fused_->tells_finite;
   fused_ = std::move(program);
-  choice_.compiled(nanoseconds, family_.lock().get());
+  harmless_ = nullptr;
+  if (!again) choice_.compiled(nanoseconds, family_.lock().get());
   executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
 }
@@ -156,13 +158,22 @@ bool Executable::ask_for_plan(TraceFamily& family, bool wait, RunProvenance prov
   return static_cast<bool>(result);
 }
 
+bool Executable::ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts) {
+  asked_to_tell_ = true;
+  met_ = false;
+  return find_program(false, provenance, interrupts) && (fused_->tells_finite || ask_for_fused(wait, provenance, interrupts));
+}
+
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {
-  choice_.asked(family_.lock().get());
+  if (!fused_) choice_.asked(family_.lock().get());
   const auto [first, last] = lines(provenance);
   const Owned capsule(executable_capsule(shared_from_this()));
   const Owned result(
       capsule ? PyObject_CallFunction(hooks.compile_trace, "OOII", capsule.object, wait ? Py_True : Py_False, first, last) : nullptr);
-  if (result.object != Py_True) ask_again();
+  if (result.object != Py_True) {
+    ask_again();
+    asked_to_tell_ = false;
+  }
   if (!result) note_interrupted_compile(interrupts);
   return static_cast<bool>(result);
 }
@@ -190,9 +201,20 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
 bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                      Interrupts& interrupts) {
   const Anomaly anomaly = settings.anomaly;
-  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts);
-  // What was read is read again where a result is bad, so it is not written over.
-  return run_tiers(inputs, nullptr, apart, outputs, provenance, interrupts) && check_finite(inputs, outputs, provenance, anomaly, interrupts);
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, nullptr);
+  FiniteWatch watch{harmless_, anomaly == Anomaly::kBackward};
+  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, &watch)) return false;
+  if (watch.complete && watch.found.empty()) return true;
+  if (!check_finite(inputs, outputs, provenance, anomaly, interrupts)) return false;
+  note_harmless(watch);
+  return true;
+}
+
+void Executable::note_harmless(const FiniteWatch& watch) {
+  if (!fused_ || watch.harmless != harmless_) return;  // another thread was faster
+  std::vector<Finite> known = harmless_ ? *harmless_ : std::vector<Finite>(fused_->instructions.size());
+  for (auto [instruction, stored] : watch.found) known.at(instruction) = std::max(known.at(instruction), stored);
+  if (!watch.found.empty()) harmless_ = std::make_shared<const std::vector<Finite>>(std::move(known));
 }
 
 bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly,
@@ -204,7 +226,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
     if (output < 0 || !outputs[k] || (backward_only && !provenance[static_cast<size_t>(output)].forward)) continue;
     const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data);
     if (found == Finite::kAll || (found == Finite::kInfinite && (backward_only || given_infinite_[k]))) continue;
-    BadValueSearch search(canonical, inputs, provenance, backward_only);
+    BadValueSearch search(canonical, inputs, outputs, provenance, backward_only);
     const Ref origin = search.origin_of(output, interrupts);
     if (origin >= 0 && search.raise(origin)) return false;
     given_infinite_[k] = found == Finite::kInfinite;
@@ -216,19 +238,24 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
 }
 
 bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts) {
+                           Interrupts& interrupts, FiniteWatch* watch) {
   try {
     used = next_use();
     const profile::Run profiled(*this, provenance);
     const Tier tier = settings.tier;
     const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching != Batching::kAtOnce);
     if (!fused_ && whole && !find_program(tier == Tier::kFused, provenance, interrupts)) return false;
+    if (watch && whole && fused_ && !fused_->tells_finite && !asked_to_tell_ && !ask_to_tell(tier == Tier::kFused, provenance, interrupts)) {
+      return false;
+    }
     const bool fused = fused_ && whole && (tier == Tier::kFused || choice_.runs_program());
+    // Unless a program stops before, what was read is not written over, as it is read again where a result is bad.
+    if (watch && !(fused && fused_->tells_finite && !fused_->has_host)) spare = nullptr;
     TierChoice::Run timed(choice_, fused);
     bool alone = !fused;
     if (fused) {
       ProgramRef program = fused_;
-      if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts)) return false;
+      if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts, watch)) return false;
     } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts)
                                      : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
@@ -288,7 +315,7 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
 }
 
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                           RunProvenance provenance, Interrupts& interrupts) {
+                           RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch) {
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -300,6 +327,7 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   }
   outputs.resize(count);
   size_t whole_from = SIZE_MAX;
+  const bool told = watch && program.tells_finite && !program.has_host;
   if (spare) {
     for (auto [input, output] : program.donations) {
       Buffer* free = spare[input];
@@ -314,9 +342,14 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
       if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
       pointers[i] = outputs[i]->data;
     }
-    program.run(inputs, pointers, interrupts, whole_from);
+    program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr);
+    if (watch) watch->complete = told;
   };
-  if (!fails_together(run, interrupts)) return true;
+  try {
+    if (!fails_together(run, interrupts)) return true;
+  } catch (const FiniteWatch::Suspicion&) {
+    spare = nullptr;
+  }
   outputs.clear();
   alone = true;
   return run_unfused(inputs, spare, outputs, provenance, interrupts);

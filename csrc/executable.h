@@ -29,6 +29,7 @@ struct Settings {
   int64_t node_budget = 250000;
   Batching batching = Batching::kAuto;
   Anomaly anomaly = Anomaly::kOff;
+  bool tells_finite = false;  // what is compiled tells what is not finite, as that has been searched for
 };
 extern Settings settings;
 
@@ -62,12 +63,15 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts);
+                 Interrupts& interrupts, FiniteWatch* watch);
+  // The program once more, with kernels that tell what is not finite; until it is there results are looked over.
+  bool ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts);
+  void note_harmless(const FiniteWatch& watch);
   // False with a Python error set where a result is not finite and the call that made it so is found.
   bool check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly, Interrupts& interrupts);
   // `alone` is set where operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                 RunProvenance provenance, Interrupts& interrupts);
+                 RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch);
   // In batches where that is worth it, else one operation after the other.
   bool run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                  Interrupts& interrupts);
@@ -91,6 +95,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool comes_back_ = false;    // it has run apart before
   bool met_ = false;  // its family has been looked for
   std::vector<bool> given_infinite_;  // by output: held infinity that was given, as masks do; NaN alone counts from then on
+  bool asked_to_tell_ = false;
+  std::shared_ptr<const std::vector<Finite>> harmless_;  // by instruction of the program, where a search found nothing
   std::unique_ptr<const UnfusedPlan> unfused_;
 };
 

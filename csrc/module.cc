@@ -132,11 +132,12 @@ struct PyNested {
 };
 
 ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbytes, const std::vector<int64_t>& buffer_sizes, bool reuse_memory,
-                        nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations) {
+                        nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations, bool tells_finite) {
   auto program = std::make_shared<Program>();
   program->output_nbytes = std::move(output_nbytes);
   program->total_work = further_work;
   program->donations = std::move(donations);
+  program->tells_finite = tells_finite;
   for (nb::handle item : instructions) {
     auto [address, buffers, params, work, grain, label, host] =
         nb::cast<std::tuple<nb::object, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
@@ -504,8 +505,11 @@ void bind_functions(nb::module_& m) {
   });
   m.def("set_anomaly", [](const std::string& name) {
     static const char* const names[] = {"off", "everywhere", "backward"};
-    return exchanged(settings.anomaly, names, name, "results are looked over: off, everywhere or backward");
+    const auto before = exchanged(settings.anomaly, names, name, "results are looked over: off, everywhere or backward");
+    settings.tells_finite |= settings.anomaly != Anomaly::kOff;
+    return before;
   });
+  m.def("tells_finite", [] { return settings.tells_finite; });
   m.def("set_batching", [](const std::string& name) {
     static const char* const names[] = {"off", "auto", "at_once"};
     return exchanged(settings.batching, names, name, "batching is off, auto or at_once");
@@ -553,12 +557,13 @@ NB_MODULE(_core, m) {
       .def(
           "__init__",
           [](PyProgram* self, nb::list instructions, std::vector<int64_t> output_nbytes, const std::vector<int64_t>& buffer_sizes,
-             bool reuse_memory, nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations) {
+             bool reuse_memory, nb::object labels, int64_t further_work, std::vector<std::pair<int32_t, int32_t>> donations,
+             bool tells_finite) {
             new (self) PyProgram{make_program(instructions, std::move(output_nbytes), buffer_sizes, reuse_memory, labels, further_work,
-                                              std::move(donations))};
+                                              std::move(donations), tells_finite)};
           },
           nb::arg("instructions"), nb::arg("output_nbytes"), nb::arg("buffer_sizes"), nb::arg("reuse_memory"), nb::arg("labels").none(),
-          nb::arg("further_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>())
+          nb::arg("further_work"), nb::arg("donations") = std::vector<std::pair<int32_t, int32_t>>(), nb::arg("tells_finite") = false)
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
       .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; })
       .def("run", &run_program, nb::arg("inputs"), nb::arg("outputs"));

@@ -18,9 +18,9 @@ int64_t rounded(int64_t nbytes) {
   return std::max<int64_t>((nbytes + alignment - 1) / alignment, 1) * alignment;
 }
 
-void run_part(const Part& part, void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts) {
+Finite run_part(const Part& part, void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts) {
   try {
-    part.program->run_in(inputs, outputs, arena, interrupts);
+    return part.program->run_in(inputs, outputs, arena, interrupts);
   } catch (const KernelError& error) {
     throw KernelError{part.first_label + error.label, error.code};
   }
@@ -30,14 +30,14 @@ char* advanced(void* pointer, int64_t nbytes) { return static_cast<char*>(pointe
 
 }  // namespace
 
-void Branch::run(void* const* slots, Interrupts& interrupts) const {
+Finite Branch::run(void* const* slots, Interrupts& interrupts) const {
   int64_t choice;
   std::memcpy(&choice, slots[0], sizeof choice);
   // As a list is indexed by a choice that may be wrong: the last one stands for all others.
   auto last = static_cast<int64_t>(parts.size()) - 1;
   const Part& part = parts[static_cast<size_t>(choice < 0 || choice > last ? last : choice)];
   void* const* first = slots + 1;
-  run_part(part, first, first + inputs, static_cast<char*>(first[inputs + outputs]), interrupts);
+  return run_part(part, first, first + inputs, static_cast<char*>(first[inputs + outputs]), interrupts);
 }
 
 bool Branch::has_host() const {
@@ -89,7 +89,7 @@ void Loop::put_block(const Placed& value, void* const* results, const std::vecto
   inputs[k] = results[k];
 }
 
-void Loop::run(void* const* slots, Interrupts& interrupts) const {
+Finite Loop::run(void* const* slots, Interrupts& interrupts) const {
   const size_t carried = carried_nbytes.size(), read = read_nbytes.size(), written = written_nbytes.size();
   void* const* first = slots + (conditional ? 1 : 0) + (counted ? 1 : 0);
   void* const* rows = first + carried;
@@ -118,12 +118,13 @@ void Loop::run(void* const* slots, Interrupts& interrupts) const {
 
   const int64_t most = iterations(slots);
   int64_t iteration = 0;
+  Finite worst = Finite::kAll;
   for (; *go_on && (most < 0 || iteration < most); ++iteration) {
     const int64_t row = descending ? most - 1 - iteration : iteration;
     for (size_t k = 0; k < carried; ++k) outputs[k] = spare[2 * k + static_cast<size_t>(iteration & 1)];
     for (size_t k = 0; k < read; ++k) inputs[carried + k] = advanced(rows[k], row * read_nbytes[k]);
     for (size_t k = 0; k < written; ++k) outputs[carried + k] = advanced(rows_out[k], row * written_nbytes[k]);
-    run_part(body, inputs.data(), outputs.data(), arena, interrupts);
+    worst = std::max(worst, run_part(body, inputs.data(), outputs.data(), arena, interrupts));
     for (size_t k = 0; k < carried; ++k) inputs[k] = outputs[k];
     for (size_t k = 0; k < placed.size(); ++k) put_block(placed[k], results, outputs, inputs, positions[k]);
     interrupts.after(kIterationNanoseconds);
@@ -135,6 +136,7 @@ void Loop::run(void* const* slots, Interrupts& interrupts) const {
     std::memset(advanced(rows_out[k], iteration * written_nbytes[k]), 0, static_cast<size_t>((limit - iteration) * written_nbytes[k]));
   }
   std::memcpy(rows_out[written], &iteration, sizeof iteration);
+  return worst;
 }
 
 bool NestedForm::read(PyObject* tuple) {

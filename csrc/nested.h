@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "finite.h"
+
 typedef struct _object PyObject;
 
 namespace twofold {
@@ -17,8 +19,8 @@ class Program;
 class Nested {
  public:
   virtual ~Nested() = default;
-  // `slots` are the instruction's buffers, the last one scratch memory. Throws as Program::run does.
-  virtual void run(void* const* slots, Interrupts& interrupts) const = 0;
+  // `slots` are the instruction's buffers, the last one scratch memory. Returns and throws as Program::run_in does.
+  virtual Finite run(void* const* slots, Interrupts& interrupts) const = 0;
   virtual bool has_host() const = 0;
   virtual size_t slots() const = 0;
   // Scratch memory that `run` needs.
@@ -38,7 +40,7 @@ class Branch final : public Nested {
   std::vector<Part> parts;
   size_t inputs = 0, outputs = 0;
 
-  void run(void* const* slots, Interrupts& interrupts) const override;
+  Finite run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override { return inputs + outputs + 2; }
   int64_t scratch_bytes() const override;
@@ -65,7 +67,7 @@ class Loop final : public Nested {
   };
   std::vector<Placed> placed;
 
-  void run(void* const* slots, Interrupts& interrupts) const override;
+  Finite run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override;
   // That of the body, then two buffers for each value carried, then the positions, then a byte.

@@ -104,13 +104,15 @@ void Program::settle_donations() {
   if (left > kLongestWhole) donations.clear();
 }
 
-void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch) const {
+void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch,
+                  FiniteWatch* watch) const {
   Arena arena(scratch ? 0 : arena_bytes);
   Unlocked unlocked(!has_host && total_work > kReleaseWork);
-  run_in(inputs, outputs, scratch ? scratch : static_cast<char*>(arena.data), interrupts, whole_from);
+  run_in(inputs, outputs, scratch ? scratch : static_cast<char*>(arena.data), interrupts, whole_from, watch);
 }
 
-void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from) const {
+Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from,
+                       FiniteWatch* watch) const {
   constexpr uint32_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -122,8 +124,13 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
   std::optional<Interrupts::Held> held;
   const bool timed = profile::is_on();
   int64_t time = timed ? profile::ticks() : 0;
+  Finite worst = Finite::kAll;
   for (size_t number = 0; number < instructions.size(); ++number) {
-    if (number == whole_from) held.emplace(interrupts);
+    if (number == whole_from) {
+      if (watch && !watch->found.empty()) throw FiniteWatch::Suspicion{};
+      held.emplace(interrupts);
+    }
+    Finite stored = Finite::kAll;
     const Instruction& instruction = instructions[number];
     const BufferSlot* slot = slots.data() + instruction.first_slot;
     for (uint32_t i = 0; i < instruction.slots; ++i) {
@@ -138,15 +145,19 @@ void Program::run_in(void* const* inputs, void* const* outputs, char* arena, Int
       if (instruction.host) {
         call_host(instruction.host, pointers, instruction.slots);
       } else if (instruction.nested) {
-        instruction.nested->run(pointers, interrupts);
+        stored = instruction.nested->run(pointers, interrupts);
       } else {
         const int64_t* numbers = params.data() + instruction.first_param;
         int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
-        if (code) throw KernelError{instruction.label, code};
+        stored = finite_of(code);
+        if (code && stored == Finite::kAll) throw KernelError{instruction.label, code};
       }
     }
+    worst = std::max(worst, stored);
+    if (watch) watch->note(number, stored);
     if (timed) time = profile::note_kernel(number, time);
   }
+  return worst;
 }
 
 }  // namespace twofold

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "finite.h"
 #include "interrupts.h"
 #include "nested.h"
 #include "threads.h"
@@ -24,6 +25,22 @@ struct KernelError {
 
 // A Python exception is set.
 struct PythonError {};
+
+// What the kernels of a run tell of values that are not finite, as far as that is not known to do no harm.
+struct FiniteWatch {
+  // In place of the rest of the run, while its inputs are whole.
+  struct Suspicion {};
+
+  std::shared_ptr<const std::vector<Finite>> harmless;  // by instruction: the worst that may be; null: nothing
+  bool nan_alone = false;
+  std::vector<std::pair<size_t, Finite>> found = {};  // by instruction
+  bool complete = false;                              // all that was stored has been told
+
+  void note(size_t instruction, Finite stored) {
+    if (stored <= (nan_alone ? Finite::kInfinite : Finite::kAll)) return;
+    if (!harmless || stored > (*harmless)[instruction]) found.emplace_back(instruction, stored);
+  }
+};
 
 struct BufferSlot {
   uint8_t kind;  // 0 input, 1 output, 2 arena
@@ -62,6 +79,7 @@ class Program {
   int64_t total_work = 0;       // rough nanoseconds; decides whether to release the interpreter lock
   uint32_t most_slots = 0;
   bool has_host = false;
+  bool tells_finite = false;    // its kernels do, and those of the programs inside
   std::vector<std::shared_ptr<const Nested>> nested;
   PyObject* labels = nullptr;   // what Python needs to word a KernelError
   size_t overwrites_from = SIZE_MAX;  // first instruction that writes to an output named in donations
@@ -72,10 +90,12 @@ class Program {
   void settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory);
   // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
   // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
-  // `scratch`: memory for the arena where the caller has it.
-  void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX, char* scratch = nullptr) const;
-  // As run, in memory that the caller gives, and with the interpreter lock as it is.
-  void run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX) const;
+  // `scratch`: memory for the arena where the caller has it. With a `watch`, what it has found ends the run before whole_from.
+  void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX, char* scratch = nullptr,
+           FiniteWatch* watch = nullptr) const;
+  // As run, in memory that the caller gives, and with the interpreter lock as it is. Returns the worst that kernels tell.
+  Finite run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX,
+                FiniteWatch* watch = nullptr) const;
   // Bytes, roughly; what its instructions run inside counts.
   size_t memory() const;
 

@@ -342,10 +342,14 @@ bool ProgramSteps::read(PyObject* encoded) {
   PyObject *steps, *donations;
   Py_ssize_t outputs, buffers;
   long long further_work;
-  if (!PyArg_ParseTuple(encoded, "O!nnO!L", &PyList_Type, &steps, &outputs, &buffers, &PyList_Type, &donations, &further_work)) return false;
+  int tells_finite;
+  if (!PyArg_ParseTuple(encoded, "O!nnO!Lp", &PyList_Type, &steps, &outputs, &buffers, &PyList_Type, &donations, &further_work, &tells_finite)) {
+    return false;
+  }
   outputs_ = static_cast<size_t>(outputs);
   buffers_ = static_cast<size_t>(buffers);
   further_work_ = further_work;
+  tells_finite_ = tells_finite;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(steps); ++i) {
     if (!read_step(PyList_GET_ITEM(steps, i))) return false;
   }
@@ -363,6 +367,7 @@ ProgramRef ProgramSteps::with_numbers(const int64_t*& next) const {
   program->slots = slots_;
   program->donations = donations_;
   program->total_work = further_work_;
+  program->tells_finite = tells_finite_;
   program->instructions.reserve(steps_.size());
   std::vector<std::pair<int64_t, int64_t>> scratch;  // buffers, with their sizes
   for (const Step& step : steps_) {

@@ -19,7 +19,7 @@ namespace twofold {
 // A program but for its numbers: parameters, work and memory.
 class ProgramSteps {
  public:
-  // From (steps, outputs, buffers, donations, further work); false with a Python error set.
+  // From (steps, outputs, buffers, donations, further work, whether it tells what is finite); false with a Python error set.
   bool read(PyObject* encoded);
   // The program with numbers from `next` on, which is moved behind them.
   ProgramRef with_numbers(const int64_t*& next) const;
@@ -46,6 +46,7 @@ class ProgramSteps {
   std::vector<BufferSlot> slots_;  // those of the arena hold the number of the buffer
   size_t outputs_ = 0, buffers_ = 0;
   int64_t further_work_ = 0;
+  bool tells_finite_ = false;
   std::vector<std::pair<int32_t, int32_t>> donations_;
 };
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "finite.h"
 #include "profile.h"
 #include "program.h"
 
@@ -144,7 +145,9 @@ class Pool {
       bool wanted = !job.stop.load(std::memory_order_relaxed);
       const int64_t start = job.times.empty() ? 0 : profile::ticks();
       int64_t error = wanted ? job.kernel(job.buffers, job.params, begin, std::min(job.work, begin + job.piece)) : 0;
-      if (error) job.error.store(error, std::memory_order_relaxed);
+      int64_t before = job.error.load(std::memory_order_relaxed);
+      while (error && !job.error.compare_exchange_weak(before, worse(before, error), std::memory_order_relaxed)) {
+      }
       if (!job.times.empty()) job.times[piece] = {start, profile::ticks(), 0, 0, 0, thread, 0, 0};
       job.done.fetch_add(1, std::memory_order_release);
       between();
@@ -209,13 +212,15 @@ namespace {
 
 int64_t run_alone(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
   const int64_t stretch = stretch_of(grain);
+  int64_t found = 0;
   for (int64_t begin = 0; begin < work;) {
     int64_t end = work - begin > stretch ? begin + stretch : work;
-    if (int64_t error = kernel(buffers, params, begin, end)) return error;
+    found = worse(found, kernel(buffers, params, begin, end));
+    if (found && !is_finite_code(found)) return found;
     interrupts.after(nanoseconds_of(end - begin, grain));
     begin = end;
   }
-  return 0;
+  return found;
 }
 
 }  // namespace

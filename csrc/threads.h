@@ -7,7 +7,7 @@
 
 namespace twofold {
 
-// Handles work items [begin, end); a value other than 0 is a run-time error.
+// Handles work items [begin, end); a value other than 0 is a run-time error, or tells what it stored (finite.h).
 using Kernel = int64_t (*)(void** buffers, const int64_t* params, int64_t begin, int64_t end);
 
 void set_thread_count(int count);

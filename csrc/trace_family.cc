@@ -3,6 +3,7 @@
 #include "trace_family.h"
 
 #include "cache.h"
+#include "executable.h"
 
 namespace twofold {
 
@@ -125,6 +126,7 @@ TraceFamilyRef family_of(const CanonicalTrace& canonical) {
   // Traces that differ but share a hash have no family but the first one's.
   const uint64_t hash = family_hash(canonical);
   std::string key(reinterpret_cast<const char*>(&hash), sizeof hash);
+  if (settings.tells_finite) key += 'f';  // plans made before have kernels that do not tell
   if (TraceFamilyRef found = families.find(key)) {
     if (!found->is_like(canonical)) return nullptr;
     found->meet(canonical);

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy
 import pytest
 
 import twofold as torch
@@ -218,20 +220,25 @@ def train(model: Any, x: Any) -> float:
     return loss.item()
 
 
-@pytest.mark.parametrize("tier", ["unfused", "auto"])
+@contextmanager
+def on_tier(name: str) -> Iterator[None]:
+    _core.set_tier(name)
+    try:
+        yield
+    finally:
+        _core.set_tier("auto")
+
+
+@pytest.mark.parametrize("tier", ["unfused", "auto", "fused"])
 @pytest.mark.parametrize(("build", "size", "wrong"), CASES, ids=[case[2] for case in CASES])
 def test_the_planted_line_is_named(
     build: Callable[[str], Any], size: tuple[int, ...], wrong: str, tier: str
 ) -> None:
     torch.manual_seed(0)
     model, x = build(wrong), data(size)
-    _core.set_tier(tier)
-    try:
-        with pytest.raises(AnomalyError) as caught, torch.detect_anomaly():
-            for _ in range(3):
-                train(model, x)
-    finally:
-        _core.set_tier("auto")
+    with on_tier(tier), pytest.raises(AnomalyError) as caught, torch.detect_anomaly():
+        for _ in range(3):
+            train(model, x)
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == planted_line(wrong)
 
 
@@ -245,6 +252,126 @@ def test_nothing_is_named_where_nothing_is_wrong(build: Callable[[], Any]) -> No
     torch.manual_seed(0)
     model, x = build(), data(size)
     assert losses == [train(model, x) for _ in range(4)]
+
+
+KINDS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
+
+
+@pytest.mark.parametrize("made", ["x / x", "1 / x", "-1 / x"])
+@pytest.mark.parametrize("index", [0, 15, 16, 40, 66])
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_kernels_tell_what_they_store(dtype: Any, index: int, made: str) -> None:
+    values = numpy.ones(67, numpy.float32)
+    finite = torch.tensor(values).to(dtype)
+    values[index] = 0.0
+    given = torch.tensor(values).to(dtype)
+    finite._realise(), given._realise()
+
+    def run(x: Any) -> Any:
+        y = eval(made)
+        (y * 1)._realise()
+        return y
+
+    with on_tier("fused"), torch.detect_anomaly():
+        for _ in range(2):
+            run(finite)
+        with pytest.raises(AnomalyError):
+            run(given)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (70, 33, 65), (1, 64, 256)])
+def test_products_tell_what_they_store(shape: tuple[int, int, int]) -> None:
+    rows, depth, columns = shape
+    x, w = torch.ones(rows, depth), torch.ones(depth, columns)
+    big = torch.ones(rows, depth)
+    big[-1, -1] = 3e38
+    w[-1, -1] = 2.0
+    for value in (x, w, big):
+        value._realise()
+    with on_tier("fused"), torch.detect_anomaly():
+        for _ in range(2):
+            (x @ w).numpy(), (x @ w).relu().numpy()
+        for run in (lambda: (big @ w).numpy(), lambda: (big @ w).relu().numpy()):
+            with pytest.raises(AnomalyError, match="matmul"):
+                run()
+
+
+def dense(optimizer: Any) -> Callable[[Any], None]:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 8))
+    steps = optimizer(model.parameters())
+
+    def step(x: Any) -> None:
+        steps.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        steps.step()
+        loss.item()
+
+    step.weight = model[0].weight  # type: ignore[attr-defined]
+    step.optimizer = steps  # type: ignore[attr-defined]
+    return step
+
+
+OPTIMIZERS = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, 0.01),
+    "Adam": lambda parameters: torch.optim.Adam(parameters, 0.01),
+}
+
+
+def test_parameters_are_updated_in_place_all_the_same() -> None:
+    program = """
+import twofold as torch
+from twofold import _core
+
+_core.set_tier("fused")
+model = torch.nn.Linear(1000, 1000, bias=False)
+steps, x = torch.optim.SGD(model.parameters(), 1e-3), torch.randn(1, 1000)
+
+def peak():
+    for _ in range(4):
+        steps.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        steps.step()
+        loss.item()
+    return torch.stats().pool_peak
+
+outside = peak()
+with torch.detect_anomaly():
+    print(peak() - outside)
+"""
+    assert int(run(program)) < 4_000_000  # bytes of the parameter
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_update_that_overflows_is_named_though_it_wrote_over_what_it_read(name: str) -> None:
+    step, x = dense(OPTIMIZERS[name]), torch.randn(16, 32)
+    with on_tier("fused"), torch.detect_anomaly():
+        for _ in range(4):
+            step(x)
+        step.optimizer.param_groups[0]["lr"] = 1e39  # type: ignore[attr-defined]
+        with pytest.raises(AnomalyError) as caught:
+            step(x)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "steps.step()"
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_nothing_is_written_over_before_a_bad_gradient_is_found(name: str) -> None:
+    step, x = dense(OPTIMIZERS[name]), torch.randn(16, 32)
+    bad = x.clone()
+    bad[3, 5] = INF
+    with on_tier("fused"), torch.detect_anomaly():
+        for _ in range(4):
+            step(x)
+        with pytest.raises(AnomalyError, match="matmul|linear") as caught:
+            step(bad)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "loss = model(x).square().mean()"
+    found = step.weight.detach().numpy()  # type: ignore[attr-defined]
+    step = dense(OPTIMIZERS[name])
+    for given in (x, x, x, x, bad):
+        step(given)
+    assert numpy.array_equal(found, step.weight.detach().numpy(), equal_nan=True)  # type: ignore[attr-defined]
 
 
 def test_why() -> None:

@@ -12,6 +12,7 @@ import numpy
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler.jit import Kernel, compile_kernels
+from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, possible_donations
 from twofold.compiler.schedule.loop_nests import BufferKey
@@ -72,7 +73,7 @@ class FlatProgram:
 
     ``host`` is a function, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows. The
     core lays out the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
-    ``new_bodies`` of these are new.
+    ``new_bodies`` of these are new. ``tells_finite`` where all its kernels tell what is not finite that they store.
     """
 
     bodies = new_bodies = calls = 1
@@ -81,6 +82,7 @@ class FlatProgram:
     def __init__(self, output_types: Sequence[TensorType], reuse_memory: bool) -> None:
         self.output_types = tuple(output_types)
         self.reuse_memory = reuse_memory
+        self.tells_finite = MODE.on
         self.plan_seconds = self.kernel_seconds = 0.0
         self.new_kernels = 0
         self.buffer_sizes: list[int] = []
@@ -112,6 +114,7 @@ class FlatProgram:
             self.labels,
             self.further_work,
             self.donations,
+            self.tells_finite,
         )
 
 
@@ -259,7 +262,10 @@ def _find_kernels(schedule: Schedule, kernels: dict[Any, Kernel], missing: dict[
     """Note kernels of a schedule that are known, and what needs one that is not; how many these are."""
     before = len(missing)
     for instruction in schedule.instructions:
-        key = instruction.key = without_symbols(instruction.key)
+        key = without_symbols(instruction.key)
+        if MODE.on and key is not None:
+            key = "finite", key
+        instruction.key = key
         if key is None or key in kernels or key in missing:
             continue
         known = _kernels.get(key)

@@ -12,6 +12,7 @@ from twofold import _core
 from twofold.compiler.background import Background
 from twofold.compiler.compile import SPENT, FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
+from twofold.compiler.lower.memory import finite_checks
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.portable_template import ProgramTemplate
 from twofold.compiler.portable_trace import PortableTrace
@@ -34,6 +35,11 @@ _process = CompileProcess()
 @spanned("compile trace")
 def _fuse(executable: Any, location: tuple[int, int], waited: bool) -> None:
     start = time.thread_time_ns()
+    with finite_checks(_core.tells_finite()):
+        _compile(executable, location, waited, start)
+
+
+def _compile(executable: Any, location: tuple[int, int], waited: bool, start: int) -> None:
     trace = PortableTrace.of(executable)
     request = trace.request()
     key = trace.key(request)
@@ -63,7 +69,8 @@ def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], 
     """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
     found = None
     try:
-        found = template_trace(_core.describe_executable(executable), varies)
+        with finite_checks(_core.tells_finite()):
+            found = template_trace(_core.describe_executable(executable), varies)
     finally:
         _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:

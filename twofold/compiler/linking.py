@@ -19,6 +19,7 @@ from twofold.compiler.compile import (
     compile_graphs,
 )
 from twofold.compiler.kept_values import keep_values
+from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, may_fail
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
@@ -168,12 +169,12 @@ class BodyPlan(NamedTuple):
 _INSTRUCTION_BYTES = 1024  # with its label, roughly
 
 
-def _bytes(graph: Graph, plan: BodyPlan) -> int:
-    return graph_bytes(graph) + _INSTRUCTION_BYTES * len(plan.instructions)
+def _bytes(key: tuple[Graph, bool], plan: BodyPlan) -> int:
+    return graph_bytes(key[0]) + _INSTRUCTION_BYTES * len(plan.instructions)
 
 
 _plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
-"""By the closed graph of a body."""
+"""By the closed graph of a body, and whether its kernels tell what is not finite."""
 
 
 def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
@@ -182,12 +183,12 @@ def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
     if sum(map(bool, calls.values())) <= 1:
         return compile_graphs([trace.inlined()])[0]
     bodies = list(dict.fromkeys(filter(None, map(called, calls))))
-    known = {body: plan for body in bodies if not trace.symbolic and (plan := _plans.get(body))}
+    known = {body: plan for body in bodies if not trace.symbolic and (plan := _plans.get((body, MODE.on)))}
     missing = [body for body in bodies if body not in known]
     new = compile_graphs([inline_calls(body) for body in missing])
     for body, planned in zip(missing, new):
         plan = BodyPlan.of(planned)
-        known[body] = plan if trace.symbolic else _plans.keep(body, plan)
+        known[body] = plan if trace.symbolic else _plans.keep((body, MODE.on), plan)
     program = _Linker(graph, {body: known[body] for body in bodies}).linked(calls)
     program.bodies, program.new_bodies, program.calls = len(bodies), len(new), len(calls)
     for made in new:

@@ -47,6 +47,7 @@ class PortableProgram(NamedTuple):
     reuse_memory: bool
     labels: list[tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]]
     donations: list[tuple[int, int]]
+    tells_finite: bool
     bodies: int
     new_bodies: int
     calls: int
@@ -70,6 +71,7 @@ class PortableProgram(NamedTuple):
             program.reuse_memory,
             [(label.op.name, *label[1:]) for label in program.labels],
             program.donations,
+            program.tells_finite,
             *spent_on(program),
         )
 
@@ -87,4 +89,5 @@ class PortableProgram(NamedTuple):
             [Label(REGISTRY[name], attrs, given, made) for name, attrs, given, made in self.labels],
             0,
             self.donations,
+            self.tells_finite,
         )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.compiler.linking import Trace
+from twofold.compiler.lower.memory import MODE
 from twofold.compiler.saved_plans import saved_plans
 from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
@@ -17,19 +18,23 @@ from twofold.transforms.outline import Entry
 
 
 class PortableTrace(NamedTuple):
-    """A trace by the names of its operations; entries of one op instance share one list of types."""
+    """A trace by the names of its operations; entries of one op instance share one list of types.
+
+    ``tells_finite`` where its kernels are to tell what is not finite.
+    """
 
     leaves: list[Any]
     entries: list[tuple[list[int], str, tuple[Any, ...], list[Any]]]
     outputs: list[int]
     steps: list[int]
+    tells_finite: bool
 
     @classmethod
     def of(cls, executable: Any) -> PortableTrace:
         """What the core keeps of a trace."""
         leaves, entries, outputs, steps = _core.describe_executable(executable)
         own = [(refs, op.name, attrs, types) for _, refs, op, attrs, _, types in entries]
-        return cls(leaves, own, outputs, steps)
+        return cls(leaves, own, outputs, steps, MODE.on)
 
     def request(self) -> bytes | None:
         """What another process reads; None where an operation has a function or a graph among its attributes."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from twofold.compiler.compile import FlatProgram, Inside, compile_graph
 from twofold.compiler.linking import Trace, compile_outlined
+from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_template import ProgramTemplate, fitting
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import spanned
@@ -334,7 +335,7 @@ def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
     if any(is_symbolic(part) for step in steps for part in step[:4]):
         raise NotImplementedError("a step depends on a size")
     counts = len(program.output_types), len(program.buffer_sizes)
-    return steps, *counts, program.donations, program.further_work
+    return steps, *counts, program.donations, program.further_work, program.tells_finite
 
 
 def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> ProgramTemplate | None:
@@ -359,7 +360,7 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Prog
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
         return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
 
-    key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps))
+    key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps), MODE.on)
     return _fitting_program(key, free_numbers, make)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from twofold.compiler.jit import shared
 from twofold.compiler.linking import compile_outlined
+from twofold.compiler.lower.memory import finite_checks
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.portable_trace import PortableTrace
 
@@ -63,7 +64,8 @@ def answer(trace: PortableTrace) -> bytes:
     jit.made = []
     start = time.thread_time_ns()
     try:
-        program = PortableProgram.of(compile_outlined(trace.trace()))
+        with finite_checks(trace.tells_finite):
+            program = PortableProgram.of(compile_outlined(trace.trace()))
         found = Answer(program, jit.made, time.thread_time_ns() - start, "")
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except Exception as error:

@@ -37,7 +37,16 @@ class Step(NamedTuple):
     value: Array
 
 
-def bad_value(
+def bad_value(*call: Any) -> BaseException | None:
+    """As ``_bad_value``, with no search in what that computes itself."""
+    before = _core.set_anomaly("off")
+    try:
+        return _bad_value(*call)
+    finally:
+        _core.set_anomaly(before)
+
+
+def _bad_value(
     op: Op,
     attrs: Attributes,
     operands: Sequence[Any],
@@ -51,7 +60,7 @@ def bad_value(
     Args:
         op: What was called, with its attributes ``attrs`` on ``operands``, at ``where``.
         attrs: The attributes.
-        operands: Tensors and Python numbers.
+        operands: Tensors and Python numbers; None for one that the run has written over.
         result: The value, which is NaN or infinite somewhere.
         location: Of the call and, of what a backward pass made, of the pass.
         where: The same in words.
@@ -61,12 +70,14 @@ def bad_value(
     is_nan = bool(numpy.isnan(values).any())
     if not is_nan and _holds_infinity(attrs):
         return None
-    step = _first_bad_step(op, attrs, operands)
+    gone = any(value is None for value in operands)
+    step = None if gone else _first_bad_step(op, attrs, operands)
+    operands = () if gone else operands
     inside = 0
     if step is not None:
         node = step.node
         inside = inner_line(location[0], (node.op, node.attrs, tuple(value.type for value in node.inputs)))
-    reason = _reason(step) if step is not None else ""
+    reason = _reason(step) if step is not None else "of finite operands, written over since" if gone else ""
     if inside:
         inner = first_wrong(op, attrs, operands, location, _is_not_finite)
         found = inner is not None and inner.location == inside

@@ -9,6 +9,7 @@ from typing import Any
 from twofold import dtypes
 from twofold.compiler.lower.memory import Memory
 from twofold.compiler.lower.values import LANES, Val
+from twofold.dtypes import DType
 
 
 class Loop:
@@ -21,6 +22,8 @@ class Loop:
         self._following: list[Val] | None = None
         self.carried: list[Val] = []
         self.results: list[Val] = []
+        self.magnitudes: dict[tuple[DType, int], tuple[Val, Val]] = {}
+        """By dtype and lanes, the largest before a turn and after it, see ``lower.memory``."""
 
     def __enter__(self) -> Any:
         """Open the body; gives the index, or (index, carried) if values are carried."""
@@ -40,6 +43,9 @@ class Loop:
             # what comes round is not known yet
             self.carried.append(b._computed(Val(b._fresh(), start.dtype, start.lanes)))
             b._lines.append("")
+        if b.checks_finite:
+            b._lines.append("")
+        self.branches = b._branches
         return self.index if self._initial is None else (self.index, self.carried)
 
     def next(self, values: Sequence[Val]) -> None:
@@ -69,12 +75,23 @@ class Loop:
         for k, phi in enumerate([self.index, *self.carried]):
             arms = f"[ {firsts[k].ref}, %{self._before} ], [ {seconds[k].ref}, %{latch} ]"
             b._lines[self._phis_at + k] = f"  {phi.ref} = phi {phi.type} {arms}"
+        if b.checks_finite:
+            b._lines[self._phis_at + 1 + len(self.carried)] = "\n".join(
+                f"  {before.ref} = phi {before.type} [ zeroinitializer, %{self._before} ], [ {now.ref}, %{latch} ]"
+                for before, now in self.magnitudes.values()
+            )
         b._close_scope()
         b._start_block(self._exit)
         for first, second in zip(firsts[1:], seconds[1:], strict=True):
             arms = f"[ {first.ref}, %{self._before} ], [ {second.ref}, %{latch} ]"
             result = b._emit(f"phi {first.type} {arms}", first.dtype, first.lanes)
             self.results.append(b._from(result, first, second))
+        noted = []
+        for (dtype, lanes), (_, now) in self.magnitudes.items():
+            arms = f"[ zeroinitializer, %{self._before} ], [ {now.ref}, %{latch} ]"
+            noted.append((dtype, b._emit(f"phi {now.type} {arms}", now.dtype, lanes)))
+        for dtype, largest in noted:
+            b._keep(dtype, largest)
 
 
 class Branch:
@@ -103,6 +120,7 @@ class Branch:
         b._lines[self._jump_at] = f"  br i1 {self._condition.ref}, label %{self._then}, label %{other}"
         b._start_block(arm)
         b._open_scope()
+        b._branches += 1
         return self
 
     def give(self, values: Sequence[Val]) -> None:
@@ -115,6 +133,7 @@ class Branch:
 
     def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
         b = self._builder
+        b._branches -= 1
         if kind is not None:
             return
         self._ends.append(b._block)
@@ -135,6 +154,16 @@ class Control(Memory):
     def __init__(self, name: str = "kernel") -> None:
         super().__init__(name)
         self._loops: list[Loop] = []
+        self._branches = 0
+
+    def _keep(self, dtype: DType, found: Val) -> None:
+        loop = self._loops[-1] if self._loops else None
+        if loop is None or loop.branches != self._branches:
+            super()._keep(dtype, found)
+            return
+        key = dtype, found.lanes
+        before, now = loop.magnitudes.get(key) or [Val(self._fresh(), found.dtype, found.lanes)] * 2
+        loop.magnitudes[key] = before, self.maximum(now, found)
 
     def loop(
         self, low: Val | int, high: Val | int, step: Val | int = 1, carry: Sequence[Val] | None = None

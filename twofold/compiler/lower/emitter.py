@@ -185,13 +185,18 @@ class Emitter:
             lines.append(f"{pointer.ref} = private unnamed_addr constant {kind} [{elements}], align 64")
         return lines
 
+    def _code(self) -> str:
+        """What the kernel returns at its end."""
+        return "0"
+
     def finish(self) -> str:
-        """The text of a whole module: declarations, then the kernel, which returns 0.
+        """The text of a whole module: declarations, then the kernel, which returns 0 unless it notes what it stores.
 
         Raises RuntimeError while a loop or branch is open.
         """
         if self._scopes:
             raise RuntimeError("a loop or branch is still open")
+        code = self._code()
         head = (
             f"define i64 @{self.name}(ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end) #0 {{"
         )
@@ -205,7 +210,7 @@ class Emitter:
             "start:",
             *self._lines,
         ]
-        body += ["  ret i64 0", "}", "attributes #0 = { nounwind }"]
+        body += [f"  ret i64 {code}", "}", "attributes #0 = { nounwind }"]
         if self._uses_nontemporal:
             body.append("!0 = !{i32 1}")
         return "\n".join(body) + "\n"

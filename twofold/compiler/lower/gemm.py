@@ -24,6 +24,7 @@ from twofold.compiler.lower.gemm_kernel import (
     generic_text,
 )
 from twofold.compiler.lower.gemm_tile import TALL, WIDE, Tile, last_rows_work
+from twofold.compiler.lower.memory import MODE
 from twofold.dtypes import DType
 from twofold.ir.sizes import look_up, maximum
 
@@ -123,6 +124,8 @@ _texts: Cache[str] = Cache("kernel texts", 1, lambda key, text: len(key) + len(t
 
 def known_text(key: str, make: Callable[[], str]) -> tuple[str, str]:
     """The key and its text, written once."""
+    if MODE.on:
+        key += " finite"
     text = _texts.get(key)
     if text is None:
         text = _texts.keep(key, make())

@@ -190,6 +190,7 @@ class _Tiled:
         self.a, self.right = b.buffer(first_buffer), b.buffer(first_buffer + 1)
         # whole panels of a bare product in its own dtype are stored by the tiles themselves
         self.direct = epilogue is None and not kernel.flipped and kernel.stored is kernel.compute
+        self.notes = self.direct and b.checks_finite
         if epilogue is None:
             position = PARAMS.index("c_batch"), PARAMS.index("c_row")
             epilogue = Store(kernel.stored, first_buffer + 2, *position)
@@ -207,7 +208,7 @@ class _Tiled:
         kernel, b = self.kernel, self.b
         with b.loop(b.begin, b.end) as item:
             self._item(item)
-        return b.finish() + tile_functions(kernel.tile, kernel.compute)
+        return b.finish() + tile_functions(kernel.tile, kernel.compute, self.notes)
 
     def _item(self, item: Val) -> None:
         b, p, dtype = self.b, self.p, self.kernel.compute
@@ -240,9 +241,8 @@ class _Tiled:
             size = dtype.itemsize
             left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
             resume = b.cmp("gt", k, 0)
-            b.call_rows(
-                *left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows, columns
-            )
+            given = *left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows, columns
+            b.call_rows(*given, *([b.magnitudes(dtype)] if self.notes else []))
         finish = self._finish_flipped if self.kernel.flipped else self._finish
         if self.direct:
             with b.if_(ragged):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from twofold.compiler.lower.memory import magnitude_dtype
 from twofold.compiler.lower.values import LANES, SHARED, literal, llvm_type, suffix
 from twofold.dtypes import DType
 
@@ -122,14 +123,29 @@ def _turn(tile: Tile, height: int, kind: str, dtype: DType) -> list[str]:
     return lines
 
 
-def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
+def _notes(cells: list[tuple[int, int]], tile: Tile, dtype: DType) -> list[str]:
+    """Keep the largest magnitude of the results, see ``lower.memory``."""
+    integers = magnitude_dtype(dtype)
+    kind, bits = f"<{tile.lanes} x {llvm_type(dtype)}>", f"<{tile.lanes} x {llvm_type(integers)}>"
+    lines, most = [f"  %most = load {bits}, ptr %seen, align 64"], "%most"
+    for i, v in cells:
+        lines.append(f"  %bits{i}_{v} = bitcast {kind} %out{i}_{v} to {bits}")
+        lines.append(f"  %twice{i}_{v} = add {bits} %bits{i}_{v}, %bits{i}_{v}")
+        intrinsic = f"@llvm.umax.v{tile.lanes}i{8 * dtype.itemsize}"
+        lines.append(f"  %most{i}_{v} = call {bits} {intrinsic}({bits} {most}, {bits} %twice{i}_{v})")
+        most = f"%most{i}_{v}"
+    return [*lines, f"  store {bits} {most}, ptr %seen, align 64"]
+
+
+def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
     lines = [
         f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row, i64 %a_k,"
-        " ptr noalias %b, i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead) #0 {",
+        " ptr noalias %b, i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
+        f"{_SEEN if notes else ''}) #0 {{",
         "entry:",
         *_loads(tile, height, kind, dtype.itemsize),
         "head:",
@@ -162,20 +178,31 @@ def _tile_function(tile: Tile, height: int, dtype: DType) -> list[str]:
         )
         lines.append(f"  %to{i}_{v} = getelementptr i8, ptr %c{i}, i64 {v * tile.lanes * dtype.itemsize}")
         lines.append(f"  store {kind} %out{i}_{v}, ptr %to{i}_{v}, align {dtype.itemsize}")
+    if notes:
+        lines += _notes(cells, tile, dtype)
     return [*lines, "  ret void", "}"]
 
 
+_SEEN = ", ptr noalias %seen"
+
+
 @lru_cache
-def tile_functions(tile: Tile, dtype: DType) -> str:
+def tile_functions(tile: Tile, dtype: DType, notes: bool = False) -> str:
     """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill no more than half of a tile are covered with narrow ones, whose other columns hold anything.
+    With ``notes`` the last argument points to the largest magnitudes of the results so far.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     lines = [
         f"declare {kind} @llvm.fma.{suffix(dtype, tile.lanes)}({kind}, {kind}, {kind})",
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     ]
+    seen = _SEEN if notes else ""
+    if notes:
+        for lanes in dict.fromkeys(each.lanes for each in filter(None, (tile, tile.narrow))):
+            bits = f"<{lanes} x {llvm_type(magnitude_dtype(dtype))}>"
+            lines.append(f"declare {bits} @llvm.umax.v{lanes}i{8 * dtype.itemsize}({bits}, {bits})")
     for each in filter(None, (tile, tile.narrow)):
         table = next_height(each)
         entries = ", ".join(f"i64 {height}" for height in table)
@@ -183,28 +210,28 @@ def tile_functions(tile: Tile, dtype: DType) -> str:
             f"@next_height{each.vectors} = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"
         )
         for height in heights(each):
-            lines += _tile_function(each, height, dtype)
+            lines += _tile_function(each, height, dtype, notes)
     lines += [
         "define i64 @shared(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
-        " i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns) #0 {",
+        f" i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
         "entry:",
         "  %chunk = mul i64 %count, %b_k",
     ]
     end = "}", "attributes #0 = { nounwind }"
     if tile.narrow is None:
-        return SHARED + "\n".join([*lines, "  br label %loop", *_cover(tile, ""), *end]) + "\n"
+        return SHARED + "\n".join([*lines, "  br label %loop", *_cover(tile, "", seen), *end]) + "\n"
     lines += [
         f"  %few_columns = icmp ule i64 %columns, {tile.narrow.width}",
         "  br i1 %few_columns, label %loop_narrow, label %loop",
-        *_cover(tile, ""),
-        *_cover(tile.narrow, "_narrow"),
+        *_cover(tile, "", seen),
+        *_cover(tile.narrow, "_narrow", seen),
         *end,
     ]
     return SHARED + "\n".join(lines) + "\n"
 
 
-def _cover(tile: Tile, end: str) -> list[str]:
-    """The loop over the rows in steps of tiles; ``end`` ends its names."""
+def _cover(tile: Tile, end: str, seen: str) -> list[str]:
+    """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles."""
     sizes, table = heights(tile), next_height(tile)
     cases = " ".join(f"i64 {height}, label %case{height}{end}" for height in sizes[:-1])
     lines = [
@@ -221,7 +248,7 @@ def _cover(tile: Tile, end: str) -> list[str]:
         f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
     ]
     arguments = f"ptr %ap{end}, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
-    arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}"
+    arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{seen.replace(' noalias', '')}"
     for height in sizes:
         call = f"  call fastcc void @tile{height}x{tile.vectors}({arguments})"
         lines += [f"case{height}{end}:", call, f"  br label %next{end}"]

@@ -1,11 +1,68 @@
-"""Pointers, loads and stores."""
+"""Pointers, loads and stores; kernels that tell whether they stored something that is not finite.
+
+The largest magnitude of what is stored is kept in a register of the innermost loop, and behind that on the stack; the
+kernel returns what the largest of all stands for, see ``csrc/finite.h``. Infinity has the bits of the largest magnitude
+that is not NaN. The search for first bad values asks for such kernels.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from twofold import dtypes
 from twofold.compiler.lower.complex import Complex, is_long
-from twofold.compiler.lower.values import LANES, SUFFIXES, Val, llvm_type, suffix
+from twofold.compiler.lower.values import LANES, SUFFIXES, Val, literal, llvm_type, suffix
 from twofold.dtypes import DType
+
+_CODES = -(1 << 63)
+"""Below a kernel's codes for infinity, 1, and NaN, 2."""
+
+_UNSIGNED = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+
+
+class _Mode(threading.local):
+    on = False
+
+
+MODE = _Mode()
+"""Whether the kernels that this thread writes tell what is not finite."""
+
+
+@contextmanager
+def finite_checks(on: bool) -> Iterator[None]:
+    """Kernels that are written inside tell what is not finite if ``on``.
+
+    >>> with finite_checks(True):
+    ...     MODE.on
+    True
+    """
+    before, MODE.on = MODE.on, on
+    try:
+        yield
+    finally:
+        MODE.on = before
+
+
+def magnitude_dtype(dtype: DType) -> DType:
+    """The integers that magnitudes of a float dtype are compared as: the bits without sign, moved up by one.
+
+    >>> magnitude_dtype(dtypes.float32)
+    twofold.uint32
+    """
+    return _UNSIGNED[dtype.itemsize]
+
+
+def infinity_bits(dtype: DType) -> int:
+    """The bits of infinity.
+
+    >>> hex(infinity_bits(dtypes.float32)), hex(infinity_bits(dtypes.bfloat16))
+    ('0x7f800000', '0x7f80')
+    """
+    if dtype.itemsize == 2:
+        return int(literal(float("inf"), dtype))
+    return 0x7F800000 if dtype.itemsize == 4 else 0x7FF << 52
 
 
 def _stored(dtype: DType) -> DType:
@@ -13,7 +70,62 @@ def _stored(dtype: DType) -> DType:
     return dtypes.uint8 if dtype.kind == "b" else dtype
 
 
-class Memory(Complex):
+class FiniteChecks(Complex):
+    """Notes what stores write, and makes the kernel's code of it."""
+
+    def __init__(self, name: str = "kernel") -> None:
+        super().__init__(name)
+        self.checks_finite = MODE.on
+        self._own: set[str] = set()  # pointers to the stack
+        self._largest: dict[tuple[DType, int], Val] = {}  # pointers, by dtype and lanes
+
+    def magnitudes(self, dtype: DType, lanes: int = LANES) -> Val:
+        """A pointer to the largest magnitudes of ``dtype`` so far, see ``magnitude_dtype``."""
+        found = self._largest.get((dtype, lanes))
+        if found is None:
+            found, kind = Val(self._fresh(), None), llvm_type(magnitude_dtype(dtype), lanes)
+            self._entry.append(f"  {found.ref} = alloca {kind}, align 64")
+            self._entry.append(f"  store {kind} zeroinitializer, ptr {found.ref}, align 64")
+            self._largest[dtype, lanes] = found
+        return found
+
+    def _note(self, pointer: Val, value: Val, mask: Val | None) -> None:
+        """Note ``value``, which is stored at ``pointer`` but for the lanes that ``mask`` leaves out."""
+        dtype = value.dtype
+        if not self.checks_finite or pointer.ref in self._own or dtype is None:
+            return
+        if dtype.kind == "c":
+            for part in (self.real_part(value), self.imaginary_part(value)):
+                self._note(pointer, part, mask)
+        elif dtype.kind == "f":
+            bits = self.bitcast(value, magnitude_dtype(dtype))
+            found = self.add(bits, bits)
+            if mask is not None:
+                found = self.select(mask, found, 0)
+            self._keep(dtype, found)
+
+    def _keep(self, dtype: DType, found: Val) -> None:
+        """Keep ``found`` if it is larger than the magnitudes so far."""
+        slot = self.magnitudes(dtype, found.lanes)
+        before = self._emit(f"load {found.type}, ptr {slot.ref}, align 64", found.dtype, found.lanes)
+        self._lines.append(f"  store {self.maximum(before, found).typed}, ptr {slot.ref}, align 64")
+
+    def _code(self) -> str:
+        """What the kernel returns."""
+        found = self.const(0, dtypes.int64)
+        for (dtype, lanes), slot in self._largest.items():
+            integers = magnitude_dtype(dtype)
+            text = f"load {llvm_type(integers, lanes)}, ptr {slot.ref}, align 64"
+            most = self.reduce_lanes("max", self._emit(text, integers, lanes))
+            infinity = 2 * infinity_bits(dtype)
+            levels = [self.cast(self.cmp(order, most, infinity), dtypes.int64) for order in ("ge", "gt")]
+            found = self.maximum(found, self.add(*levels))
+        if not self._largest:
+            return super()._code()
+        return self.select(self.cmp("gt", found, 0), self.add(found, _CODES), 0).ref
+
+
+class Memory(FiniteChecks):
     """Access to the buffers and parameters of the kernel and to memory behind any pointer."""
 
     def buffer(self, position: int) -> Val:
@@ -63,6 +175,7 @@ class Memory(Complex):
         """A pointer to ``count`` uninitialised elements on the stack, 64-byte aligned."""
         ref = Val(self._fresh(), None)
         self._entry.append(f"  {ref.ref} = alloca {llvm_type(_stored(dtype))}, i64 {count}, align 64")
+        self._own.add(ref.ref)
         return ref
 
     def offset(self, pointer: Val, index: Val | int, dtype: DType) -> Val:
@@ -71,7 +184,10 @@ class Memory(Complex):
             return pointer
         where = index if isinstance(index, Val) and index.lanes != 1 else self.index(index)
         text = f"getelementptr {llvm_type(_stored(dtype))}, ptr {pointer.ref}, {where.typed}"
-        return self._pure(text, None, where.lanes)
+        found = self._pure(text, None, where.lanes)
+        if pointer.ref in self._own:
+            self._own.add(found.ref)
+        return found
 
     def _from_memory(self, raw: Val, dtype: DType) -> Val:
         return self.cmp("ne", raw, 0) if dtype.kind == "b" else raw
@@ -119,6 +235,7 @@ class Memory(Complex):
         """
         if settle:
             value = self.settled(value)
+            self._note(pointer, value, None if mask is None else self._full_mask(mask, value.lanes))
         assert value.dtype is not None
         address = self.offset(pointer, index, value.dtype)
         raw = self._to_memory(value)
@@ -176,7 +293,9 @@ class Memory(Complex):
 
     def store_indices(self, pointer: Val, indices: Val, value: Val, mask: Val | None = None) -> None:
         """Store 16 lanes at 16 int64 indices; of equal indices the last lane stays."""
-        raw = self._to_memory(self.splat(self.settled(value)))
+        value = self.splat(self.settled(value))
+        self._note(pointer, value, mask)
+        raw = self._to_memory(value)
         assert raw.dtype is not None
         addresses = self.offset(pointer, indices, raw.dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
