@@ -14,6 +14,7 @@ from twofold import _core
 from twofold.debug.frames import BREAKPOINT, Frames
 from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
+from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.structure import flatten, unflatten
 
 Tensor = _core.Tensor
@@ -105,9 +106,13 @@ def _stop_next() -> None:
         debugger.set_step()
 
 
+def _compiled(function: Any) -> bool:
+    return type(function).__name__ == "Compiled"
+
+
 def uncompiled(function: Callable[..., Any]) -> Any:
     """The function behind ``compile``; any other as it is."""
-    return inspect.unwrap(function, stop=lambda one: type(one).__name__ != "Compiled")
+    return inspect.unwrap(function, stop=lambda one: not _compiled(one))
 
 
 def untraced(function: Callable[..., Any]) -> Any:
@@ -149,9 +154,10 @@ def _held(recording: Recording, value: Any) -> Any:
 def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **named: Any) -> Any:
     """Call ``function`` and step through what it computed, on its own lines, with the debugger that is attached.
 
-    The function runs once without the debugger, and its operations are recorded. Then they run again one by one, in
-    frames with the file, the lines and the variables of the program. What the debugger assigns to a variable is used
-    from there on. ``back(lines)`` and ``goto(line)`` go back, ``grad(name)`` is a gradient in a backward pass.
+    The function runs once without the debugger, and its operations are recorded; those of a compiled function are the
+    graph that a call runs. Then they run one by one, in frames with the file, the lines and the variables of the
+    program. What the debugger assigns to a variable is used from there on. ``back(lines)`` and ``goto(line)`` go back,
+    ``grad(name)`` is a gradient in a backward pass.
 
     Args:
         function: A function of tensors, compiled or not, or a module.
@@ -169,10 +175,13 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     >>> torch.debug.run(f, torch.tensor([1.0, 2.0]))
     tensor([3., 5.])
     """
+    graph = graph_of_call(function, arguments) if _compiled(function) and not named else None
     function = uncompiled(function)
     for value in (*arguments, *named.values()):
         if isinstance(value, Tensor):
             value._realise()
+    if graph is not None:
+        return _run_graph(graph, function, arguments, budget)
     with recorded() as tape:
         caller = chain_of(_core.capture_location())
         result = function(*arguments, **named)
@@ -184,6 +193,19 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     stepper.run()
     values, _, structure = flatten(result, "result")
     return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
+
+
+def _run_graph(
+    graph: DeclaredGraph, function: Callable[..., Any], arguments: Sequence[Any], budget: int
+) -> Any:
+    """Step through a graph that was declared by ``function``."""
+    recording = Recording()
+    results = recording.add_closed(graph.closed(), arguments)
+    recording.begin_in(inspect.unwrap(function).__code__)
+    stepper = Stepper(recording, _given(recording, function, arguments, {}), budget)
+    stepper.run()
+    found = tuple(stepper.interpreter.values[number] for number in results)
+    return found[0] if graph.single else found
 
 
 def _after(interpreter: Interpreter, value: Any) -> Any:

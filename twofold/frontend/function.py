@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.errors import ArgumentError
@@ -16,6 +16,48 @@ Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
 stepped: Callable[[Any], Any] | None = None
 """Under a debugger, what makes a compiled function one that is stepped through."""
+
+
+class DeclaredGraph(NamedTuple):
+    """What a compiled function runs for arguments of the types of ``inputs``."""
+
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    single: bool
+    """Whether the one output is returned as it is."""
+    mark: int
+    autocast: Any
+
+    def closed(self) -> Any:
+        """The closed trace."""
+        return _core.close(self.inputs, self.outputs, self.mark)
+
+
+def _autocast() -> Any:
+    enabled, dtype = _core.autocast_state()
+    return dtype if enabled else None
+
+
+def _declares(arguments: Sequence[Any]) -> bool:
+    """Whether a graph may stand for a call: bound tensors, and no gradient to record."""
+    bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in arguments)
+    gradient = _core.grad_enabled() and any(getattr(value, "requires_grad", False) for value in arguments)
+    return bool(arguments) and bound and not gradient
+
+
+def graph_of_call(compiled: Any, arguments: Sequence[Any]) -> DeclaredGraph | None:
+    """The graph that a compiled function runs for arguments, declared if need be; None of what runs as Python."""
+    if not _declares(arguments):
+        return None
+    types, autocast = [value.type_ for value in arguments], _autocast()
+
+    def known() -> DeclaredGraph | None:
+        fits = (one for one in compiled.graphs if [value.type_ for value in one.inputs] == types)
+        return next((one for one in fits if one.autocast == autocast), None)
+
+    if known() is None:
+        compiled.declare_graph(arguments)
+    return known()
 
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -84,16 +126,14 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
     """The callable that declares ``model`` for the types that it meets."""
     verification = import_module("twofold.debug.verification") if verify else None
     plain = verification.verified(model) if verification else model
-    declared, stops = [0], [False]
+    stops = [False]
 
     def stop() -> None:
         raise Impure  # a breakpoint is for values
 
-    def declare(*args: Any, **kwargs: Any) -> Any:
-        bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in args)
-        gradient = _core.grad_enabled() and any(getattr(value, "requires_grad", False) for value in args)
-        if kwargs or not args or not bound or gradient or stops[0] or declared[0] >= _MOST_DECLARATIONS:
-            return plain(*args, **kwargs)
+    def declare(args: Sequence[Any]) -> Callable[..., Any] | None:
+        if not _declares(args) or stops[0] or len(made.graphs) >= _MOST_DECLARATIONS:
+            return None
         mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
         try:
@@ -101,12 +141,12 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
                 result = model(*inputs)
         except Impure:
             stops[0] = True
-            return plain(*args)
+            return None
         single = isinstance(result, Tensor)
         outputs = (result,) if single else tuple(result)
-        if any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs):
-            stops[0] = True
-            return plain(*args)
+        stops[0] = any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs)
+        if stops[0]:
+            return None
         for position, output in enumerate(outputs):
             if not isinstance(output, Tensor):
                 raise TypeError(
@@ -115,10 +155,15 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
         if verification:
             function = verification.verified_function(function, inputs, outputs, mark)
-        made.declare(args, function)
-        declared[0] += 1
-        return function(*args)
+        made.declare(tuple(args), function)
+        made.graphs.append(DeclaredGraph(inputs, outputs, single, mark, _autocast()))
+        return function
 
-    made = _core.compiled(declare)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function = None if kwargs else declare(args)
+        return plain(*args, **kwargs) if function is None else function(*args)
+
+    made = _core.compiled(call)
+    made.graphs, made.declare_graph = [], declare
     functools.update_wrapper(made, model, updated=())
     return made if stepped is None else stepped(made)
