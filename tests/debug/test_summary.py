@@ -51,6 +51,28 @@ def test_flops_of_a_convolution() -> None:
     assert found.flops == 2 * (2 * 8 * 5 * 5) * (3 * 3 * 3)
 
 
+def test_flops_of_recurrent_layers() -> None:
+    batch, steps, given, hidden = 16, 32, 24, 40
+    for layer, gates, parts in ((nn.LSTM, 4, 6), (nn.GRU, 3, 5), (nn.RNN, 1, 1)):
+        found = torch.summary(layer(given, hidden, batch_first=True), torch.ones(batch, steps, given))
+        products = 2 * batch * steps * gates * hidden * (given + hidden)
+        rows = batch * steps * hidden  # a handful of functions for each of the parts that are kept
+        assert products <= found.flops <= products + (2 * gates + 2 * parts) * rows
+        assert found.parameters == gates * hidden * (given + hidden + 2)
+
+
+def test_counts_of_a_transformer_layer() -> None:
+    batch, steps, width, heads, inner = 2, 10, 64, 4, 128
+    layer = nn.TransformerEncoderLayer(width, heads, inner, dropout=0.0, batch_first=True)
+    found = torch.summary(layer, torch.ones(batch, steps, width))
+    rows, by_path = batch * steps, {one.path.partition(".")[2]: one for one in found.layers}
+    attention = 2 * rows * width * 4 * width + 2 * 2 * batch * steps * steps * width
+    assert attention <= by_path["self_attn"].flops <= 1.05 * attention
+    assert by_path["linear1"].flops == 2 * rows * width * inner + rows * inner
+    assert by_path["linear2"].flops == 2 * rows * width * inner + rows * width
+    assert found.parameters == 4 * width * (width + 1) + 2 * width * inner + inner + width + 4 * width
+
+
 def test_no_module() -> None:
     with pytest.raises(ArgumentError, match="function is no module"):
         torch.summary(lambda x: x, torch.ones(1))  # type: ignore[arg-type]

@@ -102,6 +102,10 @@ class Sequential(Custom):
         batch = self.batch(inputs, output)
         return (batch if batch == 1 else -(-batch // TILE)), 1
 
+    def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        rows = output.shape[0] - self.batch(inputs, output)
+        return 2 * rows * self.cell.gates * self.hidden(inputs) ** 2 + output.size
+
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
