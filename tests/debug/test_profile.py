@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,49 @@ def test_a_profile_changes_no_bit() -> None:
     with torch.profile():
         profiled = program(x, w)
     assert plain.tobytes() == profiled.tobytes()
+
+
+def spin(seconds: float) -> int:
+    count, end = 0, time.process_time() + seconds
+    while time.process_time() < end:
+        count += 1
+    return count
+
+
+def test_python_stands_at_its_lines() -> None:
+    x, w = operands()
+    program(x, w)
+    with torch.profile() as p:
+        program(x, w)
+        spin(0.2)
+        program(x, w)
+    rows = [row for row in p.python() if " in spin" in row.what]
+    assert sum(row.seconds for row in rows) >= 0.75 * p.wall.python >= 0.1
+    assert sum(row.seconds for row in p.python()) == pytest.approx(p.wall.python, rel=1e-6)
+    assert f"{HERE}:{line_of(spin, 2)} in spin" in p.table()
+
+
+SCHEDULED = Path("/proc/thread-self/schedstat").exists()
+BENCH = Path(torch.__file__).parents[1] / "bench"
+
+
+@pytest.mark.skipif(not SCHEDULED, reason="the system does not tell how long a thread waited for a processor")
+@pytest.mark.parametrize("workload", ["chain", "call_six", "train_digits_16", "train_mnist_8"])
+def test_parts_with_a_name_sum_to_the_wall_time(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    case = import_module("workloads.eager_style").case(workload, torch, None)
+    for _ in range(2):
+        for _ in range(12):
+            case.finish(case.call())
+        torch.wait_for_compiler()  # else the program waits for the interpreter lock, which is no part of it
+    with torch.profile() as p:
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 0.3:
+            case.finish(case.call())
+        end = time.perf_counter()
+    wall = p.wall
+    rows = sum(row.seconds for row in [*p.by_line(), *p.python()])
+    assert rows + wall.executor + wall.compiler >= 0.95 * (end - begin)
 
 
 def test_waiting_is_idle() -> None:

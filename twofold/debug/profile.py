@@ -11,7 +11,7 @@ from twofold.debug.machine import Machine, machine
 from twofold.debug.module_scopes import ModuleScopes
 from twofold.debug.timeline import write_chrome_trace
 from twofold.errors import ArgumentError
-from twofold.runtime.profiling import Call, KernelTime, Recorder, Recording, Wall
+from twofold.runtime.profiling import Call, Frame, KernelTime, Recorder, Recording, Wall
 from twofold.runtime.tracing import here
 
 
@@ -39,7 +39,10 @@ class Row(NamedTuple):
 def _line(call: Call) -> str:
     if not call.frames:
         return "(unknown line)"
-    frame = call.frames[0]
+    return _place(call.frames[0])
+
+
+def _place(frame: Frame) -> str:
     return f"{os.path.basename(frame.file)}:{frame.line} in {frame.function}"
 
 
@@ -98,6 +101,13 @@ class profile:
         """A line for each trace that was compiled meanwhile: where, what, and how it differs from an earlier one."""
         return self.recording.compiled
 
+    def python(self) -> list[Row]:
+        """Rows by the line of the program that Python was found on between operations, in samples of its time."""
+        return [
+            Row(_place(one.frame), "python", one.samples, one.seconds, 0.0, 0.0, 0.0)
+            for one in self.recording.python()
+        ]
+
     def by_line(self) -> list[Row]:
         """Rows by the line of the program, the longest first."""
         return self._rows("line")
@@ -120,13 +130,16 @@ class profile:
         return rows_of(self.recording.calls(), _KEYS[by], machine())
 
     def table(self, by: str = "line", row_limit: int = 20) -> str:
-        """The rows and the rest of the time as text.
+        """The rows and the rest of the time as text; by lines, with Python's time on each.
 
         Args:
             by: ``"line"``, ``"module"`` or ``"operation"``.
             row_limit: How many rows to show at most; the others are one row.
         """
-        return _table(self._rows(by), self.wall, by, row_limit, self.recording.dropped)
+        rows = self._rows(by)
+        if by == "line":
+            rows = sorted([*rows, *self.python()], key=lambda row: -row.seconds)
+        return _table(rows, self.wall, by, row_limit, self.recording.dropped)
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write the time line for Perfetto or ``chrome://tracing``; compressed where ``path`` ends in ``.gz``."""
@@ -168,12 +181,14 @@ def _table(rows: Sequence[Row], wall: Wall, by: str, row_limit: int, dropped: in
     head = f"{by:<{width}}  {'':8}{'calls':>8}{'time':>11}{'part':>7}{'bytes':>11}{'flop/s':>11}{'floor':>7}"
     lines = [head, "-" * len(head)]
     for row in shown:
-        rate = row.flops / row.seconds if row.seconds else 0.0
-        lines.append(
-            f"{row.what:<{width}}  {row.direction:8}{row.times:>8}{_time(row.seconds):>11}"
-            f"{_percent(row.seconds, wall.total):>7}{_count(row.nbytes, 'B'):>11}"
-            f"{_count(rate, ''):>11}{_percent(row.floor, row.seconds):>7}"
-        )
+        line = f"{row.what:<{width}}  {row.direction:8}{row.times:>8}{_time(row.seconds):>11}"
+        line += f"{_percent(row.seconds, wall.total):>7}"
+        if row.direction != "python":
+            rate = row.flops / row.seconds if row.seconds else 0.0
+            line += (
+                f"{_count(row.nbytes, 'B'):>11}{_count(rate, ''):>11}{_percent(row.floor, row.seconds):>7}"
+            )
+        lines.append(line)
     lines.append("-" * len(head))
     for what in ("kernels", "executor", "compiler", "python", "idle", "total"):
         seconds = getattr(wall, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from twofold.runtime.attribution import (
     entry_costs,
     program_shares,
 )
+from twofold.runtime.line_samples import LineSamples, Sample
 from twofold.runtime.scopes import scope_name
 from twofold.runtime.tracing import here
 
@@ -36,6 +38,10 @@ _EVENT = numpy.dtype(
 )
 _KERNEL, _PIECE, _RUN = 0, 1, 2
 _WHOLE = -1
+_LONG, _HANDLED = (
+    30_000,
+    10_000,
+)  # nanoseconds of a run that a signal may fall into; within which it is handled then
 
 
 class Frame(NamedTuple):
@@ -90,6 +96,14 @@ class Event(NamedTuple):
     thread: int
     lines: tuple[Frame, ...]
     depth: int
+
+
+class PythonTime(NamedTuple):
+    """What Python took on a line of the program, of all its time by the ``samples`` found there."""
+
+    frame: Frame
+    samples: int
+    seconds: float
 
 
 class Wall(NamedTuple):
@@ -176,12 +190,19 @@ class Recording:
     """What was measured between ``start`` and ``stop``; sums are made when they are asked for."""
 
     def __init__(
-        self, measured: Any, spans: list[Span], clock: tuple[int, int], cpu: float, thread: int
+        self,
+        measured: Any,
+        spans: list[Span],
+        samples: list[Sample],
+        clock: tuple[int, int],
+        occupied: float,
+        thread: int,
     ) -> None:
         records, data, self.dropped, first, last = measured
         self.start, self.end = clock
         self.spans = spans
-        self._cpu, self._thread = cpu, thread
+        self._samples = samples
+        self._occupied, self._thread = occupied, thread
         self._records = records
         self._known: dict[int, Record | None] = {}
         self.events = numpy.frombuffer(data, _EVENT).copy()
@@ -301,6 +322,32 @@ class Recording:
             found.append(Event(span.what, category, span.start, span.end, span.thread, (), 0))
         return sorted(found, key=lambda event: event.start)
 
+    def python(self) -> list[PythonTime]:
+        """Python's time by the lines that it was found on, the longest first."""
+        samples = self._between_runs()
+        counts: dict[Frame, int] = {}
+        for sample in samples:
+            code = sample.code
+            frame = Frame(code.co_filename, sample.line, None, code.co_name)
+            counts[frame] = counts.get(frame, 0) + 1
+        each = self.wall().python / max(len(samples), 1)
+        found = [PythonTime(frame, count, count * each) for frame, count in counts.items()]
+        return sorted(found, key=lambda one: -one.samples)
+
+    def _between_runs(self) -> list[Sample]:
+        """Samples but those taken in a run or by the compiler: a signal is handled when these end."""
+        runs = self.events[(self.events["kind"] == _RUN) & (self.events["depth"] == 0)]
+        long = runs[runs["end"] - runs["start"] > _LONG]
+        own = [(span.start, span.end) for span in self.spans if span.thread == self._thread]
+        busy = sorted([*zip(long["start"].tolist(), long["end"].tolist()), *own])
+        starts = numpy.array([start for start, _ in busy], numpy.int64)
+        found = []
+        for sample in self._samples:
+            last = int(numpy.searchsorted(starts, sample.when)) - 1
+            if last < 0 or sample.when > busy[last][1] + _HANDLED:
+                found.append(sample)
+        return found
+
     def wall(self) -> Wall:
         """Where the time of the thread that was profiled went."""
         total = (self.end - self.start) / 1e9
@@ -313,8 +360,12 @@ class Recording:
         inside = runs + compiler - _length(running + compiling)
         executor = max(0.0, runs - kernels - inside)
         rest = max(0.0, total - kernels - executor - compiler)
-        idle = min(rest, max(0.0, total - self._cpu))
-        return Wall(total, kernels, executor, compiler, rest - idle, idle)
+        waited = min(rest, max(0.0, total - self._occupied))
+        elsewhere = [(span.start, span.end) for span in self.spans if span.thread != self._thread]
+        # the compiler's thread and this one wait for each other's interpreter lock
+        beside = _length(running + compiling + elsewhere) - _length(running + compiling)
+        locked = min(waited, beside)
+        return Wall(total, kernels, executor, compiler + locked, rest - waited, waited - locked)
 
 
 def _length(intervals: list[tuple[int, int]]) -> float:
@@ -327,14 +378,26 @@ def _length(intervals: list[tuple[int, int]]) -> float:
     return covered / 1e9
 
 
+def _occupied() -> float:
+    """Seconds so far that this thread ran, or was ready to and another had the processor: all but what it waited."""
+    delayed = 0
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open("/proc/thread-self/schedstat", "rb", buffering=0) as file,
+    ):
+        delayed = int(file.read().split()[1])
+    return time.thread_time() + delayed / 1e9
+
+
 class Recorder:
     """Starts and stops measuring; one at a time in a process, on the thread that starts it."""
 
     running: Recorder | None = None
 
     def __init__(self) -> None:
-        self._start = self._cpu = 0.0
+        self._occupied = 0.0
         self._clock = 0
+        self._samples = LineSamples()
 
     def start(self) -> None:
         """Begin. Raises ArgumentError where a profile is recorded already."""
@@ -343,21 +406,23 @@ class Recorder:
         _core.flush()
         Recorder.running = self
         Spans.found, Spans.compiled = [], []
-        self._cpu = time.thread_time()
+        self._occupied = _occupied()
         self._clock = time.perf_counter_ns()
         _core.profile_start()
+        self._samples.start()
 
     def stop(self) -> Recording:
         """Compute what is recorded, and end."""
         try:
             _core.flush()
         finally:
+            samples = self._samples.stop()
             clock = self._clock, time.perf_counter_ns()
-            cpu = time.thread_time() - self._cpu
+            occupied = _occupied() - self._occupied
             measured = _core.profile_stop()
             spans, Spans.found = Spans.found or [], None
             compiled, Spans.compiled = Spans.compiled or [], None
             Recorder.running = None
-        made = Recording(measured, spans, clock, cpu, threading.get_ident())
+        made = Recording(measured, spans, samples, clock, occupied, threading.get_ident())
         made.compiled = compiled
         return made

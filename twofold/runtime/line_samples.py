@@ -1,0 +1,52 @@
+"""Which lines Python runs between operations: samples of the main thread, by the processor time of the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+_SECONDS = 0.001
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+
+class Sample(NamedTuple):
+    """When Python ran, in nanoseconds of ``time.perf_counter_ns``, and on which line of the program."""
+
+    when: int
+    code: CodeType
+    line: int
+
+
+class LineSamples:
+    """Takes samples from ``start`` to ``stop``, on the main thread and unless the program uses the timer itself."""
+
+    def __init__(self) -> None:
+        self.found: list[Sample] = []
+        self._before: Any = None
+
+    def start(self) -> None:
+        """Begin."""
+        free = signal.getsignal(signal.SIGPROF) in (signal.SIG_DFL, signal.SIG_IGN)
+        if free and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGPROF, self._take)
+            signal.setitimer(signal.ITIMER_PROF, _SECONDS, _SECONDS)
+
+    def stop(self) -> list[Sample]:
+        """End, and give what was found."""
+        if self._before is not None and threading.current_thread() is threading.main_thread():
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(
+                signal.SIGPROF, signal.SIG_IGN
+            )  # one more may be under way, which would end the process
+        return self.found
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        when = time.perf_counter_ns()
+        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        if frame is not None:
+            self.found.append(Sample(when, frame.f_code, frame.f_lineno))
