@@ -20,16 +20,12 @@ class TensorType:
     float32[2,3]
     """
 
-    __slots__ = ("dtype", "shape", "weak")
+    __slots__ = ("dtype", "shape", "size_object", "weak")
 
     dtype: DType
     shape: Shape
+    size_object: Size  # the shape as users see it
     weak: bool
-
-    @property
-    def size_object(self) -> Size:
-        """The shape as users see it."""
-        return Size(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -86,6 +82,7 @@ def _interned(table: dict[Any, TensorType], key: Any, dtype: DType, shape: Shape
     if found is None:
         found = TensorType()
         found.dtype, found.shape, found.weak = dtype, tuple(shape), weak
+        found.size_object = Size(found.shape)
         found = table.setdefault(key, found)
     return found
 

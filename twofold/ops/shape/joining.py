@@ -348,10 +348,10 @@ class concatenate(Custom):
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
-        index = normalize_axis(dim if axis is None else axis, max(len(tensor.shape) for tensor in given))
+        sizes = [tensor.shape for tensor in given]
+        index = normalize_axis(dim if axis is None else axis, max(map(len, sizes)))
         width = concatenate._direct
         if len(given) > width:
-            sizes = [tensor.shape for tensor in given]
             if sizes.count(sizes[0]) != len(sizes):
                 _check_joinable(index, [tuple(shape) for shape in sizes])
             given = _of_one_dtype(given)
