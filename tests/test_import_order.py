@@ -23,6 +23,7 @@ ORDER = [
         "tracebacks",
         "config",
         "files",
+        "progress",
         "cache",
         "crc32c",
         "protobuf",

@@ -35,6 +35,14 @@ for step in range(3):
 """
 
 
+DECLARED = """import twofold.static as tf
+
+with tf.Graph().as_default():
+    y = tf.constant(1.0) * 2.0
+twice = lambda x: x * 2
+"""
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
@@ -83,6 +91,23 @@ def test_a_loss_that_a_training_loop_has_used_up(tmp_path: Path, capsys: Any) ->
 def test_a_variable_that_is_not_there(script: Path) -> None:
     with pytest.raises(SystemExit, match="no variable 'lost'"):
         main(["draw", str(script), "lost"])
+
+
+def test_what_cannot_be_drawn_or_told(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "declared.py"
+    path.write_text(DECLARED)
+    assert main(["trace", str(path), "y"]) == 2 and "twofold draw" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="twice is a function, which computes nothing before it is called"):
+        main(["draw", str(path), "twice"])
+    for command in (
+        ["draw", "lost.py", "y"],
+        ["trace", "lost.py", "y"],
+        ["profile", "lost.py"],
+        ["debug", "lost.py"],
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code == 2 and "there is no program lost.py" in capsys.readouterr().err
 
 
 def test_profile(script: Path, tmp_path: Path, capsys: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +15,12 @@ import pytest
 import twofold as torch
 import twofold.dynet as dy
 import twofold.static as tf
+from tests.debug.browser import CHROMIUM, Browser
 from twofold import nn
 from twofold.debug.draw import Drawing
 from twofold.debug.page import ASSETS, divided
 from twofold.debug.picture import Picture, View
 from twofold.errors import ArgumentError
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Net(nn.Module):
@@ -307,6 +305,68 @@ def test_a_browser_shows_many_operations_in_boxes(tmp_path: Path) -> None:
         (last,) = view.add_step("add", [last], [("float32[]", 4)], boxes=("f",))
     count = shown(Drawing(Picture("many", [view])), tmp_path)
     assert 0 < count("node box") <= 120 and count("node step") == 0
+
+
+def layers(count: int) -> View:
+    """Blocks of ten operations in layers of five blocks, with shortcuts."""
+    view = View("layers")
+    made = [view.add_datum("float32[]", 4, kind="input", name="x")]
+    for k in range(count):
+        boxes = ("net", f"layer {k // 50}", f"block {k // 10 % 5}")
+        name, inputs = ("relu", [made[-1]]) if k % 3 else ("add", [made[-1], made[-min(len(made), 4)]])
+        made += view.add_step(name, inputs, [("float32[8,8]", 256)], boxes=boxes)
+    return view
+
+
+ZOOM = """(async () => {
+  const frame = document.getElementById("frame"), shown = () => new Promise(requestAnimationFrame);
+  for (let k = 0; k < 5; k++) await shown();  // until what was opened is painted
+  const took = [];
+  for (let k = 0; k < 20; k++) {
+    const start = performance.now();
+    frame.dispatchEvent(new WheelEvent("wheel", { deltaY: k % 2 ? 30 : -40, clientX: 400, clientY: 300 }));
+    await shown();
+    took.push(performance.now() - start);
+  }
+  return took.sort((a, b) => a - b);
+})()"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_a_browser_is_smooth_at_5000_operations(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    Drawing(Picture("many", [layers(5000)])).save(page)
+    nodes = "picture.visible().nodes.length"
+    timed = "(() => { const start = performance.now(); %s; return performance.now() - start; })()"
+    with Browser(page, tmp_path / "profile") as browser:
+        assert browser.value(nodes) == 100  # its layers
+        opened = browser.value(timed % "document.getElementById('open').click()")
+        assert browser.value(nodes) == 5000 and opened < 20_000
+        again = browser.value(timed % "picture.toggle('net\\u0001layer 7')")
+        assert browser.value(nodes) == 4951 and again < 10_000
+        for where in ("0", "document.getElementById('fit').click()"):
+            browser.value(where)
+            assert browser.value(ZOOM)[10] < 100  # milliseconds of the median frame
+        assert 0 < browser.value("document.querySelectorAll('.node').length") <= 4951
+        browser.screenshot(tmp_path / "page.png")
+        assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_nothing_on_a_page_overlaps(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    resnet_50().save(page)
+    with Browser(page, tmp_path / "profile") as browser:
+        browser.value("document.getElementById('open').click()")
+        boxes = browser.value(
+            "[...document.querySelectorAll('.node rect')].map((one) => "
+            "['x', 'y', 'width', 'height'].map((name) => one[name].baseVal.value))"
+        )
+        legend = browser.value("document.getElementById('legend').textContent")
+    assert len(boxes) == 191 and "operation" in legend
+    for k, (x, y, width, height) in enumerate(boxes):
+        for left, top, across, down in boxes[:k]:
+            assert x + width <= left or left + across <= x or y + height <= top or top + down <= y
 
 
 def test_crowds_are_divided() -> None:

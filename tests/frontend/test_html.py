@@ -69,3 +69,18 @@ def test_an_optimiser_is_a_table() -> None:
     rows = [[one.text or "" for one in row] for row in shown(optimizer).iter("tr")]
     assert ["parameters", "16", "3"] in rows and ["lr", "0.25", "0.5"] in rows
     assert text(optimizer).startswith("SGD")
+
+
+def test_a_graph_is_a_tree_and_a_session_a_table_over_it() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        tf.layers.dense(x, 2, name="head")
+        assert "no variable has a value" in text(session)
+        session.run(tf.global_variables_initializer())
+        rows = [[one.text or "" for one in row] for row in shown(session).iter("tr")]
+        assert ["head/kernel:0", "float32", "[3, 2]"] in rows
+        assert any((one.text or "").strip() == "head" for one in shown(graph).iter("summary"))
+        assert "x: Placeholder float32(?, 3)" in text(graph) and text(graph) in text(session)
+        for _ in range(500):
+            tf.identity(x)
+        assert "more" in text(graph) and len(graph._repr_html_()) < 40000

@@ -14,7 +14,8 @@ import mmap
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -252,10 +253,8 @@ class Jit:
                 # another thread may have compiled some of them in the meantime
                 found |= {key: self._kernels.get(key) for key in missing}
                 todo = [key for key in missing if found[key] is None]
-                for start in range(0, len(todo), _BATCH):
-                    found |= self._compile(
-                        {key: missing[key] for key in todo[start : start + _BATCH]}, shared
-                    )
+                for batch in _batches(todo):
+                    found |= self._compile({key: missing[key] for key in batch}, shared)
         return {name: kernel for name, key in keys.items() if (kernel := found[key]) is not None}
 
     def _shared_by(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
@@ -391,6 +390,18 @@ def shared() -> Jit:
                 archive = None if config.target_cpu else archive_of(_core.processor_level())
                 _Shared.jit = Jit(processor=config.target_cpu, name="machine code", archive=archive)
     return _Shared.jit
+
+
+def _batches(keys: list[str]) -> Iterator[list[str]]:
+    """Keys of what is compiled together; shows how many there are to come, if that takes long."""
+    if len(keys) <= _BATCH:
+        yield from [keys] if keys else []
+        return
+    with import_module("twofold.progress").Progress("compiling", len(keys), "kernel") as shown:
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            yield batch
+            shown.advance(len(batch))
 
 
 class JitCounts(NamedTuple):

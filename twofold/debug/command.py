@@ -7,7 +7,7 @@ import platform
 import runpy
 import subprocess
 import sys
-from argparse import REMAINDER, ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from twofold.debug.script import debug_script
 from twofold.debug.stories import story
 from twofold.errors import TwofoldError
 from twofold.frontend.gradients import graphs_kept
+from twofold.version import __version__
 
 
 def add_commands(commands: Any) -> None:
@@ -41,21 +42,28 @@ def add_commands(commands: Any) -> None:
     debugged = commands.add_parser(
         "debug", help="run a program under pdb, compiled graphs line by line as well"
     )
-    debugged.add_argument("script")
+    debugged.add_argument("script", type=_script)
     debugged.add_argument("arguments", nargs=REMAINDER, help="of the program")
     debugged.set_defaults(run=_debug)
     profiled = commands.add_parser("profile", help="run a program and measure it")
     profiled.add_argument("--by", choices=("line", "module", "operation"), default="line")
     profiled.add_argument("--rows", type=int, default=20, metavar="N", help="rows of the table")
     profiled.add_argument("--timeline", metavar="PATH", help="where to write the time line for Perfetto")
-    profiled.add_argument("script")
+    profiled.add_argument("script", type=_script)
     profiled.add_argument("arguments", nargs=REMAINDER, help="of the program")
     profiled.set_defaults(run=_profile)
 
 
+def _script(path: str) -> str:
+    """A program that is there."""
+    if not os.path.isfile(path):
+        raise ArgumentTypeError(f"there is no program {path}")
+    return path
+
+
 def _of_script(commands: Any, name: str, help: str) -> ArgumentParser:
     made: ArgumentParser = commands.add_parser(name, help=help)
-    made.add_argument("script")
+    made.add_argument("script", type=_script)
     made.add_argument("variable", help="a tensor of the program, or a declared graph or session")
     return made
 
@@ -87,7 +95,7 @@ def _info(arguments: Namespace) -> int:
         "peak": f"{on.flops / 1e9:.1f} Gflop/s in float32, by a matrix product",
         "bandwidth": f"{on.bandwidth / 1e9:.1f} GB/s, by a long sum",
         "cache": f"{cache.path}: {len(cache.keys())} kernels, {cache.size() / 2**20:.1f} MiB",
-        "twofold": _version("twofold"),
+        "twofold": __version__,
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "llvmlite": _version("llvmlite"),
@@ -137,7 +145,13 @@ def _variable(arguments: Namespace) -> Any:
         raise SystemExit(
             f"twofold: {arguments.script} has no variable {arguments.variable!r}; it has {', '.join(names)}"
         )
-    return found[arguments.variable]
+    value = found[arguments.variable]
+    if callable(value) and not isinstance(value, _core.Tensor) and not hasattr(value, "_tensor"):
+        raise SystemExit(
+            f"twofold: {arguments.variable} is a {type(value).__name__}, which computes nothing before it is called. "
+            "Name a variable that holds what it returned."
+        )
+    return value
 
 
 def _draw(arguments: Namespace) -> int:
@@ -151,8 +165,16 @@ def _draw(arguments: Namespace) -> int:
 
 
 def _trace(arguments: Namespace) -> int:
+    value = _variable(arguments)
+    if hasattr(value, "get_operations") or hasattr(value, "graph"):
+        print(
+            f"twofold trace: {arguments.variable} is declared and has values in runs alone. Step through them with "
+            "'twofold debug', or look at the graph with 'twofold draw'.",
+            file=sys.stderr,
+        )
+        return 2
     try:
-        print(story(_variable(arguments)))
+        print(story(value))
     except TwofoldError as error:
         print(f"twofold trace: {error}", file=sys.stderr)
         return 2

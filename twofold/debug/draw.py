@@ -24,6 +24,8 @@ from twofold.debug.picture import (
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.frontend.gradients import enable_grad
+from twofold.ir.types import TensorType
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.nn.module import Module
 from twofold.runtime.attribution import scheduled, stages_of, traced_graph
 from twofold.runtime.profiling import Frame, Recorder
@@ -133,7 +135,7 @@ def recorded(
     names = _names(thing, inputs)
     if calls:
         _core.flush()  # what the program has left to do, such as the initial values of parameters
-    with ModuleScopes():
+    with ModuleScopes() as scopes:
         outputs = run()
     if not outputs or all(_core.trace_above([one]) is None for one in outputs):
         raise ArgumentError(
@@ -142,7 +144,9 @@ def recorded(
         )
     for number, output in enumerate(outputs):
         names.setdefault(_core.value_key(output), (f"output {number}" if number else "output", "value"))
-    return title, Recorded(outputs, names), run
+    found = Recorded(outputs, names)
+    found.classes = scopes.classes()
+    return title, found, run
 
 
 def _drawn(
@@ -156,7 +160,7 @@ def _drawn(
         _measure(found, run)
     if values:
         found.compute()
-    return Picture(title, views)
+    return Picture(title, views, found.classes)
 
 
 def _runnable(
@@ -291,7 +295,7 @@ def _declared_view(title: str, operations: Sequence[Any]) -> View:
         ]
         frames = [Frame(*frame) for frame in operation.outputs[0]._location] if operation.outputs else []
         *boxes, name = operation.name.split("/")
-        results = [(str(one.type_), max(one.type_.nbytes, 0)) for one in operation.outputs]
+        results = [(_declared_type(one.type_), max(one.type_.nbytes, 0)) for one in operation.outputs]
         outputs = view.add_step(
             operation.type,
             inputs,
@@ -306,3 +310,10 @@ def _declared_view(title: str, operations: Sequence[Any]) -> View:
             numbers[_core.value_key(one)] = number
             view.data[number].name = one.name
     return view
+
+
+def _declared_type(type: TensorType) -> str:
+    """A type as text, with a question mark for each size that is not known."""
+    if type.shape == UNKNOWN_RANK:
+        return f"{type.dtype.name}[...]"
+    return f"{type.dtype.name}[{','.join('?' if size < 0 else str(size) for size in type.shape)}]"

@@ -26,6 +26,10 @@ class ModuleScopes:
         self._numbers: dict[int, int] = {}
         self._kept: list[Module] = []  # so that an address stays that of one module
 
+    def classes(self) -> dict[str, str]:
+        """The classes of the modules that were met, by their paths."""
+        return {self._names[id(module)]: type(module).__name__ for module in self._kept}
+
     def __enter__(self) -> ModuleScopes:
         self._plain = Module.__call__
         Module.__call__ = self._reporting() if self._on_call else self._scoped()  # type: ignore[method-assign]

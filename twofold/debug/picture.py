@@ -12,7 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.debug.recording import chain_of
-from twofold.debug.source import may_repeat
+from twofold.debug.source import COMPREHENSIONS, loops_around, repeats
 from twofold.frontend.gradients import no_grad
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType, type_from_code
@@ -92,6 +92,8 @@ class Picture:
 
     title: str
     views: list[View]
+    classes: dict[str, str] = field(default_factory=dict)
+    """Of modules, by their paths with dots."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and dictionaries."""
@@ -113,7 +115,8 @@ def path_of(location: int) -> tuple[str, ...]:
     scope = scope_name(location)
     if scope:
         return tuple(scope.split("."))
-    chain = [frame for frame in reversed(frames_of(location)) if frame.function != "<module>"]
+    left_out = ("<module>", *COMPREHENSIONS)
+    chain = [frame for frame in reversed(frames_of(location)) if frame.function not in left_out]
     return tuple(
         frame.function if k == 0 else f"{frame.function} (line {chain[k - 1].line})"
         for k, frame in enumerate(chain)
@@ -124,15 +127,20 @@ class Boxes:
     """The boxes that calls stand in: modules, else functions by where they were called; passes of loops are boxes."""
 
     def __init__(self) -> None:
+        # one pass through a loop that is still running around the picture is no box
+        here = chain_of(_core.capture_location())
+        self._around = {loop for site in here for loop in loops_around(site)}
         self._seen: dict[tuple[str, ...], dict[int, str]] = {}  # the first operation at each location
         self._passes: dict[tuple[str, ...], int] = {}
 
     def of(self, location: int, operation: str) -> tuple[tuple[str, ...], int]:
-        """The boxes of a call, outermost first, and the number of its pass through the innermost."""
+        """The boxes of a call, outermost first, and the number of its pass through the innermost: -1 in no loop."""
         path = path_of(location)
+        if not any(repeats(site, self._around) for site in chain_of(location)):
+            return path, -1
         seen = self._seen.setdefault(path, {})
         # a function of this package may call several operations at one line of the program
-        if seen.get(location) == operation and any(may_repeat(site, site) for site in chain_of(location)):
+        if seen.get(location) == operation:
             seen.clear()
             self._passes[path] = self._passes.get(path, 0) + 1
         seen.setdefault(location, operation)
@@ -141,7 +149,7 @@ class Boxes:
     def with_passes(self, found: Sequence[tuple[tuple[str, ...], int]]) -> list[tuple[str, ...]]:
         """The boxes of calls, with a box for each pass where there were several."""
         return [
-            (*path, f"pass {number + 1}") if path and self._passes.get(path) else path
+            (*path, f"pass {number + 1}") if path and number >= 0 and self._passes.get(path) else path
             for path, number in found
         ]
 
@@ -177,6 +185,7 @@ class Recorded:
         self.traces: list[tuple[Any, list[tuple[int, int]], list[Any]]] = []
         self._numbers: dict[int, int] = {}  # of values, by their keys
         self.values: dict[int, Any] = {}
+        self.classes: dict[str, str] = {}  # of modules, by their paths
         self._boxed: list[tuple[tuple[str, ...], int]] = []
         self._boxes = Boxes()
         self.provenance: list[tuple[int, int]] = []

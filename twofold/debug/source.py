@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections.abc import Collection
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ from twofold.debug.recording import Site
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_ENDLESS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
+COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
+"""Names of functions that Python makes of expressions; later versions make none."""
 Span = tuple[int, int, int, int]
 
 
@@ -133,9 +135,16 @@ def assignments_before(code: CodeType, statement: ast.AST) -> list[ast.Assign]:
     return found
 
 
+def repeats(site: Site, around: Collection[ast.AST] = ()) -> bool:
+    """Whether a function may come back to ``site`` by a loop of its own, other than those ``around``."""
+    if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:
+        return True
+    return any(loop not in around for loop in loops_around(site))
+
+
 def may_repeat(site: Site, later: Site) -> bool:
     """Whether a function may come from ``later`` back to ``site`` without being called again."""
-    if site.code.co_name in _ENDLESS or position_of(site).expression is None:
+    if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:
         return True
     around = loops_around(site)
     return any(loop in around for loop in loops_around(later))

@@ -1,4 +1,4 @@
-"""What notebooks show: tensors as tables of values, modules as trees, optimisers as tables of their settings."""
+"""What notebooks show: tensors as tables of values, modules and graphs as trees, optimisers and sessions as tables."""
 
 from __future__ import annotations
 
@@ -98,3 +98,46 @@ def optimizer_html(name: str, groups: Sequence[dict[str, Any]]) -> str:
         for key in keys
     ]
     return f"<div><b>{escape(name)}</b>{_table(rows)}</div>"
+
+
+def graph_html(graph: Any) -> str:
+    """A declared graph as a tree of its name scopes, with the number of operations at each branch."""
+    operations = graph.get_operations()
+    found = [(operation.name.split("/"), operation) for operation in operations]
+    return f"<div><b>Graph</b> <small>{len(operations):,} operations</small>{_scope(found, 0, [0])}</div>"
+
+
+def _scope(found: Sequence[tuple[list[str], Any]], depth: int, written: list[int]) -> str:
+    inside: dict[str, list[tuple[list[str], Any]]] = {}
+    for path, operation in found:
+        inside.setdefault(path[depth], []).append((path, operation))
+    lines = []
+    for number, (name, members) in enumerate(inside.items()):
+        if written[0] >= _CHILDREN:
+            lines.append(f"<div>… {len(inside) - number} more</div>")
+            break
+        written[0] += 1
+        here = [operation for path, operation in members if len(path) == depth + 1]
+        below = [item for item in members if len(item[0]) > depth + 1]
+        label = escape(name) + "".join(f": <b>{escape(one.type)}</b>{_results(one)}" for one in here)
+        if not below:
+            lines.append(f"<div>{label}</div>")
+            continue
+        label += f" <small>{len(members):,} operations</small>"
+        lines.append(f"<details><summary>{label}</summary>{_scope(below, depth + 1, written)}</details>")
+    return f'<div style="margin-left:1.5em">{"".join(lines)}</div>'
+
+
+def _results(operation: Any) -> str:
+    return "".join(f" {escape(str(one.dtype.name) + str(one.shape))}" for one in operation.outputs)
+
+
+def session_html(session: Any, held: Sequence[tuple[str, Any]], closed: bool) -> str:
+    """A session as a table of the variables that have values, over its graph."""
+    rows = [_cells(["variable", "dtype", "shape"], "th")]
+    for name, value in held[:_CHILDREN]:
+        rows.append(_cells([name, value.dtype.name, list(value.shape)], "td"))
+    more = f"<div>… {len(held) - _CHILDREN} more</div>" if len(held) > _CHILDREN else ""
+    state = ", closed" if closed else ""
+    table = _table(rows) + more if held else "<div>no variable has a value</div>"
+    return f"<div><b>{type(session).__name__}</b>{state}{table}{graph_html(session.graph)}</div>"

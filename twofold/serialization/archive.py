@@ -108,6 +108,10 @@ class ArchiveReader:
     def __contains__(self, name: str) -> bool:
         return f"{self._root}/{name}" in self._records
 
+    def count(self, folder: str) -> int:
+        """How many records there are in a folder."""
+        return sum(name.startswith(f"{self._root}/{folder}") for name in self._records)
+
     def _find(self, name: str) -> zipfile.ZipInfo:
         info = self._records.get(f"{self._root}/{name}")
         if info is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write, remove_stale
+from twofold.progress import Progress
 from twofold.serialization import legacy
 from twofold.serialization.archive import ALIGNMENT, ArchiveReader, ArchiveWriter
 from twofold.serialization.machine import Machine
@@ -165,11 +166,13 @@ class _Loader:
                     raise pickle.UnpicklingError(f"storage {key} has {nbytes} bytes, its record less")
                 found = Storage(archive.array(f"data/{key}"), dtype, swapped)
                 storages[key] = restored(found, location, self._location)
+                shown.advance()
             if storages[key].dtype is not dtype:
                 raise pickle.UnpicklingError(f"storage {key} is there with two dtypes")
             return storages[key]
 
         body = archive.read("data.pkl")
-        if self._module is None:
-            return Machine(body, storage, safe_by_name(), self._options.get("encoding", "utf-8")).run()
-        return trusted(io.BytesIO(body), self._module, storage, self._options)
+        with Progress("loading", archive.count("data/"), "tensor") as shown:
+            if self._module is None:
+                return Machine(body, storage, safe_by_name(), self._options.get("encoding", "utf-8")).run()
+            return trusted(io.BytesIO(body), self._module, storage, self._options)

@@ -219,6 +219,9 @@ class Graph:
     def __repr__(self) -> str:
         return f"<tf.Graph of {len(self._operations)} operations>"
 
+    def _repr_html_(self) -> str:
+        return str(import_module("twofold.frontend.html").graph_html(self))
+
     def get_operations(self) -> list[Operation]:
         """All operations in the order of their declaration."""
         return list(self._operations)

@@ -166,6 +166,10 @@ class BaseSession:
         state = "closed" if self._closed else f"{len(self._state)} variables have values"
         return f"<tf.{type(self).__name__} of {self._graph!r}, {state}>"
 
+    def _repr_html_(self) -> str:
+        held = [(variable.name, value) for variable, value in self._state.items()]
+        return str(import_module("twofold.frontend.html").session_html(self, held, self._closed))
+
     def close(self) -> None:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True

@@ -3,12 +3,17 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  const world = byId("world"), svg = byId("canvas");
-  const SVG = "http://www.w3.org/2000/svg", MANY = 600, LABELLED = 80, AT_FIRST = 40, LEAST_SCALE = 0.3;
+  const world = byId("world"), svg = byId("canvas"), frame = byId("frame");
+  const SVG = "http://www.w3.org/2000/svg", MANY = 600, CULLED = 2000, LABELLED = 80, AT_FIRST = 40, FEW = 4, MOST_AT_FIRST = 120, LEAST_SCALE = 0.65, LEAST_OPEN = 0.4, FAR = 0.3, TITLE = 12;
   const state = { view: 0, convention: "operations", direction: "all", colour: "kind", leaves: false, open: new Set(), selected: null };
   const view = () => data.views[state.view];
   const keyOf = (path, length) => path.slice(0, length).join("\u0001");
 
+  // The last part of a path; of a module with its class.
+  function titleOf(path) {
+    const own = path[path.length - 1], kind = data.classes[(path[0] === "backward" ? path.slice(1) : path).join(".")];
+    return kind && kind !== own ? `${own}: ${kind}` : own;
+  }
   // The outermost closed box on a path, or null where all are open.
   function closedBox(path) {
     for (let k = 1; k <= path.length; k++) if (!state.open.has(keyOf(path, k))) return keyOf(path, k);
@@ -33,7 +38,7 @@
       const box = closedBox(step.boxes);
       if (box === null) return add("s" + step.id, step.boxes, "step", step.name, step);
       const path = box.split("\u0001");
-      return add("b" + box, path.slice(0, -1), "box", path[path.length - 1], step);
+      return add("b" + box, path.slice(0, -1), "box", titleOf(path), step);
     };
     const steps_ = steps.filter(shownStep);
     for (const step of steps_) for (const one of step.inputs) {
@@ -93,18 +98,25 @@
     }
     return what === "magnitude" ? most : sum;
   }
+  const amountsOf = (nodes) => nodes.map((node) => total(node, state.colour)).filter((one) => Number.isFinite(one) && one > 0);
+  // Where an amount lies between the least and the most, by its logarithm; over eight powers of ten at most.
+  function scaleOf(nodes) {
+    const amounts = amountsOf(nodes), most = Math.max(...amounts, 0) || 1, least = Math.max(Math.min(...amounts, most), most * 1e-8);
+    const part = (amount) => least === most ? 1 : Math.max(0, Math.log(Math.max(amount, least * 1e-3) / least) / Math.log(most / least));
+    return { least, most, part: (amount) => amount > 0 ? Math.min(part(amount), 1) : 0 };
+  }
+  const STOPS = [[238, 244, 251], [246, 197, 107], [211, 66, 43]], BAD = "#8e1b8e";
+  function shade(part) {
+    const k = part < 0.5 ? 0 : 1, rest = 2 * part - k;
+    return `rgb(${STOPS[k].map((from, c) => Math.round(from + (STOPS[k + 1][c] - from) * rest)).join(",")})`;
+  }
   const hue = (text) => { let h = 7; for (const c of text) h = (h * 31 + c.charCodeAt(0)) % 360; return h; };
   function paints(nodes) {
     const mode = state.colour;
     if (mode === "kind") return (node) => node.kind === "box" ? "#e9eef5" : node.kind === "datum" ? "#fffbe8" : `hsl(${hue(node.label)} 62% 88%)`;
     if (mode === "direction") return (node) => node.members.every((one) => one.backward) && node.kind !== "datum" ? "#fbe3c4" : "#d8e8fb";
-    const amounts = nodes.map((node) => total(node, mode)), most = Math.max(...amounts.filter(Number.isFinite), 0) || 1;
-    return (node) => {
-      const amount = total(node, mode);
-      if (!Number.isFinite(amount)) return "#e0402a";
-      const part = mode === "magnitude" ? Math.log1p(amount) / Math.log1p(most) : amount / most;
-      return `hsl(${210 - 190 * part} ${30 + 55 * part}% ${94 - 34 * part}%)`;
-    };
+    const scale = scaleOf(nodes);
+    return (node) => { const amount = total(node, mode); return Number.isFinite(amount) ? shade(scale.part(amount)) : BAD; };
   }
 
   function element(name, attributes, parent, text) {
@@ -116,61 +128,161 @@
   }
   const cut = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 
-  function laidOut(found) {
-    const graph = new dagre.graphlib.Graph({ compound: true });
-    const many = found.nodes.length > MANY;
-    graph.setGraph({ rankdir: "TB", nodesep: 16, ranksep: 34, marginx: 12, marginy: 12, ranker: many ? "longest-path" : "network-simplex" });
-    graph.setDefaultEdgeLabel(() => ({}));
-    const clusters = new Map();
+  // What is inside of each open box: nodes and boxes with the edges between them, each on the level where its ends part.
+  function levelsOf(found) {
+    const levels = new Map([["", { key: "", path: [], inside: new Map(), edges: new Map() }]]), paths = new Map();
     for (const node of found.nodes) {
       node.text = cut(node.kind === "box" ? `${node.label} (${node.members.length})` : node.label, 34);
-      graph.setNode(node.id, { width: node.text.length * 6.8 + 18, height: 26 });
+      paths.set(node.id, node.path);
       for (let k = 1; k <= node.path.length; k++) {
-        const key = "c" + keyOf(node.path, k);
-        if (!clusters.has(key)) {
-          clusters.set(key, { key: keyOf(node.path, k), label: node.path[k - 1] });
-          graph.setNode(key, {});
-          if (k > 1) graph.setParent(key, "c" + keyOf(node.path, k - 1));
-        }
+        const key = keyOf(node.path, k);
+        if (levels.has(key)) continue;
+        levels.set(key, { key, path: node.path.slice(0, k), inside: new Map(), edges: new Map() });
+        levels.get(keyOf(node.path, k - 1)).inside.set("c" + key, levels.get(key));
       }
-      if (node.path.length) graph.setParent(node.id, "c" + keyOf(node.path, node.path.length));
+      levels.get(keyOf(node.path, node.path.length)).inside.set(node.id, node);
     }
-    for (const edge of found.edges) graph.setEdge(edge.from, edge.to);
+    for (const edge of found.edges) {
+      const from = paths.get(edge.from), to = paths.get(edge.to), several = new Set(edge.labels).size > 1;
+      let depth = 0;
+      while (depth < from.length && depth < to.length && from[depth] === to[depth]) depth++;
+      const end = (path, id) => depth < path.length ? "c" + keyOf(path, depth + 1) : id;
+      const ends = [end(from, edge.from), end(to, edge.to)], level = levels.get(keyOf(from, depth)), id = ends.join("\u0002");
+      edge.label = found.edges.length < LABELLED ? (several ? `${edge.labels.length} values` : edge.labels[0]) : "";
+      if (!level.edges.has(id)) level.edges.set(id, { ends, label: edge.label, count: 0 });
+      edge.way = level.edges.get(id);
+      if (edge.way.count++ && edge.way.label !== edge.label) edge.way.label = edge.label && `${edge.way.count} edges`;
+    }
+    return levels;
+  }
+
+  const painted = [];  // what is drawn, and where
+  const drawnNodes = () => painted.map((one) => one.g).filter((g) => g.classList.contains("node"));
+  const placed = new Map();  // what is inside of a box, by its sizes and edges: equal layers are arranged once
+  function arranged(sizes, ways) {
+    const graph = new dagre.graphlib.Graph(), ranker = sizes.length > MANY ? "longest-path" : "network-simplex";
+    graph.setGraph({ rankdir: "TB", nodesep: 16, ranksep: 34, marginx: 10, marginy: 10, ranker });
+    sizes.forEach(([width, height], k) => graph.setNode(String(k), { width, height }));
+    for (const [from, to, weight, letters] of ways) {
+      graph.setEdge(from, to, { weight, ...(letters ? { width: letters * 6.1 + 6, height: 12, labelpos: "r", labeloffset: 4 } : {}) });
+    }
     dagre.layout(graph);
-    return { graph, clusters };
+    return graph;
+  }
+
+  // Places each level by itself, from the innermost, so that the time grows with the number of nodes.
+  function place(level) {
+    for (const one of level.inside.values()) if (one.inside) place(one);
+    level.ids = new Map([...level.inside.keys()].map((id, k) => [id, String(k)]));
+    const sizes = [...level.inside.values()].map((one) => one.inside ? [one.width, one.height] : [one.text.length * 6.8 + 18, 26]);
+    const ways = [...level.edges.values()].map(({ ends, label, count }) => [...ends.map((id) => level.ids.get(id)), Math.min(count, 4), label.length]);
+    const key = JSON.stringify([sizes, ways]);
+    if (!placed.has(key)) placed.set(key, arranged(sizes, ways));
+    const graph = placed.get(key);
+    const { width, height } = graph.graph(), named = level.path.length ? titleOf(level.path).length * 6.6 + 14 : 0;
+    Object.assign(level, { graph, left: Math.max(0, (named - width) / 2), width: Math.max(width, named), height: height + (named ? TITLE : 0) });
+  }
+
+  // Where everything stands, by the corner of its level.
+  function spread(level, x, y, spots) {
+    const dx = x + level.left, dy = y + (level.path.length ? TITLE : 0), moved = (p) => ({ ...p, x: p.x + dx, y: p.y + dy });
+    for (const [id, one] of level.inside) {
+      const at = moved(level.graph.node(level.ids.get(id)));
+      spots.set(id, at);
+      if (one.inside) spread(one, at.x - one.width / 2, at.y - one.height / 2, spots);
+    }
+    for (const way of level.edges.values()) {
+      const { points, x: labelX, y: labelY } = level.graph.edge(...way.ends.map((id) => level.ids.get(id)));
+      way.points = points.map(moved);
+      way.spot = labelX === undefined ? null : moved({ x: labelX, y: labelY });
+    }
+  }
+
+  function laidOut(found) {
+    const levels = levelsOf(found), whole = levels.get(""), spots = new Map();
+    place(whole);
+    spread(whole, 0, 0, spots);
+    levels.delete("");
+    for (const edge of found.edges) {
+      const { ends, points } = edge.way, from = spots.get(edge.from), to = spots.get(edge.to);
+      edge.points = [...points];
+      if (ends[0] !== edge.from) edge.points.unshift({ x: from.x, y: from.y + from.height / 2 });
+      if (ends[1] !== edge.to) edge.points.push({ x: to.x, y: to.y - to.height / 2 });
+    }
+    return { levels, spots, size: whole };
+  }
+
+  // Through the middles between corners, with a bend at each corner.
+  function curve(points) {
+    const at = (p) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`, last = points.length - 1;
+    const middle = (k) => at({ x: (points[k].x + points[k + 1].x) / 2, y: (points[k].y + points[k + 1].y) / 2 });
+    let path = `M${at(points[0])}`;
+    for (let k = 1; k < last; k++) path += `Q${at(points[k])} ${k + 1 === last ? at(points[last]) : middle(k)}`;
+    return last < 2 ? `${path}L${at(points[last])}` : path;
+  }
+
+  // What the colours and lines mean.
+  function explain(nodes) {
+    const legend = byId("legend"), short = (amount) => amount >= 1e4 || amount < 0.01 ? amount.toExponential(1) : String(+amount.toPrecision(3));
+    legend.textContent = "";
+    const entry = (swatch, text) => {
+      const row = legend.appendChild(document.createElement("div"));
+      if (swatch) { const made = row.appendChild(document.createElement("i")); made.className = swatch.name || ""; made.style.background = swatch.paint || ""; }
+      row.append(text);
+    };
+    const kinds = new Set(nodes.map((node) => node.kind));
+    if (state.colour === "kind") {
+      if (kinds.has("step")) entry({ paint: "linear-gradient(90deg,#f6d5d5,#d5f6dc,#d8d5f6)" }, "operation: equal ones have one colour");
+      if (kinds.has("box")) entry({ paint: "#e9eef5", name: "box" }, "closed box, with the operations in it");
+      if (kinds.has("datum")) entry({ paint: "#fffbe8", name: "datum" }, "value");
+    } else if (state.colour === "direction") {
+      entry({ paint: "#d8e8fb" }, "forward");
+      entry({ paint: "#fbe3c4" }, "backward");
+    } else {
+      const { least, most } = scaleOf(nodes), seconds = state.colour === "seconds";
+      const said = (amount) => seconds ? `${short(amount * 1e6)} us` : short(amount);
+      const gradient = `linear-gradient(90deg,${[0, 0.5, 1].map(shade).join(",")})`;
+      if (amountsOf(nodes).length) entry({ paint: gradient, name: "scale" }, `${said(least)} to ${said(most)}`);
+      else entry(null, "nothing is known of it: see draw(times=True, values=True)");
+      if (nodes.some((node) => !Number.isFinite(total(node, state.colour)))) entry({ paint: BAD }, "not finite");
+    }
+    if (view().steps.some((step) => step.backward)) entry({ name: "line" }, "read in the backward pass");
   }
 
   function show() {
-    const found = visible(), { graph, clusters } = laidOut(found), paint = paints(found.nodes);
+    const found = visible(), { levels, spots, size: whole } = laidOut(found), paint = paints(found.nodes), told = new Set();
     world.textContent = "";
-    for (const [id, cluster] of clusters) {
-      const at = graph.node(id), g = element("g", { class: "cluster" }, world);
+    painted.length = 0;
+    const paintedAt = (g, { x, y, width, height }) => painted.push({ g, left: x - width / 2, right: x + width / 2, top: y - height / 2, bottom: y + height / 2 });
+    for (const cluster of levels.values()) {
+      const at = spots.get("c" + cluster.key), g = element("g", { class: "cluster" }, world);
       element("rect", { x: at.x - at.width / 2, y: at.y - at.height / 2, width: at.width, height: at.height, rx: 6 }, g);
-      const name = element("text", { x: at.x - at.width / 2 + 6, y: at.y - at.height / 2 + 13 }, g, cluster.label);
+      const name = element("text", { x: at.x - at.width / 2 + 6, y: at.y - at.height / 2 + 13 }, g, titleOf(cluster.path));
       name.addEventListener("click", () => toggle(cluster.key));
+      paintedAt(g, at);
     }
     for (const edge of found.edges) {
-      const points = graph.edge(edge.from, edge.to).points;
       const g = element("g", { class: edge.backward ? "edge backward" : "edge" }, world);
-      const path = points.map((p, k) => `${k ? "L" : "M"}${p.x.toFixed(1)} ${p.y.toFixed(1)}`).join("");
-      element("path", { d: path, "marker-end": "url(#arrow)" }, g);
-      const label = edge.labels.length > 1 && new Set(edge.labels).size > 1 ? `${edge.labels.length} values` : edge.labels[0];
-      if (label && found.edges.length < LABELLED) {
-        const p = points[Math.floor(points.length / 2)];
-        element("text", { x: p.x, y: p.y }, g, label);
-      }
+      element("path", { d: curve(edge.points), "marker-end": edge.backward ? "url(#back)" : "url(#arrow)" }, g);
+      if (edge.way.label && edge.way.spot && !told.has(edge.way)) element("text", edge.way.spot, g, edge.way.label);
+      told.add(edge.way);
+      const xs = edge.points.map((p) => p.x), ys = edge.points.map((p) => p.y);
+      painted.push({ g, left: Math.min(...xs) - 1, right: Math.max(...xs) + 200, top: Math.min(...ys) - 1, bottom: Math.max(...ys) + 1 });
     }
     for (const node of found.nodes) {
-      const at = graph.node(node.id), g = element("g", { class: `node ${node.kind}`, "data-id": node.id }, world);
+      const at = spots.get(node.id), g = element("g", { class: `node ${node.kind}`, "data-id": node.id }, world);
       element("rect", { x: at.x - at.width / 2, y: at.y - 13, width: at.width, height: 26, rx: node.kind === "datum" ? 13 : 5, fill: paint(node) }, g);
       element("text", { x: at.x, y: at.y }, g, node.text);
       element("title", {}, g, node.label);
+      paintedAt(g, at);
       if (node.id === state.selected) g.classList.add("selected");
       g.addEventListener("click", () => { if (node.kind === "box") toggle(node.id.slice(1)); else select(node); });
     }
+    explain(found.nodes);
     byId("count").textContent = `${found.nodes.length} nodes of ${view().steps.length} operations`;
-    size = graph.graph();
+    size = whole;
     mark();
+    cull();
     return found;
   }
 
@@ -181,7 +293,7 @@
   }
   function select(node) {
     state.selected = node.id;
-    for (const g of world.querySelectorAll(".node")) g.classList.toggle("selected", g.dataset.id === node.id);
+    for (const g of drawnNodes()) g.classList.toggle("selected", g.dataset.id === node.id);
     const one = node.members[0], rows = [];
     const row = (name, value) => { if (value || value === 0) rows.push([name, value]); };
     const value = (number) => { const d = view().data[number]; return `${d.name ? d.name + " " : ""}${d.type}${d.shown ? " = " + d.shown : ""}`; };
@@ -207,26 +319,49 @@
   }
   function mark() {
     const wanted = byId("find").value.trim().toLowerCase();
-    for (const g of world.querySelectorAll(".node")) g.classList.toggle("found", wanted !== "" && g.querySelector("title").textContent.toLowerCase().includes(wanted));
+    for (const g of drawnNodes()) g.classList.toggle("found", wanted !== "" && g.querySelector("title").textContent.toLowerCase().includes(wanted));
   }
 
   // Moving and zooming
   let size = { width: 100, height: 100 }, at = { x: 0, y: 0, scale: 1 }, drag = null;
-  const place = () => world.setAttribute("transform", `translate(${at.x} ${at.y}) scale(${at.scale})`);
-  function fit() {
-    const box = svg.getBoundingClientRect(), whole = Math.min(box.width / (size.width || 1), box.height / (size.height || 1), 1.4) * 0.97;
-    const scale = Math.max(whole, LEAST_SCALE);
-    at = { x: (box.width - size.width * scale) / 2, y: Math.max(8, (box.height - size.height * scale) / 2), scale };
-    place();
+  let drawn = at, waiting = 0;
+  const draw = () => {
+    drawn = { ...at };
+    svg.style.transform = "";
+    world.setAttribute("transform", `translate(${at.x} ${at.y}) scale(${at.scale})`);
+    svg.classList.toggle("far", at.scale < FAR);
+    cull();
+  };
+  // Of much, only what is near to what is seen is in the document.
+  function cull() {
+    if (painted.length < CULLED) return;
+    const { width, height } = frame.getBoundingClientRect(), left = (-width - at.x) / at.scale, top = (-height - at.y) / at.scale;
+    const right = left + 3 * width / at.scale, bottom = top + 3 * height / at.scale;
+    const near = painted.filter((one) => one.left < right && one.right > left && one.top < bottom && one.bottom > top);
+    world.replaceChildren(...near.map((one) => one.g));
   }
-  svg.addEventListener("wheel", (event) => {
+  // Much is moved as an image, and drawn anew when it rests.
+  function glide() {
+    if (world.childElementCount < MANY) return draw();
+    const factor = at.scale / drawn.scale;
+    svg.style.transform = `translate(${at.x - drawn.x * factor}px, ${at.y - drawn.y * factor}px) scale(${factor})`;
+    clearTimeout(waiting);
+    waiting = setTimeout(draw, 150);
+  }
+  function fit(least) {
+    const box = frame.getBoundingClientRect(), whole = Math.min(box.width / (size.width || 1), box.height / (size.height || 1), 1.4) * 0.97;
+    const scale = Math.max(whole, least || 0);
+    at = { x: Math.max(8, (box.width - size.width * scale) / 2), y: Math.max(8, (box.height - size.height * scale) / 2), scale };
+    draw();
+  }
+  frame.addEventListener("wheel", (event) => {
     event.preventDefault();
-    const factor = Math.exp(-event.deltaY / 500), box = svg.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const factor = Math.exp(-event.deltaY / 500), box = frame.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
     at = { x: x - (x - at.x) * factor, y: y - (y - at.y) * factor, scale: at.scale * factor };
-    place();
+    glide();
   }, { passive: false });
-  svg.addEventListener("pointerdown", (event) => { drag = { x: event.clientX - at.x, y: event.clientY - at.y }; });
-  addEventListener("pointermove", (event) => { if (drag) { at.x = event.clientX - drag.x; at.y = event.clientY - drag.y; place(); } });
+  frame.addEventListener("pointerdown", (event) => { drag = { x: event.clientX - at.x, y: event.clientY - at.y }; });
+  addEventListener("pointermove", (event) => { if (drag) { at.x = event.clientX - drag.x; at.y = event.clientY - drag.y; glide(); } });
   addEventListener("pointerup", () => { drag = null; });
 
   function allBoxes() {
@@ -241,10 +376,19 @@
       const before = new Set(state.open), boxes = visible().nodes.filter((node) => node.kind === "box");
       for (const box of boxes) state.open.add(box.id.slice(1));
       if (!boxes.length) break;
-      if (visible().nodes.length > AT_FIRST) { state.open = before; break; }
+      if (visible().nodes.length > (boxes.length < FEW ? MOST_AT_FIRST : AT_FIRST)) { state.open = before; break; }
     }
     show();
-    fit();
+    fit(LEAST_SCALE);
+    offer();
+  }
+  // Only what there is to choose between.
+  function offer() {
+    const steps = view().steps, known = { direction: steps.some((step) => step.backward), seconds: steps.some((step) => step.seconds),
+      flops: steps.some((step) => step.flops), magnitude: view().data.some((one) => one.magnitude || one.bad) };
+    byId("stage").parentElement.hidden = data.views.length < 2;
+    byId("direction").parentElement.hidden = !known.direction;
+    for (const option of byId("colour").options) option.hidden = option.value in known && !known[option.value];
   }
   for (const [k, one] of data.views.entries()) {
     const option = byId("stage").appendChild(document.createElement("option"));
@@ -254,9 +398,9 @@
   byId("stage").addEventListener("change", (event) => { state.view = Number(event.target.value); start(); });
   for (const name of ["convention", "direction", "colour"]) byId(name).addEventListener("change", (event) => { state[name] = event.target.value; show(); });
   byId("leaves").addEventListener("change", (event) => { state.leaves = event.target.checked; show(); });
-  byId("open").addEventListener("click", () => { state.open = allBoxes(); show(); fit(); });
-  byId("close").addEventListener("click", () => { state.open = new Set(); show(); fit(); });
-  byId("fit").addEventListener("click", fit);
+  byId("open").addEventListener("click", () => { state.open = allBoxes(); show(); fit(LEAST_OPEN); });
+  byId("close").addEventListener("click", () => { state.open = new Set(); show(); fit(LEAST_SCALE); });
+  byId("fit").addEventListener("click", () => fit());
   byId("find").addEventListener("input", mark);
   window.picture = { visible, state, show, toggle, fit, allBoxes, start };
   const wanted = new URLSearchParams(location.hash.slice(1));
@@ -264,5 +408,5 @@
   if (wanted.has("stage")) { state.view = Number(wanted.get("stage")); byId("stage").value = state.view; }
   state.leaves = byId("leaves").checked = wanted.has("leaves");
   start();
-  if (wanted.has("open")) { state.open = allBoxes(); show(); fit(); }
+  if (wanted.has("open")) { state.open = allBoxes(); show(); fit(LEAST_OPEN); }
 })();
