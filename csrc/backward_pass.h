@@ -20,18 +20,18 @@ struct Origin {
 };
 
 // A contribution to a cotangent that values of the open trace tell: the product of the rows of two, rows (right) that are
-// added at numbers (left), or rows that are added up (right, or what the gradient makes of its inputs).
+// added at numbers (left), rows that are added up (right, or what the gradient makes of its inputs), or one value (right).
 struct Term {
   SignatureRef call;  // whose gradient of this input it is
   uint32_t input = 0;
-  const Gradient* gradient = nullptr;  // lives as long as the call
+  const Gradient* gradient = nullptr;  // lives as long as the call; null of one value
   Ref left = kNoRef, right = kNoRef;
-  std::vector<Ref> inputs;  // of the gradient, where its form is a sum of rows
+  std::vector<Ref> inputs;  // of the gradient, where its form is a sum of rows or a chain
   bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
   std::pair<uint64_t, uint32_t> order;  // of the call in all traces
   Origin origin;
 
-  int32_t kind() const { return gradient->form.kind; }
+  int32_t kind() const { return gradient ? gradient->form.kind : Form::kPlain; }
 };
 
 // References of the open trace by references of another one.
@@ -99,6 +99,7 @@ class BackwardPass {
     Scope* scope = nullptr;
     Ref index = kNoRef;
     GradientSlot* slot = nullptr;
+    Type* type = nullptr;  // of a leaf
 
     bool reached() const { return scope || slot; }
   };
@@ -123,7 +124,11 @@ class BackwardPass {
 
   bool seed(Value* root, Value* given, Ref* out);
   bool start(Value* root, Ref cotangent);
+  bool find_starts();
+  bool find_start(GradientSlot* slot, Type* type, Ref* out);
   bool replay(std::vector<FoundGradient>* found, Ref seed);
+  bool is_same(const BackwardEvent& event) const;
+  GradientSlot* slot_at(Ref value) const;
   bool walk(Scope& scope);
   void reach(const Value* value);
   void reach_inputs(Scope& scope);
@@ -145,9 +150,11 @@ class BackwardPass {
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool find_destination(Scope& scope, Ref target, Destination* destination);
   bool find_leaf(Value* leaf, Ref target, Destination* destination);
-  bool give(Scope& scope, Ref target, Ref cotangent);
   bool give(const Destination& destination, Ref cotangent);
+  bool contribute(const Visit& visit, Ref target, Ref cotangent);
+  bool is_source(const Destination& destination) const;
   std::vector<Term>& terms_of(const Destination& destination);
+  static std::pair<uint64_t, uint32_t> order_of(const Visit& visit);
   bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
@@ -156,6 +163,9 @@ class BackwardPass {
   std::vector<std::pair<size_t, GradientSlot*>> first_readers(const Scope& scope) const;
   bool add_terms(Ref* sum, std::vector<Term> terms);
   bool add_group(Ref* sum, const std::vector<Term>& terms);
+  bool add_products(Ref* sum, const std::vector<Term>& terms);
+  bool add_one_by_one(Ref* sum, const std::vector<Term>& terms);
+  bool rows_of_group(const std::vector<Term>& terms, std::vector<Ref>* inputs);
   bool record_alone(const Term& term, Ref* out);
   bool join_summed(std::vector<Term> terms, const Origin& origin, Ref* out);
   bool join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out);
@@ -175,8 +185,10 @@ class BackwardPass {
 
   struct Sum {
     GradientSlot* slot;
-    Ref target, cotangent;
-    std::vector<Term> terms;
+    Type* type;  // of a leaf
+    Ref target;
+    Ref start = kNoRef, cotangent = kNoRef, total = kNoRef;  // as in BackwardEvent::Target
+    std::vector<Term> terms = {};
   };
   Sum& sum_of(const Destination& destination);
   bool settle_slot(Sum& sum);
@@ -187,6 +199,7 @@ class BackwardPass {
   std::map<uint64_t, Scope, std::greater<>> saved_traces_;
   std::vector<Sum> sums_;
   std::unordered_map<GradientSlot*, size_t> sum_of_;
+  std::unordered_map<GradientSlot*, Ref> starts_;    // what `.grad` of leaves holds, where the pass goes on from it
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
   bool dead_end_ = false;                            // what stands above a root was used up and forgotten
   std::vector<uint32_t> reading_;

@@ -210,7 +210,7 @@ bool Specialiser::record_gradient(Value* value) {
       if (!reference(declared.inputs[2], given->type, &seed_ref)) return false;
       seed = seed_ref >= 0 ? recorder_.value_of_entry(seed_ref, false) : stand_ins_.at(given);
     }
-    BackwardRequest request{root_value.get(), seed.get(), true, true, value->location, {}};
+    BackwardRequest request{root_value.get(), seed.get(), true, true, value->location, false, {}};
     std::vector<FoundGradient> found;
     if (!differentiate(recorder_, request, &found)) return false;
     sources_.resize(recorder_.leaves().size());

@@ -85,14 +85,14 @@ Scope& BackwardPass::scope_of(const std::shared_ptr<SavedTrace>& saved) {
 
 BackwardPass::Sum& BackwardPass::sum_of(const Destination& destination) {
   auto [found, fresh] = sum_of_.try_emplace(destination.slot, sums_.size());
-  if (fresh) sums_.push_back(Sum{destination.slot, destination.index, kNoRef, {}});
+  if (fresh) sums_.push_back(Sum{destination.slot, destination.type, destination.index});
   return sums_[found->second];
 }
 
 bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) {
   if (!leaf || !leaf->requires_grad) return true;
   if (leaf->is_leaf) {
-    if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot};
+    if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;
   }
   if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
@@ -106,9 +106,25 @@ bool BackwardPass::give(const Destination& destination, Ref cotangent) {
   return add(&destination.scope->cotangents[static_cast<size_t>(destination.index)], cotangent, origin_of(*destination.scope, destination.index));
 }
 
-bool BackwardPass::give(Scope& scope, Ref target, Ref cotangent) {
+// Whether the program begins at what a cotangent goes to, so that contributions to it are added in the order of the calls.
+bool BackwardPass::is_source(const Destination& destination) const {
+  if (!destination.scope) return destination.slot;
+  const auto index = static_cast<size_t>(destination.index);
+  const SavedTrace* saved = destination.scope->saved.get();
+  return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation->python == hooks.copy;
+}
+
+// Hands on what the visited call contributes to the cotangent of a value.
+bool BackwardPass::contribute(const Visit& visit, Ref target, Ref cotangent) {
   Destination destination;
-  return find_destination(scope, target, &destination) && give(destination, cotangent);
+  if (!find_destination(visit.scope, target, &destination)) return false;
+  if (!is_source(destination)) return give(destination, cotangent);
+  Term term;
+  term.right = cotangent;
+  term.order = order_of(visit);
+  term.origin = destination.scope ? origin_of(*destination.scope, destination.index) : Origin{};
+  terms_of(destination).push_back(std::move(term));
+  return true;
 }
 
 // What a gradient reads as references of the open trace, and to which of them gradients flow.
@@ -165,7 +181,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   if (factored) return true;
   Ref made;
   record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
-  return give(visit.scope, visit.inputs[k], made);
+  return contribute(visit, visit.inputs[k], made);
 }
 
 // Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
@@ -339,17 +355,60 @@ bool BackwardPass::start(Value* root, Ref cotangent) {
   return give(destination, cotangent);
 }
 
+// What `.grad` holds of leaves of the open trace, as references: the same in each repetition of a pass.
+bool BackwardPass::find_starts() {
+  const size_t count = request_.accumulates ? recorder_.leaves().size() : 0;
+  for (size_t k = 0; k < count; ++k) {
+    const Value* leaf = recorder_.leaves()[k].value.get();
+    GradientSlot* slot = leaf && leaf->is_leaf && leaf->requires_grad ? leaf->slot : nullptr;
+    if (!slot || !slot->gradient) continue;
+    auto [start, fresh] = starts_.try_emplace(slot, kNoRef);
+    if (fresh && !find_start(slot, leaf->type, &start->second)) return false;
+  }
+  return true;
+}
+
+// kNoRef where the gradient of the pass is computed by itself, and then added to what `.grad` holds, if it holds something.
+bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
+  *out = kNoRef;
+  if (!request_.accumulates || slot->intermediate || !slot->gradient) return true;
+  auto* tensor = reinterpret_cast<PyTensor*>(slot->gradient);
+  Value* held = current_value(tensor);
+  if (!held) return false;
+  const bool cut = held->requires_grad && (tensor->detached || held->is_leaf);
+  if (held->type != type || held->declared || cut) return true;
+  const bool is_elsewhere = held->pending && (held->owner != &recorder_ || recorder_.in_flight(held));
+  if ((is_elsewhere || held->failed) && !realise(held)) return false;
+  *out = held->pending ? held->index : recorder_.leaf_reference(held);
+  return !PyErr_Occurred();
+}
+
+GradientSlot* BackwardPass::slot_at(Ref ref) const {
+  const Value* value = ref >= 0 ? recorder_.live(ref) : recorder_.leaves()[static_cast<size_t>(~ref)].value.get();
+  return value ? value->slot : nullptr;
+}
+
+// Whether the pass goes on from the same values of `.grad`, and gives hooks what they are to see.
+bool BackwardPass::is_same(const BackwardEvent& event) const {
+  return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
+    const GradientSlot* slot = slot_at(target.value);
+    const auto found = starts_.find(const_cast<GradientSlot*>(slot));
+    return target.start == (found == starts_.end() ? kNoRef : found->second) && (target.gradient != kNoRef || !slot->has_hooks());
+  });
+}
+
 bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
-  const BackwardEvent* event;
-  if (!recorder_.replay_backward(request_.root->index, seed, request_.retain, request_.create, request_.location, &event)) return false;
-  for (auto [target, cotangent] : event->gradients) {
-    Value* value = target >= 0 ? recorder_.live(target) : recorder_.leaves()[static_cast<size_t>(~target)].value.get();
-    if (value && value->slot) found->push_back({value->slot, recorder_.value_of_entry(cotangent, request_.create)});
+  const BackwardEvent* event = recorder_.predicted_backward(request_.root->index, seed, request_.retain, request_.create);
+  if (!event || !is_same(*event)) return false;
+  recorder_.replay(*event, request_.location);
+  for (const BackwardEvent::Target& target : event->targets) {
+    if (GradientSlot* slot = slot_at(target.value)) found->push_back({slot, value_of(target.gradient), value_of(target.total)});
   }
   return true;
 }
 
 bool BackwardPass::run(std::vector<FoundGradient>* found) {
+  if (!find_starts()) return false;
   Value* root = request_.root;
   bool in_open = root->pending;
   Ref given = kNoRef;
@@ -375,8 +434,8 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   event.read = read_.sorted();
   for (const Sum& sum : sums_) {
-    found->push_back({sum.slot, value_of(sum.cotangent)});
-    event.gradients.push_back({sum.target, sum.cotangent});
+    found->push_back({sum.slot, value_of(sum.cotangent), value_of(sum.total)});
+    event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
   if (replayable) {

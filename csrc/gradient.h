@@ -14,13 +14,15 @@ struct BackwardRequest {
   bool retain;       // keep the graph for another pass
   bool create;       // the gradients are themselves differentiable
   uint32_t location; // of the call that asks for them
+  bool accumulates;  // what arrives at leaves is added to `.grad`
   std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
   std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds
 };
 
 struct FoundGradient {
   GradientSlot* slot;
-  ValueRef gradient;
+  ValueRef gradient;  // null where `total` is there and nobody looks at the gradient of this pass alone
+  ValueRef total;     // what `.grad` is with it, where the pass went on from what `.grad` held; else null
 };
 
 // Calls the hooks on *gradient, an owned tensor, which what they return replaces; false with a Python error set.

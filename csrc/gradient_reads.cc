@@ -113,6 +113,7 @@ bool BackwardPass::read(Scope& scope, Ref ref, Ref* out) {
 Type* BackwardPass::type_of(Ref ref) const { return recorder_.type_of(ref); }
 
 ValueRef BackwardPass::value_of(Ref ref) {
+  if (ref == kNoRef) return ValueRef();
   if (ref >= 0) return recorder_.value_of_entry(ref, request_.create);
   return recorder_.leaves()[static_cast<size_t>(~ref)].value;
 }
@@ -140,8 +141,9 @@ std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
   hold_all(scope);
   for (Ref& ref : shared_) hold_one(ref);
   for (auto& [order, other] : saved_traces_) hold_all(other);
+  for (auto& [slot, start] : starts_) hold_one(start);
   for (Sum& sum : sums_) {
-    hold_one(sum.cotangent);
+    for (Ref* ref : {&sum.start, &sum.cotangent, &sum.total}) hold_one(*ref);
     hold_terms(sum.terms);
   }
   return held;

@@ -13,6 +13,13 @@ namespace twofold {
 
 namespace {
 
+// Operations that do something else with the inputs and attributes of a gradient; null with a Python error set.
+Operation* kindred_of_gradient(PyObject* maker) {
+  const Owned operation(PyObject_CallNoArgs(maker));
+  return operation ? operation_of(operation.object) : nullptr;
+}
+
+constexpr size_t kFew = 4;  // values that are added one by one rather than joined
 constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no number of calls makes a new op instance
 
 }  // namespace
@@ -28,6 +35,11 @@ bool BackwardPass::find_destination(Scope& scope, Ref target, Destination* desti
   return find_leaf(leaf.get(), target, destination);
 }
 
+// Where the visited call stands in all traces.
+std::pair<uint64_t, uint32_t> BackwardPass::order_of(const Visit& visit) {
+  return {visit.scope.saved ? visit.scope.saved->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
+}
+
 std::vector<Term>& BackwardPass::terms_of(const Destination& destination) {
   return destination.scope ? destination.scope->terms[destination.index] : sum_of(destination).terms;
 }
@@ -38,13 +50,14 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   term.call = visit.entry.signature;
   term.input = k;
   term.gradient = &gradient;
-  const SavedTrace* saved = visit.scope.saved.get();
-  term.order = {saved ? saved->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
+  term.order = order_of(visit);
   term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
   for (size_t i = 0; i < refs.size(); ++i) {
-    if (gradient.used[i] == gradient.form.left && term.kind() != Form::kRows) term.left = refs[i];
-    if (gradient.used[i] == gradient.form.right) term.right = refs[i];
+    const bool has_sides = term.kind() == Form::kProduct || term.kind() == Form::kTable;
+    if (has_sides && gradient.used[i] == gradient.form.left) term.left = refs[i];
+    if (term.kind() != Form::kChain && gradient.used[i] == gradient.form.right) term.right = refs[i];
   }
+  if (term.kind() == Form::kChain) term.inputs = refs;
   if (term.kind() == Form::kRows) {
     term.inputs = refs;
     if (gradient.form.right == -1 && type_of(term.right) == gradient.signature->output) {  // one row, as it is
@@ -99,10 +112,24 @@ bool BackwardPass::settle(Scope& scope, size_t index) {
   std::vector<Term> terms = std::move(found->second);
   scope.terms.erase(found);
   if (!pass_through_transpose(scope, index, terms)) return false;
-  return add_terms(&scope.cotangents[index], std::move(terms));
+  const Origin origin = terms.empty() ? Origin{} : terms.front().origin;
+  Ref sum = kNoRef;
+  return add_terms(&sum, std::move(terms)) && (sum == kNoRef || add(&scope.cotangents[index], sum, origin));
 }
 
-bool BackwardPass::settle_slot(Sum& sum) { return add_terms(&sum.cotangent, std::exchange(sum.terms, {})); }
+// The sum goes on from what `.grad` holds; that of the pass alone is computed, too, where hooks look at it.
+bool BackwardPass::settle_slot(Sum& sum) {
+  std::vector<Term> terms = std::exchange(sum.terms, {});
+  if (terms.empty()) return true;
+  if (sum.total == kNoRef) {
+    auto [start, fresh] = starts_.try_emplace(sum.slot, kNoRef);
+    if (fresh && !find_start(sum.slot, sum.type, &start->second)) return false;
+    sum.start = sum.total = start->second;
+  }
+  const bool is_seen = sum.total == kNoRef || sum.slot->has_hooks();
+  if (is_seen && !add_terms(&sum.cotangent, terms)) return false;
+  return sum.total == kNoRef || add_terms(&sum.total, std::move(terms));
+}
 
 bool BackwardPass::settle_slots() {
   return std::all_of(sums_.begin(), sums_.end(), [&](Sum& sum) { return settle_slot(sum); });
@@ -127,47 +154,83 @@ std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const 
   return found;
 }
 
-// Adds the sum of terms: that of products, then that of rows of tables, then that of rows.
+// Adds terms to a sum: products, then rows of tables, then rows, then values, each kind in the order of the calls.
 bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   std::reverse(terms.begin(), terms.end());
   std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
-  for (int32_t kind : {Form::kProduct, Form::kTable, Form::kRows}) {
+  for (int32_t kind : {Form::kProduct, Form::kTable, Form::kRows, Form::kPlain}) {
     std::vector<Term> group;
-    std::copy_if(terms.begin(), terms.end(), std::back_inserter(group), [&](const Term& term) { return term.kind() == kind; });
-    if (!add_group(sum, group)) return false;
+    std::copy_if(terms.begin(), terms.end(), std::back_inserter(group), [&](const Term& term) {
+      return term.kind() == kind || (kind == Form::kProduct && term.kind() == Form::kChain);
+    });
+    if (!(kind == Form::kProduct ? add_products(sum, group) : add_group(sum, group))) return false;
   }
   return true;
 }
 
-// Of several terms of one kind, one call with the rows of all in the order of the trace.
+// Products are joined where the rows of both sides are there; others go on one by one from the sum so far.
+bool BackwardPass::add_products(Ref* sum, const std::vector<Term>& terms) {
+  static Operation* go_on = nullptr;
+  std::vector<Term> joined;
+  for (const Term& term : terms) {
+    if (term.kind() == Form::kProduct) {
+      joined.push_back(term);
+      continue;
+    }
+    if (!add_group(sum, std::exchange(joined, {}))) return false;
+    if (*sum == kNoRef) {
+      if (!record_alone(term, sum)) return false;
+      continue;
+    }
+    if (!go_on && !(go_on = kindred_of_gradient(hooks.pullback_chain))) return false;
+    std::vector<Ref> inputs = term.inputs;
+    inputs.push_back(*sum);
+    if (!call_with(go_on, term.gradient->signature->attributes, inputs.data(), inputs.size(), term.origin, sum)) return false;
+  }
+  return add_group(sum, joined);
+}
+
+// Of terms of one kind, one call with the rows of all in the order of the trace, which goes on from the sum.
 bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
   if (terms.empty()) return true;
-  Ref made;
-  const Origin origin = terms.back().origin;
-  if (terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], &made) && add(sum, made, origin);
+  const int32_t kind = terms[0].kind();
+  const bool goes_on = *sum != kNoRef;
+  if (!goes_on && terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], sum);
+  const auto is_whole = [](const Term& term) { return term.inputs.empty(); };
+  const bool few_rows = kind == Form::kRows && goes_on && terms.size() <= kFew && std::all_of(terms.begin(), terms.end(), is_whole);
+  if (kind == Form::kPlain || few_rows) return add_one_by_one(sum, terms);
   static Operation* const product = operation_of(hooks.row_product);
   static Operation* const table = operation_of(hooks.row_table);
   static Operation* const rows_sum = operation_of(hooks.row_sum);
-  const bool is_product = terms[0].kind() == Form::kProduct;
+  Operation* const operation = kind == Form::kProduct ? product : kind == Form::kTable ? table : rows_sum;
   const Type* whole = terms[0].call->inputs[terms[0].input];  // a transposed matrix has only products
-  if (terms[0].kind() == Form::kRows) {
-    Ref rows;
-    return join_summed(terms, origin, &rows) && call(rows_sum, whole->shape, &rows, 1, origin, &made) && add(sum, made, origin);
-  }
+  std::vector<Ref> inputs;
+  if (!rows_of_group(terms, &inputs)) return false;
+  if (goes_on) inputs.push_back(*sum);
+  return call(operation, kind == Form::kProduct ? std::vector<int64_t>() : whole->shape, inputs.data(), inputs.size(), terms.back().origin, sum);
+}
+
+bool BackwardPass::add_one_by_one(Ref* sum, const std::vector<Term>& terms) {
+  return std::all_of(terms.begin(), terms.end(), [&](const Term& term) { return add(sum, term.right, term.origin); });
+}
+
+// The rows of all terms, behind each other; of products and tables those of both sides.
+bool BackwardPass::rows_of_group(const std::vector<Term>& terms, std::vector<Ref>* inputs) {
+  const Origin origin = terms.back().origin;
+  if (terms[0].kind() == Form::kRows) return join_summed(terms, origin, &inputs->emplace_back());
+  const bool is_product = terms[0].kind() == Form::kProduct;
+  const auto axes = static_cast<int64_t>(terms[0].call->inputs[terms[0].input]->shape.size());
   std::vector<Ref> left, right;
   for (const Term& term : terms) {
     left.push_back(term.left);
     right.push_back(term.right);
   }
-  Ref rows[2];
-  if (!join_rows(left, is_product ? 1 : 0, origin, &rows[0])) return false;
-  if (!join_rows(right, is_product ? 1 : static_cast<int64_t>(whole->shape.size()) - 1, origin, &rows[1])) return false;
-  if (!(is_product ? call(product, {}, rows, 2, origin, &made) : call(table, whole->shape, rows, 2, origin, &made))) return false;
-  return add(sum, made, origin);
+  inputs->resize(2);
+  return join_rows(left, is_product ? 1 : 0, origin, &(*inputs)[0]) && join_rows(right, is_product ? 1 : axes - 1, origin, &(*inputs)[1]);
 }
 
 bool BackwardPass::record_alone(const Term& term, Ref* out) {
-  if (term.kind() == Form::kRows && term.inputs.empty()) {
+  if (term.kind() == Form::kPlain || (term.kind() == Form::kRows && term.inputs.empty())) {
     *out = term.right;
     return true;
   }
@@ -176,7 +239,7 @@ bool BackwardPass::record_alone(const Term& term, Ref* out) {
   uint64_t mask = 0;
   for (size_t i = 0; i < gradient.used.size(); ++i) {
     const bool is_left = gradient.used[i] == gradient.form.left;
-    refs.push_back(term.kind() == Form::kRows ? term.inputs[i] : is_left ? term.left : term.right);
+    refs.push_back(!term.inputs.empty() ? term.inputs[i] : is_left ? term.left : term.right);
     if (request_.create && requires_grad(refs[i])) mask |= Entry::mask_bit(i);
   }
   return record(gradient.signature, refs.data(), refs.size(), mask, term.origin, out);
@@ -185,11 +248,7 @@ bool BackwardPass::record_alone(const Term& term, Ref* out) {
 // The rows of several sums as one matrix.
 bool BackwardPass::join_summed(std::vector<Term> terms, const Origin& origin, Ref* out) {
   static Operation* compute = nullptr;
-  if (!compute) {
-    const Owned operation(PyObject_CallNoArgs(hooks.pullback_rows));
-    compute = operation ? operation_of(operation.object) : nullptr;
-    if (!compute) return false;
-  }
+  if (!compute && !(compute = kindred_of_gradient(hooks.pullback_rows))) return false;
   static Operation* const join = operation_of(hooks.join_rows);
   std::vector<Ref> rows;
   for (Term& term : terms) {

@@ -282,35 +282,37 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
 
 // Whether the gradients of the event end where they did: a leaf may now be a value with operations above it.
 bool Recorder::ends_at_leaves(const BackwardEvent& event) const {
-  return std::all_of(event.gradients.begin(), event.gradients.end(), [this](const auto& gradient) {
-    if (gradient.first >= 0) return true;
-    const Value* value = leaves_[static_cast<size_t>(~gradient.first)].value.get();
+  return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
+    if (target.value >= 0) return true;
+    const Value* value = leaves_[static_cast<size_t>(~target.value)].value.get();
     return value && value->is_leaf;
   });
 }
 
-bool Recorder::replay_backward(Ref root, Ref seed, bool retain, bool create, uint32_t location, const BackwardEvent** found) {
-  if (!predicted_) return false;
+const BackwardEvent* Recorder::predicted_backward(Ref root, Ref seed, bool retain, bool create) {
+  if (!predicted_) return nullptr;
   for (const auto& event : predicted_->events) {
     if (event.begin != position_) continue;
-    if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return false;
-    if (!ends_at_leaves(event)) return false;
-    if (std::any_of(event.reading.begin(), event.reading.end(), [this](uint32_t i) { return is_consumed(i); })) return false;
-    if (!shown_.empty() && shown_.changed_among(event.read)) return false;
-    ensure_room(event.end);
-    std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
-    std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
-    std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
-    for (uint32_t i : event.reading) consumed_[i] |= !retain;
-    for (size_t k = 0; k < event.forward.size(); ++k) {
-      Ref source = event.forward[k];
-      provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance_[static_cast<size_t>(source)].origin()};
-    }
-    position_ = event.end;
-    *found = &event;
-    return true;
+    if (event.root != root || event.seed != seed || event.retain != retain || event.create != create) return nullptr;
+    if (!ends_at_leaves(event)) return nullptr;
+    if (std::any_of(event.reading.begin(), event.reading.end(), [this](uint32_t i) { return is_consumed(i); })) return nullptr;
+    return shown_.empty() || !shown_.changed_among(event.read) ? &event : nullptr;
   }
-  return false;
+  return nullptr;
+}
+
+// Skips over the entries of the pass.
+void Recorder::replay(const BackwardEvent& event, uint32_t location) {
+  ensure_room(event.end);
+  std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
+  std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
+  std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
+  for (uint32_t i : event.reading) consumed_[i] |= !event.retain;
+  for (size_t k = 0; k < event.forward.size(); ++k) {
+    Ref source = event.forward[k];
+    provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance_[static_cast<size_t>(source)].origin()};
+  }
+  position_ = event.end;
 }
 
 void Recorder::note(Value* value, const Snapshot& snapshot) {

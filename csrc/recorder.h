@@ -18,7 +18,12 @@ struct BackwardEvent {
   uint32_t begin, end;
   Ref root, seed;                                  // seed: the given cotangent, or kNoRef
   bool retain, create;
-  std::vector<std::pair<Ref, Ref>> gradients;      // leaf or entry, entry that holds its gradient
+  struct Target {
+    Ref value;           // leaf or entry
+    Ref start;           // what `.grad` held, where the pass went on from it, or kNoRef
+    Ref gradient, total; // entries with the gradient of the pass, and with what `.grad` is after it, or kNoRef
+  };
+  std::vector<Target> targets;
   std::vector<uint32_t> reading;                   // entries passed whose gradients read values
   std::vector<Ref> read;                           // these values and what they are views of, in order
   std::vector<Ref> forward;                        // by entry of the pass: the entry that it differentiates, or kNoRef
@@ -83,8 +88,9 @@ class Recorder {
     alive_[static_cast<size_t>(value->index)] = 0;
   }
 
-  // Replays a predicted backward pass; true if it did, false also where it would read what was used up.
-  bool replay_backward(Ref root, Ref seed, bool retain, bool create, uint32_t location, const BackwardEvent** event);
+  // The predicted backward pass that starts here; null also where it would read what was used up.
+  const BackwardEvent* predicted_backward(Ref root, Ref seed, bool retain, bool create);
+  void replay(const BackwardEvent& event, uint32_t location);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);

@@ -153,7 +153,7 @@ Digest Recorder::digest() const {
   digest.add(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
   digest.add(alive_.data(), n);
   digest.add(consumed_.data(), n);
-  for (const auto& event : events_) digest.add(event.gradients.data(), event.gradients.size() * sizeof event.gradients[0]);
+  for (const auto& event : events_) digest.add(event.targets.data(), event.targets.size() * sizeof event.targets[0]);
   return digest;
 }
 
@@ -471,7 +471,7 @@ size_t CachedTrace::memory() const {
   size_t total = sizeof *this + trace.memory() + memory_of(alive) + memory_of(events) + memory_of(consumed) + memory_of(used_up);
   total += memory_of(outputs) + memory_of(deferred) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
   for (const BackwardEvent& event : events) {
-    total += memory_of(event.gradients) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);
+    total += memory_of(event.targets) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);
   }
   return total;
 }

@@ -50,7 +50,7 @@ struct Template;
 
 // How a gradient may be combined with others: kinds as in twofold.transforms.factors.
 struct Form {
-  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows };
+  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain };
   static constexpr int32_t kComputed = -3;
   int32_t kind = kPlain;
   int32_t left = 0, right = 0;  // of a product its factors, of a table the numbers and the rows, as in Gradient::used; of a
@@ -152,6 +152,7 @@ struct Hooks {
   PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
   PyObject* row_table = nullptr;        // the operation that adds rows at numbers to zeros
   PyObject* row_sum = nullptr;          // the operation that adds rows one after another
+  PyObject* pullback_chain = nullptr;   // () -> the operation for a gradient with these attributes that goes on from its last input
   PyObject* pullback_rows = nullptr;    // () -> the operation that computes the rows that a gradient with its attributes adds
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage

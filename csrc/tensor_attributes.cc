@@ -275,13 +275,28 @@ bool run_after(GradientSlot* slot) {
   return done;
 }
 
+// Gives the tensor behind `.grad` a further value, with what is above it in the graph, if that is to be differentiated.
+bool replace_gradient(GradientSlot* slot, ValueRef value) {
+  GradientScope scoped(value->requires_grad);
+  return assign(as_tensor(slot->gradient), std::move(value)) && run_after(slot);
+}
+
 // Adds to `.grad`; of a value that is no leaf, only where that was asked for.
-bool gather(GradientSlot* slot, ValueRef value, bool asked) {
+bool gather(FoundGradient item, bool asked) {
+  GradientSlot* slot = item.slot;
   if (slot->intermediate && !slot->retains && !asked) return true;
-  PyObject* gradient = wrap(std::move(value));
+  if (!item.gradient) return replace_gradient(slot, std::move(item.total));
+  PyObject* gradient = wrap(item.gradient);
   if (!gradient || !(slot->intermediate || run_hooks(slot, &gradient))) {
     Py_XDECREF(gradient);
     return false;
+  }
+  if (item.total && slot->gradient) {
+    const Value* seen = current_value(as_tensor(gradient));
+    if (!seen || seen == item.gradient.get()) {  // as hooks left it
+      Py_DECREF(gradient);
+      return seen && replace_gradient(slot, std::move(item.total));
+    }
   }
   if (!slot->gradient) {
     if (Py_REFCNT(gradient) > 1) {
@@ -298,10 +313,9 @@ bool gather(GradientSlot* slot, ValueRef value, bool asked) {
   PyObject* sum = call_operation(accumulate, no_attributes(), both, 2);
   Py_DECREF(gradient);
   if (!sum) return false;
-  GradientScope scoped(false);
-  bool done = assign(as_tensor(slot->gradient), share(as_tensor(sum)->value));
+  ValueRef value = share(as_tensor(sum)->value);
   Py_DECREF(sum);
-  return done && run_after(slot);
+  return replace_gradient(slot, std::move(value));
 }
 
 bool check_root(PyTensor* tensor, PyObject* seed) {
@@ -329,7 +343,7 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   bool done = true;
   {
     GradientScope scoped(create);
-    for (auto& item : found) done = done && gather(item.slot, std::move(item.gradient), asked);
+    for (auto& item : found) done = done && gather(std::move(item), asked);
   }
   Recorder& recorder = Recorder::current();
   return done && (!recorder.runs_at_once() || recorder.flush());
@@ -349,7 +363,7 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   if (!root || !check_root(tensor, seed)) return nullptr;
   Recorder& recorder = Recorder::current();
   if (root->pending && root->owner != &recorder && !realise(root)) return nullptr;
-  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, {}};
+  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, true, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
   if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false) || !look_over(recorder)) return nullptr;
@@ -419,7 +433,7 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
     return nullptr;
   }
   const uint32_t location = capture_location();
-  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, {}};
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, true, {}};
   std::vector<ValueRef> held;
   std::vector<GradientSlot*> slots;
   std::vector<FoundGradient> found, wanted;
@@ -441,7 +455,7 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   }
   Recorder& recorder = Recorder::current();
   const uint32_t location = capture_location();
-  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, {}};
+  BackwardRequest request{nullptr, nullptr, retain != 0, create != 0, location, false, {}};
   std::vector<ValueRef> held;
   if (!add_roots(outputs, seeds, request, held)) return nullptr;
   std::vector<GradientSlot*> slots;

@@ -29,7 +29,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.convolution.pooling": (
         "max_pool max_pool_indices avg_pool adaptive_avg_pool adaptive_max_pool_indices adaptive_max_pool"
     ),
-    "twofold.ops.convolution.primitives": "convolution convolution_weight",
+    "twofold.ops.convolution.primitives": "convolution convolution_weight accumulate_convolution",
     "twofold.ops.convolution.resampling": "resample",
     "twofold.ops.convolution.transposed": "exchange_blocks convolution_transposed interleave",
     "twofold.ops.convolution.unpooling": (
@@ -70,6 +70,7 @@ ENTRIES: dict[str, str] = {
         "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
         "atanh sigmoid softplus logaddexp logit sinc deg2rad rad2deg"
     ),
+    "twofold.ops.indexing.accumulation": "accumulate_product accumulate_at accumulate_rows",
     "twofold.ops.indexing.embedding": (
         "row_number embedding frequency_scaled embedding_renorm embedding_bags"
     ),
@@ -177,7 +178,7 @@ ENTRIES: dict[str, str] = {
         "nuttall_window bartlett_window cosine_window exponential_window gaussian_window kaiser_window"
     ),
     "twofold.transforms.batched_operations": "batched_view batched_kernel batched_host",
-    "twofold.transforms.derived": "pullback pullback_rows each_sample",
+    "twofold.transforms.derived": "pullback pullback_rows pullback_chain each_sample",
 }
 FUNCTIONS: dict[str, str] = {
     "twofold.frontend.counting": (

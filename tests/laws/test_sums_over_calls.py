@@ -113,7 +113,7 @@ def test_the_sum_is_a_chain_in_the_order_of_the_calls(count):
     assert w.grad.numpy().tobytes() == accumulated(zip(scales, xs), (2, 3)).tobytes()
 
 
-def test_products_are_added_to_what_else_arrives():
+def test_what_else_arrives_is_added_to_products():
     generator = numpy.random.default_rng(5)
     xs, scales, plain = (generator.normal(size=shape) for shape in ((4, 3), (4, 2), (2, 2, 3)))
     w = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
@@ -123,7 +123,7 @@ def test_products_are_added_to_what_else_arrives():
         if k % 2:
             loss = loss + (w * torch.tensor(plain[k // 2])).sum()
     loss.backward()
-    expected = (plain[1] + plain[0]) + accumulated(zip(scales, xs), (2, 3))
+    expected = (accumulated(zip(scales, xs), (2, 3)) + plain[0]) + plain[1]
     assert w.grad.numpy().tobytes() == expected.tobytes()
 
 

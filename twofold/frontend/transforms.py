@@ -7,9 +7,9 @@ each once for all samples. Both bind on whatever they are given, so transforms m
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from twofold import _core
@@ -18,12 +18,21 @@ from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
-from twofold.transforms.derived import EACH_SAMPLE, PULLBACK, PULLBACK_ROWS, Pullback, Pullbacks, pullbacks_of
+from twofold.transforms.derived import (
+    EACH_SAMPLE,
+    PULLBACK,
+    PULLBACK_CHAIN,
+    PULLBACK_ROWS,
+    Pullback,
+    Pullbacks,
+    pullbacks_of,
+)
 from twofold.transforms.factors import COMPUTED, Kind
 
 Tensor = _core.Tensor
 
 _ACCUMULATE = "add"
+_COPY = "positive"  # what a gradient starts at is a copy of the value that it is taken in
 _LAST_BIT = 63
 
 
@@ -82,7 +91,8 @@ def pull(
             )
         if any(key in reaching for index, key in enumerate(call.keys) if call.flows_to(index)):
             reaching.add(call.key)
-    waiting: dict[int, _Arrived] = defaultdict(_Arrived)
+    made = {call.key for call in calls if call.op is None or call.op.name != _COPY}
+    waiting = _Waiting(made)
     for output, seed in zip(outputs, cotangents, strict=True):
         waiting[_core.call_key(output)].add(seed)
     for position, call in reversed(list(enumerate(calls))):
@@ -113,7 +123,8 @@ _JOINED = 16  # inputs of one concatenation, so that no number of calls makes a 
 class _Term(NamedTuple):
     """A contribution: the product of the rows of two values, rows of the right added at numbers in the left, or rows.
 
-    Of rows the left is how many axes one has; without the right they are computed.
+    Of rows the left is how many axes one has; without the right they are computed. A plain one is the right, a chain
+    has neither.
     """
 
     position: int  # of its call
@@ -137,10 +148,15 @@ class _Term(NamedTuple):
 
 
 class _Arrived:
-    """The contributions to one cotangent, summed as ``twofold.ops.indexing.row_products.Cotangent`` defines it."""
+    """The contributions to one cotangent, summed as ``twofold.ops.indexing.row_products.Cotangent`` defines it.
 
-    def __init__(self) -> None:
+    At a source plain contributions, too, are added in the order of their calls.
+    """
+
+    def __init__(self, is_source: bool) -> None:
+        self.is_source = is_source
         self.plain: Tensor | None = None
+        self.summed: Tensor | None = None
         self.terms: list[_Term] = []
 
     def add(self, share: Tensor) -> None:
@@ -155,34 +171,70 @@ class _Arrived:
         elif kind == Kind.ROWS:
             rows = None if right == COMPUTED else values[found.slots.index(right)]
             self.terms.append(_Term(position, call, kind, left, rows, (found, values)))
+        elif kind == Kind.CHAIN:
+            self.terms.append(_Term(position, call, kind, None, None, (found, values)))
         else:
-            self.add(_core.record(PULLBACK, found.attrs, values))
+            share = _core.record(PULLBACK, found.attrs, values)
+            if self.is_source:
+                self.terms.append(_Term(position, call, Kind.PLAIN, None, share, None))
+            else:
+                self.add(share)
 
     def total(self) -> Tensor | None:
         """The sum of what has arrived; None if nothing has."""
         terms, self.terms = self.terms[::-1], []
         terms.sort(key=lambda term: term.position)
-        for kind in (Kind.PRODUCT, Kind.TABLE, Kind.ROWS):
-            group = [term for term in terms if term.kind == kind]
-            if not group:
-                continue
-            with _where(group[0].call):
-                if len(group) == 1 and (alone := group[0].alone) is not None:
-                    self.add(_core.record(PULLBACK, alone[0].attrs, alone[1]))
-                else:
-                    self.add(self._sum(kind, group))
+        products = [term for term in terms if term.kind in (Kind.PRODUCT, Kind.CHAIN)]
+        groups = [list(group) for kind, group in groupby(products, lambda term: term.kind)]
+        groups += [[term for term in terms if term.kind == kind] for kind in (Kind.TABLE, Kind.ROWS)]
+        for group in groups:
+            if group and group[0].kind == Kind.CHAIN:
+                for term in group:
+                    self._add_group([term])
+            elif group:
+                self._add_group(group)
+        if self.summed is not None:
+            self.add(self.summed)
+            self.summed = None
+        for term in terms:
+            if term.kind == Kind.PLAIN:
+                self.add(term.right)
         return self.plain
 
-    def _sum(self, kind: Kind, terms: list[_Term]) -> Tensor:
+    def _add_group(self, group: list[_Term]) -> None:
+        """Goes on from the sum with contributions of one kind."""
+        with _where(group[0].call):
+            found, values = group[0].alone or (None, [])
+            if found is not None and len(group) == 1 and self.summed is None:
+                self.summed = _core.record(PULLBACK, found.attrs, values)
+            elif found is not None and group[0].kind == Kind.CHAIN:
+                self.summed = _core.record(PULLBACK_CHAIN, found.attrs, [*values, self.summed])
+            else:
+                self.summed = self._sum(group[0].kind, group)
+
+    def _sum(self, kind: int, terms: list[_Term]) -> Tensor:
+        begin = () if self.summed is None else (self.summed,)
         lefts, rights = [term.left for term in terms], [term.right for term in terms]
         if kind == Kind.PRODUCT:
-            return apply("product_over_rows", _joined(lefts, 1), _joined(rights, 1))
+            return apply("product_over_rows", _joined(lefts, 1), _joined(rights, 1), *begin)
         assert terms[0].alone is not None
         shape = terms[0].alone[0].graph.outputs[0].shape
         if kind == Kind.ROWS:
             rows = [apply("concatenate_rows", term.rows(), attrs=(term.left,)) for term in terms]
-            return apply("sum_of_rows", _joined(rows, 1), attrs=tuple(shape))
-        return apply("rows_added_at", _joined(lefts, 0), _joined(rights, len(shape) - 1), attrs=tuple(shape))
+            return apply("sum_of_rows", _joined(rows, 1), *begin, attrs=tuple(shape))
+        sides = _joined(lefts, 0), _joined(rights, len(shape) - 1)
+        return apply("rows_added_at", *sides, *begin, attrs=tuple(shape))
+
+
+class _Waiting(dict[int, _Arrived]):
+    """Cotangents by the keys of values; all but those in ``made`` are sources."""
+
+    def __init__(self, made: set[int]) -> None:
+        self.made = made
+
+    def __missing__(self, key: int) -> _Arrived:
+        arrived = self[key] = _Arrived(key not in self.made)
+        return arrived
 
 
 def _joined(values: list[Any], axes: int) -> Any:

@@ -83,7 +83,8 @@ class Op:
     CamelCase with "Backward0"; None: that of the call which made the first input, if there is one."""
     lays: str = ""
     """Custom: how inputs come to lie in the result: "joined", each behind the one before; as a "block" in a fill or a
-    "changed block" of the first input; as "set rows" or "changed rows" of it at an index, "added rows" of zeros."""
+    "changed block" of the first input; as "set rows", "changed rows" or "further rows" (added) of it at an index,
+    "added rows" of zeros."""
     shifts: tuple[str, ...] = ()
     """Elementwise: what moves one of two operands by the other, in the words of ``changed_rows``: the first, then the
     second."""

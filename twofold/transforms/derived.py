@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from twofold.cache import Cache
+from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
-from twofold.transforms.factors import Form, form_of, rows_of
+from twofold.transforms.factors import Form, begun_at, form_of, rows_of
 from twofold.transforms.movement import Movement, movement_in
 from twofold.transforms.reverse import closed_graph, vjp_pieces
 from twofold.transforms.sparse_rows import is_sparse
@@ -26,11 +27,13 @@ _USED = {"cotangent": -1, "output": -2}
 __all__ = [
     "EACH_SAMPLE",
     "PULLBACK",
+    "PULLBACK_CHAIN",
     "PULLBACK_ROWS",
     "Pullback",
     "Pullbacks",
     "Traits",
     "graph_of_entry",
+    "pullback_chain",
     "pullback_nodes",
     "pullback_rows",
     "pullbacks_of",
@@ -186,9 +189,9 @@ class _PullbackOp(_Derived):
         wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
         found = pullbacks_of(REGISTRY[name], inner, types, wanted)[index]
         assert isinstance(found, Pullback)
-        return self.result(found.graph).inline(inputs)[0]
+        return self.result(found.graph, inputs).inline(inputs)[0]
 
-    def result(self, graph: Graph) -> Graph:
+    def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
         """What is computed of a gradient."""
         return graph
 
@@ -198,9 +201,19 @@ class _PullbackRowsOp(_PullbackOp):
 
     name = "pullback_rows"
 
-    def result(self, graph: Graph) -> Graph:
+    def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
         """The rows behind leading axes."""
         return rows_of(graph)
+
+
+class _PullbackChainOp(_PullbackOp):
+    """The pullback with the same attributes, if it is of the form ``Kind.CHAIN``, begun with a further input."""
+
+    name = "pullback_chain"
+
+    def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
+        """The sum with what it begins with."""
+        return begun_at(graph, input_node(len(inputs) - 1, inputs[-1].type))
 
 
 class _EachSample(_Derived):
@@ -228,9 +241,15 @@ class _EachSample(_Derived):
 
 PULLBACK = register(_PullbackOp())
 PULLBACK_ROWS = register(_PullbackRowsOp())
+PULLBACK_CHAIN = register(_PullbackChainOp())
 EACH_SAMPLE = register(_EachSample())
 
 
 def pullback_rows() -> Op:
     """The operation for the rows that a pullback adds up."""
     return PULLBACK_ROWS
+
+
+def pullback_chain() -> Op:
+    """The operation for a pullback that goes on from a sum."""
+    return PULLBACK_CHAIN

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from twofold.ir.graph import Graph
-from twofold.ir.node import Node
+from twofold.ir.node import Node, make_node
 from twofold.ir.views import below_reshapes
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.ops.indexing.row_products import (
     Factors,
     is_column,
@@ -27,11 +27,13 @@ class Kind(IntEnum):
     TRANSPOSE = 2
     TABLE = 3
     ROWS = 4
+    CHAIN = 5
 
 
 Form = tuple[int, int, int]
 """The kind of a gradient; of a product the slots of its factors, of a table those of the numbers and of the rows; of a
-sum of rows how many axes a row has, and the slot of the rows or ``COMPUTED``."""
+sum of rows how many axes a row has, and the slot of the rows or ``COMPUTED``. A chain is a product that the gradient
+computes by itself, but which may begin with a sum."""
 
 COMPUTED = -3
 """In place of a slot: the rows are computed by the gradient itself."""
@@ -51,14 +53,13 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
         return (Kind.ROWS, 1, -1)
     if (total := summed_rows(output)) is not None:
         return (Kind.ROWS, total.ndim, _slot_of_rows(total, slots))
-    if not alone:
-        return PLAIN
+    chain = (Kind.CHAIN, 0, 0) if _last_product(output) is not None else PLAIN
     found = factors_of(output)
-    if found is None:
-        return _table_form(output, slots)
+    if not alone or found is None:
+        return chain if not alone or chain is not PLAIN else _table_form(output, slots)
     assert found.left is not None
     left, right = (_shown_rows(side) for side in (found.left, found.right))
-    return PLAIN if left is None or right is None else (Kind.PRODUCT, slots[left], slots[right])
+    return chain if left is None or right is None else (Kind.PRODUCT, slots[left], slots[right])
 
 
 def _slot_of_rows(total: Node, slots: Sequence[int]) -> int:
@@ -74,6 +75,35 @@ def rows_of(graph: Graph) -> Graph:
     total = summed_rows(graph.outputs[0])
     assert total is not None
     return Graph(graph.input_types, total.inputs)
+
+
+def begun_at(graph: Graph, start: Node) -> Graph:
+    """The gradient ``graph`` of the form ``CHAIN``, whose sum begins with ``start``."""
+    (output,) = graph.outputs
+    root = _last_product(output)
+    assert root is not None
+    return Graph([*graph.input_types, start.type], [_begun(output, root, start)])
+
+
+def _last_product(node: Node) -> Node | None:
+    """The product over rows, or the sum over the windows of images, that a node shows, perhaps transposed."""
+    while node.op.name == "reshape" or transposes(node):
+        (node,) = node.inputs
+    sums = node.op.name == "convolution_weight" or factors_of(node) is not None
+    return node if sums and node.dtype.kind == "f" else None
+
+
+def _begun(node: Node, root: Node, start: Node) -> Node:
+    """A node that shows ``root``, with ``start`` as what the sums of the root begin with."""
+    if node is not root:
+        (below,) = node.inputs
+        turned = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, below.shape)
+        made = _begun(below, root, turned)
+        return make_node(node.op, node.attrs, (made,), node.type)
+    if root.op.name == "convolution_weight":
+        return apply("accumulate_convolution", *root.inputs, start, attrs=root.attrs)
+    left, right = root.inputs
+    return apply("accumulate_product", ops.permute(left, (1, 0)), right, start)
 
 
 def factors_of(node: Node) -> Factors | None:

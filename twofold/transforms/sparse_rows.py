@@ -31,7 +31,23 @@ def keep_rows(graph: Graph) -> Graph:
     if not any(node.op.lays == "added rows" for node in graph.nodes()):
         return graph
     found = _Found()
-    return rewritten(graph, found.changed)
+    return rewritten(rewritten(graph, _joined), found.changed)
+
+
+def _joined(node: Node) -> Node | None:
+    """Rows added to a sum of rows as one sum."""
+    if node.op.lays != "further rows":
+        return None
+    data, index, updates = node.inputs
+    below = below_reshapes(data)
+    if (
+        below.op.lays != "added rows"
+        or below.shape != node.shape
+        or below.inputs[0].shape[::2] != index.shape[::2]
+    ):
+        return None
+    sides = [ops.cat(pair, 1) for pair in zip(below.inputs, (index, updates))]
+    return apply("scatter_sum", *sides, attrs=below.attrs)
 
 
 def is_sparse(node: Node, nbytes: int) -> bool:

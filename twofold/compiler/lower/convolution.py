@@ -315,15 +315,20 @@ def _tiled(
     return planner.plan
 
 
-def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None = None) -> MatmulPlan:
-    """The kernel calls that sum images "a" times results "b" over all positions to kernels "c"."""
+def plan_convolution_weight(
+    problem: ConvolutionProblem, vector_bits: int | None = None, accumulates: bool = False
+) -> MatmulPlan:
+    """The kernel calls that sum images "a" times results "b" over all positions to kernels "c".
+
+    Where it ``accumulates``, the sums begin with the elements of "start", perhaps in the memory of "c".
+    """
     kinds = _kinds(problem, vector_bits)
     block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
     if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
-        return _depthwise_weight(problem, kinds, block)
+        return _depthwise_weight(problem, kinds, block, accumulates)
     few = _lines_numbers(problem, kinds)
     if few is not None:
-        return _lines_weight(problem, kinds, few)
+        return _lines_weight(problem, kinds, few, accumulates)
     numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
@@ -353,13 +358,19 @@ def plan_convolution_weight(problem: ConvolutionProblem, vector_bits: int | None
         "tap_blocks": tap_blocks,
     }
     calls, scratch = _turned_before(problem, kinds, numbers)
-    key, text = known_text(kernel.weight_key(kinds), lambda: kernel.weight_text(kinds))
+    key, text = known_text(
+        kernel.weight_key(kinds, accumulates), lambda: kernel.weight_text(kinds, accumulates)
+    )
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
     grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
-    buffers = ("a", "b", "c", "scratch0" if scratch else "b")
+    buffers = (*_weight_buffers(accumulates), "scratch0" if scratch else "b")
     calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
     return MatmulPlan(calls, scratch)
+
+
+def _weight_buffers(accumulates: bool) -> tuple[str, ...]:
+    return ("a", "b", "start", "c") if accumulates else ("a", "b", "c")
 
 
 def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
@@ -394,12 +405,15 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
     }
 
 
-def _lines_weight(problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]) -> MatmulPlan:
+def _lines_weight(
+    problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int], accumulates: bool
+) -> MatmulPlan:
     """The call that sums over all positions for few channels."""
-    key, text = known_text(lines.lines_key(kinds), lambda: lines.lines_text(kinds))
+    key, text = known_text(lines.lines_key(kinds, accumulates), lambda: lines.lines_text(kinds, accumulates))
     params = tuple(numbers[name] for name in lines.PARAMS)
     work = problem.groups * numbers["filter_blocks"]
-    return MatmulPlan([KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, 1)], [])
+    buffers = _weight_buffers(accumulates)
+    return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])
 
 
 def _turned_before(
@@ -424,10 +438,15 @@ def _turned_before(
     return [call], [work * each * kinds.compute.itemsize]
 
 
-def _depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, block: _Lines) -> MatmulPlan:
+def _depthwise_weight(
+    problem: ConvolutionProblem, kinds: Kinds, block: _Lines, accumulates: bool
+) -> MatmulPlan:
     """The call that sums over all positions for each channel on its own."""
     numbers = _block_numbers(problem, block)
-    key, text = known_text(depthwise.weight_key(kinds), lambda: depthwise.weight_text(kinds))
+    key, text = known_text(
+        depthwise.weight_key(kinds, accumulates), lambda: depthwise.weight_text(kinds, accumulates)
+    )
     params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)
     work = -(-problem.groups * problem.filters // LANES)
-    return MatmulPlan([KernelCall(key, "convolution_weight", text, ("a", "b", "c"), params, work, 1)], [])
+    buffers = _weight_buffers(accumulates)
+    return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])

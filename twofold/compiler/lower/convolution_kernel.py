@@ -232,22 +232,23 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     return w.finish()
 
 
-def weight_key(kinds: Kinds) -> str:
+def weight_key(kinds: Kinds, accumulates: bool) -> str:
     """Names the text of `weight_text`."""
-    return f"convolution weight {kinds.key}"
+    return f"convolution weight {kinds.key}{' from start' if accumulates else ''}"
 
 
-def weight_text(kinds: Kinds) -> str:
+def weight_text(kinds: Kinds, accumulates: bool) -> str:
     """The module of the product with the results; its buffers: images, results, kernels and turned results.
 
     A work item is a block of positions of the kernel (with their channels) for a block of filters; their sums run
-    over all positions of all results.
+    over all positions of all results. Where it ``accumulates``, they begin with a buffer in front of the kernels.
     """
     w = Writer(kinds, WEIGHT_PARAMS)
     b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
     own = b.alloca(dtype, (RESULT_COLUMNS + LANES) * width)
     square = b.alloca(dtype, LANES * LANES)
     row_length = b.add(p["block_columns"], SLACK)
+    result = 2 + accumulates
     with b.loop(b.begin, b.end) as item:
         rest, filter_block = b.split(item, p["filter_blocks"])
         rest, tap_block = b.split(rest, p["tap_blocks"])
@@ -258,6 +259,11 @@ def weight_text(kinds: Kinds) -> str:
         rows = b.mul(b.sub(channels[1], c), b.sub(taps[1], t))
         low = b.mul(filter_block, p["block_filters"])
         high = b.smaller(b.add(low, p["block_filters"]), p["filters"])
+        start = b.add(
+            b.mul(b.mul(group, p["filters"]), b.mul(p["channels"], p["taps"])), b.add(b.mul(c, p["taps"]), t)
+        )
+        if accumulates:
+            load_transposed(w, (low, high), rows, start)
         with b.loop(0, p["columns"], p["block_columns"]) as first:
             end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
             w.collect(b.buffer(0), Block(group, channels, taps, (first, end)), row_length)
@@ -265,17 +271,14 @@ def weight_text(kinds: Kinds) -> str:
                 before = b.cmp("gt", p["panels"], 0)
                 with b.if_(b.not_(before)):
                     transpose_results(w, own, group, panel, (first, end), width)
-                ready = b.offset(b.buffer(3), _turned_at(w, group, panel, first), dtype)
+                ready = b.offset(b.buffer(result + 1), _turned_at(w, group, panel, first), dtype)
                 b.call_rows(
                     w.packed, b.mul(row_length, size), b.index(size),
                     b.choose(before, ready, own), b.index(width * size),
                     b.sub(end, first), b.offset(w.sums, b.sub(panel, low), dtype),
-                    b.mul(p["block_filters"], size), b.cmp("gt", first, 0), rows, b.sub(high, panel),
+                    b.mul(p["block_filters"], size), resumes(w, first, accumulates), rows, b.sub(high, panel),
                 )  # fmt: skip
-        start = b.add(
-            b.mul(b.mul(group, p["filters"]), b.mul(p["channels"], p["taps"])), b.add(b.mul(c, p["taps"]), t)
-        )
-        store_transposed(w, square, (low, high), rows, start)
+        store_transposed(w, square, (low, high), rows, b.buffer(result), start)
     return w.finish()
 
 
@@ -340,7 +343,28 @@ def transpose_results(
                 b.store(target, b.add(at, i * width), values)
 
 
-def store_transposed(w: Writer, square: Val, filters: tuple[Val, Val], rows: Val, start: Val) -> None:
+def resumes(w: Writer, position: Val, accumulates: bool) -> Val:
+    """Whether sums go on at a position: from those of earlier ones, or from what they begin with."""
+    return w.b.cmp("ge" if accumulates else "gt", position, 0)
+
+
+def load_transposed(w: Writer, filters: tuple[Val, Val], rows: Val, start: Val) -> None:
+    """Emit the loads of what sums begin with, the inverse of `store_transposed`."""
+    b, p, dtype = w.b, w.p, w.kinds.compute
+    length, last = b.mul(p["channels"], p["taps"]), b.sub(filters[1], 1)
+    with b.loop(0, rows, LANES) as r, b.loop(filters[0], filters[1], LANES) as f:
+        corner, mask = b.add(b.mul(r, p["block_filters"]), b.sub(f, filters[0])), b.lane_mask(b.sub(rows, r))
+        lines = []
+        for i in range(LANES):
+            at = b.add(b.add(start, r), b.mul(b.smaller(b.add(f, i), last), length))
+            lines.append(b.cast(b.load(b.buffer(2), at, w.kinds.stored, LANES, mask), dtype))
+        for i, values in enumerate(b.transpose(lines)):
+            b.store(w.sums, b.add(corner, b.mul(p["block_filters"], i)), values)
+
+
+def store_transposed(
+    w: Writer, square: Val, filters: tuple[Val, Val], rows: Val, result: Val, start: Val
+) -> None:
     """Emit the stores of finished sums, whose rows are columns of the result."""
     b, p, dtype = w.b, w.p, w.kinds.compute
     length = b.mul(p["channels"], p["taps"])
@@ -355,7 +379,7 @@ def store_transposed(w: Writer, square: Val, filters: tuple[Val, Val], rows: Val
         with b.loop(0, b.smaller(LANES, b.sub(filters[1], f))) as i:
             values = b.cast(b.load(square, b.mul(i, LANES), dtype, LANES), w.kinds.stored)
             at = b.add(b.add(start, r), b.mul(b.add(f, i), length))
-            b.store(b.buffer(2), at, values, mask)
+            b.store(result, at, values, mask)
 
 
 def plain_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:

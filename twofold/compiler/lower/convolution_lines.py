@@ -12,6 +12,8 @@ from twofold.compiler.lower.convolution_kernel import (
     IMAGE,
     Kinds,
     Writer,
+    load_transposed,
+    resumes,
     store_transposed,
     transpose_results,
 )
@@ -38,13 +40,16 @@ of zeros.
 """
 
 
-def lines_key(kinds: Kinds) -> str:
+def lines_key(kinds: Kinds, accumulates: bool) -> str:
     """Names the text of `lines_text`."""
-    return f"lines {kinds.key}"
+    return f"lines {kinds.key}{' from start' if accumulates else ''}"
 
 
-def lines_text(kinds: Kinds) -> str:
-    """The module; its buffers: images, results and kernels. A work item is sixteen filters."""
+def lines_text(kinds: Kinds, accumulates: bool) -> str:
+    """The module; its buffers: images, results and kernels. A work item is sixteen filters.
+
+    Where it ``accumulates``, the sums begin with a buffer in front of the kernels.
+    """
     w = Writer(kinds, PARAMS)
     b, p, dtype, size = w.b, w.p, kinds.compute, kinds.compute.itemsize
     own, square = b.alloca(dtype, (MOST_COLUMNS + LANES) * LANES), b.alloca(dtype, LANES * LANES)
@@ -57,6 +62,10 @@ def lines_text(kinds: Kinds) -> str:
         group, panel = b.split(item, p["filter_blocks"])
         low = b.mul(panel, LANES)
         high = b.smaller(b.add(low, LANES), p["filters"])
+        rows = b.mul(p["channels"], p["taps"])
+        start = b.mul(b.mul(group, p["filters"]), rows)
+        if accumulates:
+            load_transposed(w, (low, high), rows, start)
         with b.loop(0, p["columns"], p["block_columns"]) as first:
             end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
             transpose_results(w, own, group, low, (first, end), LANES)
@@ -69,11 +78,10 @@ def lines_text(kinds: Kinds) -> str:
                 b.call_rows(
                     left, row_step, b.mul(p["stride_width"], size),
                     b.offset(own, b.mul(column, LANES), dtype), step, p["result_width"],
-                    b.offset(w.sums, b.mul(row, LANES), dtype), step, b.cmp("gt", line, 0),
+                    b.offset(w.sums, b.mul(row, LANES), dtype), step, resumes(w, line, accumulates),
                     p["kernel_width"], b.sub(high, low),
                 )  # fmt: skip
-        rows = b.mul(p["channels"], p["taps"])
-        store_transposed(w, square, (low, high), rows, b.mul(b.mul(group, p["filters"]), rows))
+        store_transposed(w, square, (low, high), rows, b.buffer(2 + accumulates), start)
     return w.finish()
 
 

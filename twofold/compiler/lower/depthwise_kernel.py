@@ -179,15 +179,16 @@ def _strided(w: _Writer, position: Val) -> Val:
     return b.load_strided(w.copy, position, w.p["stride_width"], dtype)
 
 
-def weight_key(kinds: Kinds) -> str:
+def weight_key(kinds: Kinds, accumulates: bool) -> str:
     """Names the text of `weight_text`."""
-    return f"depthwise weight {kinds.key}"
+    return f"depthwise weight {kinds.key}{' from start' if accumulates else ''}"
 
 
-def weight_text(kinds: Kinds) -> str:
+def weight_text(kinds: Kinds, accumulates: bool) -> str:
     """The module of the sums over all positions: images, results and kernels are its buffers.
 
-    A work item is 16 filters, one a lane, so their elements are turned beside each other first.
+    A work item is 16 filters, one a lane, so their elements are turned beside each other first. Where it
+    ``accumulates``, the sums begin with a buffer in front of the kernels.
     """
     w = _Writer(kinds, WEIGHT_PARAMS)
     b, p, dtype = w.b, w.p, kinds.compute
@@ -195,8 +196,14 @@ def weight_text(kinds: Kinds) -> str:
     turned = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + LANES * LANES)
     with b.loop(b.begin, b.end) as item:
         first = b.mul(item, LANES)
+        count = b.sub(b.mul(p["groups"], p["filters"]), first)
         with b.loop(0, p["taps"]) as tap:
-            b.store(sums, b.mul(tap, LANES), b.const(0, dtype, LANES))
+            begin = b.const(0, dtype, LANES)
+            if accumulates:
+                at = b.add(b.mul(first, p["taps"]), tap)
+                held = b.load_strided(b.buffer(2), at, p["taps"], kinds.stored, b.lane_mask(count))
+                begin = b.cast(held, dtype)
+            b.store(sums, b.mul(tap, LANES), begin)
         blocks = b.mul(p["row_blocks"], p["width_blocks"])
         with b.loop(0, b.mul(p["images"], blocks)) as part:
             number, row, rows, x, width = w.block(part)
@@ -206,11 +213,10 @@ def weight_text(kinds: Kinds) -> str:
                 _turn_result(w, turned, (number, first), line, width)
                 with b.loop(0, p["taps"], WEIGHT_CHAINS) as tap:
                     _add_line(w, (sums, turned), tap, y, width)
-        count = b.sub(b.mul(p["groups"], p["filters"]), first)
         with b.loop(0, p["taps"]) as tap:
             total = b.cast(b.load(sums, b.mul(tap, LANES), dtype, LANES), kinds.stored)
             at = b.add(b.mul(first, p["taps"]), tap)
-            b.store_strided(b.buffer(2), at, p["taps"], total, b.lane_mask(count))
+            b.store_strided(b.buffer(2 + accumulates), at, p["taps"], total, b.lane_mask(count))
     return b.finish()
 
 

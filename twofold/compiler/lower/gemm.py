@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from twofold import dtypes
 from twofold.cache import Cache
@@ -66,7 +67,8 @@ class Operand:
 class MatmulProblem:
     """c[i] = a[i] @ b[i] for i < batch, with a[i] of m x k, b[i] of k x n and c[i] of m x n elements.
 
-    ``c`` has its rows or its columns contiguous.
+    ``c`` has its rows or its columns contiguous. Where it ``accumulates``, the sums begin with the elements of a
+    "start" that lies as ``c`` does, perhaps in its memory.
     """
 
     batch: int
@@ -77,6 +79,7 @@ class MatmulProblem:
     b: Operand
     c: Operand
     dtype: DType
+    accumulates: bool = False
 
     @property
     def transposed(self) -> MatmulProblem:
@@ -163,14 +166,14 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
     """The ways to compute a product whose result has contiguous rows."""
     size = problem.dtype.compute.itemsize
     found = []
-    for flipped in (False, True):
+    for flipped in (False,) if problem.accumulates else (False, True):
         seen = problem.transposed if flipped else problem
         way = "rows" if seen.b.col == 1 or seen.n == 1 else "columns" if seen.b.row == 1 else "any"
         tiles = [TALL[vector_bits][size]]
         wide = WIDE[vector_bits][size]
         if seen.m <= wide.height and not flipped:
             tiles.append(wide)
-        if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped:
+        if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped and not seen.accumulates:
             found.append(Choice(wide, False, "turned"))
         for tile in tiles:
             if way == "rows" and problem.dtype not in _HALVES:
@@ -293,9 +296,10 @@ class Planner:
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
         numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
         numbers |= {"row_blocks": -(-seen.m // rows), "block_k": max(1, -(-seen.k // chunks))}
-        kernel = TiledKernel(dtype.compute, dtype, tile, choice.flipped)
+        kernel = TiledKernel(dtype.compute, dtype, tile, choice.flipped, seen.accumulates)
         params = (*self.numbers, *(numbers[name] for name in PARAMS))
-        buffers = (*self.roles, left_role, right_role, *(() if self.epilogue else ("c",)))
+        start = ("start",) if seen.accumulates else ()
+        buffers = (*self.roles, left_role, right_role, *start, *(() if self.epilogue else ("c",)))
         work = seen.batch * panels * numbers["row_blocks"]
         grain = max(1, GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
         key, text = known_text(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
@@ -376,6 +380,13 @@ def plan_matmul(
     if choice is not None:
         return planner.tiled(choices[choice], roles)
     return planner.tiled(min(choices, key=lambda c: _cycles(problem, c, epilogue is None)), roles)
+
+
+def plan_accumulated_product(sizes: tuple[Any, ...]) -> MatmulPlan:
+    """The calls that add the outer products of the rows of "a" and "b" to "start", of ``(rows, m, n, dtype)``."""
+    rows, m, n, dtype = sizes
+    sides = Operand(0, 1, m), Operand(0, n, 1), Operand(0, n, 1)
+    return plan_matmul(MatmulProblem(1, m, n, rows, *sides, dtype, accumulates=True))
 
 
 def count_choices(

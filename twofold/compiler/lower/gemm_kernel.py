@@ -158,19 +158,21 @@ class TiledKernel:
     """Which tiled kernel: everything that its machine code depends on.
 
     With ``flipped``, the kernel's rows are the columns of the result, so sums are transposed before the
-    epilogue.
+    epilogue. Where it ``accumulates``, sums begin with the elements of a buffer that lies as the result does.
     """
 
     compute: DType
     stored: DType
     tile: Tile
     flipped: bool
+    accumulates: bool = False
 
     def key(self, epilogue: Epilogue | None) -> str:
         """Names the text; equal keys, equal texts."""
         shape = f"{self.tile.height}x{self.tile.vectors}x{self.tile.lanes}"
         tail = f"store {self.stored.name}" if epilogue is None else epilogue.key
-        return f"matmul {self.compute.name} {shape}{' flipped' if self.flipped else ''} {tail}"
+        how = f"{' flipped' if self.flipped else ''}{' from start' if self.accumulates else ''}"
+        return f"matmul {self.compute.name} {shape}{how} {tail}"
 
     def text(self, epilogue: Epilogue | None) -> str:
         """The module."""
@@ -188,13 +190,16 @@ class _Tiled:
         first_param = 0 if epilogue is None else epilogue.params
         self.p = {name: b.param(first_param + i) for i, name in enumerate(PARAMS)}
         self.a, self.right = b.buffer(first_buffer), b.buffer(first_buffer + 1)
+        if kernel.accumulates:
+            self.start = b.buffer(first_buffer + 2)
         # whole panels of a bare product in its own dtype are stored by the tiles themselves
         self.direct = epilogue is None and not kernel.flipped and kernel.stored is kernel.compute
         self.notes = self.direct and b.checks_finite
         if epilogue is None:
             position = PARAMS.index("c_batch"), PARAMS.index("c_row")
-            epilogue = Store(kernel.stored, first_buffer + 2, *position)
-            self.c = b.buffer(first_buffer + 2)
+            last_buffer = first_buffer + 2 + kernel.accumulates
+            epilogue = Store(kernel.stored, last_buffer, *position)
+            self.c = b.buffer(last_buffer)
         self.epilogue = epilogue
         dtype = kernel.compute
         # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
@@ -227,6 +232,9 @@ class _Tiled:
             start = b.add(b.mul(batch, p["c_batch"]), b.add(b.mul(row, p["c_row"]), column))
             target = b.choose(ragged, target, b.offset(self.c, start, dtype))
             step = b.choose(ragged, step, p["c_row"])
+        if self.kernel.accumulates:
+            at = b.add(b.mul(batch, p["c_batch"]), b.add(b.mul(row, p["c_row"]), column))
+            self._begin(b.offset(self.start, at, self.kernel.stored), rows, columns, target, step)
         # a contraction over nothing still takes one turn, which stores zeros
         steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
         block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
@@ -240,7 +248,7 @@ class _Tiled:
             a_chunk = b.offset(a, b.mul(k, p["a_k"]), dtype)
             size = dtype.itemsize
             left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
-            resume = b.cmp("gt", k, 0)
+            resume = b.cmp("ge" if self.kernel.accumulates else "gt", k, 0)
             given = *left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows, columns
             b.call_rows(*given, *([b.magnitudes(dtype)] if self.notes else []))
         finish = self._finish_flipped if self.kernel.flipped else self._finish
@@ -249,6 +257,18 @@ class _Tiled:
                 finish(row, rows, column, columns, batch)
         else:
             finish(row, rows, column, columns, batch)
+
+    def _begin(self, start: Val, rows: Val, columns: Val, target: Val, step: Val) -> None:
+        """Copy what the sums of an item begin with to where they are, unless it is there."""
+        b, kernel = self.b, self.kernel
+        with (
+            b.if_(b.not_(b.same_memory(start, target))),
+            b.loop(0, rows) as i,
+            b.loop(0, columns, LANES) as v,
+        ):
+            mask = b.lane_mask(b.sub(columns, v))
+            values = b.load(start, b.add(b.mul(i, self.p["c_row"]), v), kernel.stored, LANES, mask)
+            b.store(target, b.add(b.mul(i, step), v), b.cast(values, kernel.compute), mask)
 
     def _copy(self, chunk: Val, count: Val, columns: Val) -> None:
         """Copy the rows of a panel that reaches over the last column, with zeros there."""

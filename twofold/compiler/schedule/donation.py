@@ -55,6 +55,8 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
     nest = instruction.nest
     root = instruction.nodes[0]
     # a copy of the result, where a program returns it twice, is a loop nest that stands for the same node
+    if instruction.name == "pack":
+        return []
     if nest is None and root.op.overwrites is not None:
         source, result = instruction.buffers[root.op.overwrites], instruction.buffers[len(root.inputs)]
         alone = source[0] == "input" and result[0] == "output" and instruction.buffers.count(source) == 1

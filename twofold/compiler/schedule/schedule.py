@@ -227,7 +227,8 @@ class Schedule:
         root = expression.root
         if root.op.product:
             problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
-            roles = {**dict(zip("ab", self._operands(expression))), "c": self._result(expression)}
+            operands = zip(("a", "b", "start"), self._operands(expression))
+            roles = {**dict(operands), "c": self._result(expression)}
             self._calls(_planner(root.op.product)(problem), roles, [root], None)
             return
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
@@ -286,8 +287,11 @@ class Schedule:
 def _planner(product: str) -> Callable[..., MatmulPlan]:
     """What plans the kernels of operations with this ``product``."""
     from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
+    from twofold.compiler.lower.gemm import plan_accumulated_product
 
     planners: dict[str, Callable[..., MatmulPlan]] = {
+        "accumulated": plan_accumulated_product,
+        "accumulated_convolution": partial(plan_convolution_weight, accumulates=True),
         "convolution": plan_convolution,
         "convolution_weight": plan_convolution_weight,
     }
@@ -328,13 +332,13 @@ def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
     late = [
         group
         for group in sorted(grouping.groups, key=_position)
-        if not needs[group.number] and group.number in readers and not _overwrites(group)
+        if not needs[group.number] and group.number in readers and not _overwrites(analysis, group)
     ]
     unmade = {group.number for group in late}
     waiting = {number: sum(one.number not in unmade for one in read) for number, read in needs.items()}
     by_number = {group.number: group for group in grouping.groups}
     ready = [
-        (_overwrites(group), _position(group), group.number)
+        (_overwrites(analysis, group), _position(group), group.number)
         for group in grouping.groups
         if not waiting[group.number] and group.number not in unmade
     ]
@@ -349,7 +353,7 @@ def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
         for reader in readers.get(number, ()):
             waiting[reader.number] -= 1
             if not waiting[reader.number]:
-                heapq.heappush(ready, (_overwrites(reader), _position(reader), reader.number))
+                heapq.heappush(ready, (_overwrites(analysis, reader), _position(reader), reader.number))
     if len(order) != len(grouping.groups):
         raise AssertionError("the groups read each other in a circle")
     return order
@@ -360,5 +364,10 @@ def _position(group: FusionGroup) -> int:
     return max(expression.number for expression in group.expressions)
 
 
-def _overwrites(group: FusionGroup) -> bool:
-    return group.expressions[0].root.op.overwrites is not None
+def _overwrites(analysis: Analysis, group: FusionGroup) -> bool:
+    """Whether it may write over what other groups read."""
+    expression = group.expressions[0]
+    number = expression.root.op.overwrites
+    if number is None:
+        return False
+    return len(analysis.users.get(analysis.stored_operands(expression)[number].id, ())) > 1

@@ -31,7 +31,7 @@ from twofold.ops.examples import example
 
 
 def primitive_samples(names: str) -> list[Any]:
-    """Calls of the primitive whose inputs are ``names``, each written as (x, w, y, strides, lows, ...)."""
+    """Calls of the primitive whose inputs are ``names``; of all three it computes w."""
     cases: list[tuple[Shape, Shape, Shape, Windows, int]] = [
         ((2, 3, 1, 5, 6), (4, 3, 1, 3, 3), (2, 4, 1, 5, 6), Windows((1, 1, 1), (0, 1, 1), (1, 1, 1)), 1),
         ((1, 2, 1, 1, 40), (2, 2, 1, 1, 3), (1, 2, 1, 1, 38), Windows((1, 1, 1), (0, 0, 0), (1, 1, 1)), 1),
@@ -45,7 +45,7 @@ def primitive_samples(names: str) -> list[Any]:
     found = []
     for number, (x, w, y, windows, groups) in enumerate(cases):
         shapes = {"x": x, "w": w, "y": y}
-        (made,) = {"x", "w", "y"} - set(names)
+        made = min({"x", "w", "y"} - set(names), default="w")
         attrs = (*windows, groups, shapes[made][2:])
         for dtype in (float32, float64, float16, bfloat16)[: 4 if number == 2 else 1]:
             found.append(example(attrs, *[shapes[name] for name in names], dtype=dtype))
@@ -105,26 +105,24 @@ class convolution(Contraction):
         return primitive_samples("xw")
 
 
-@custom
-class convolution_weight(Custom):
-    """``w(x, y)``; see the module."""
+class WindowSum(Custom):
+    """Images times results, summed over all positions of all results to kernels, perhaps from a third input on."""
 
     functions = ()
-    product = "convolution_weight"
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        x, y = inputs
+        x, y, *start = inputs
         type = tensor_type(x.dtype, (y.shape[1], x.shape[1] // attrs[3], *attrs[-1]))
         if not type.size or not x.type.size or not y.type.size:
-            zeros: Node = filled(0, type.dtype, type.shape)
-            return zeros
-        return make_node(self, attrs, (x, y), type)
+            nothing: Node = start[0] if start else filled(0, type.dtype, type.shape)
+            return nothing
+        return make_node(self, attrs, tuple(inputs), type)
 
     def problem(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> ConvolutionProblem:
         """The sizes of a node."""
-        x, y = inputs
+        x, y = inputs[:2]
         return problem(x.shape, output.shape, y.shape, Windows(*attrs[:3]), attrs[3], output.dtype)
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
@@ -134,17 +132,32 @@ class convolution_weight(Custom):
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
     ) -> Sequence[Node | None]:
-        x, y = inputs
+        x, y, *start = inputs
         return (
             apply("convolution_transposed", y, cotangent, attrs=(*attrs[:4], x.shape[2:])),
             apply("convolution", x, cotangent, attrs=(*attrs[:4], y.shape[2:])),
+            *[cotangent for _ in start],
         )
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        (x, y), groups, sizes = arrays, attrs[3], attrs[4]
+        (x, y, *start), groups, sizes = arrays, attrs[3], attrs[4]
         seen = grouped(patches(x, Windows(*attrs[:3]), sizes, y.shape[2:]), 1, groups)
         found = numpy.einsum("ngcijkdhw,ngodhw->gocijk", seen, grouped(y, 1, groups))
-        return found.reshape((y.shape[1], x.shape[1] // groups, *sizes))
+        return sum(start, found.reshape((y.shape[1], x.shape[1] // groups, *sizes)))
 
-    def samples(self) -> Sequence[Any]:
-        return primitive_samples("xy")
+
+@custom
+class convolution_weight(WindowSum):
+    """``w(x, y)``; see the module."""
+
+    product = "convolution_weight"
+    samples = lambda self: primitive_samples("xy")
+
+
+@custom
+class accumulate_convolution(WindowSum):
+    """``w(x, y)`` with sums that begin with a third input, whose memory the result may take over."""
+
+    product = "accumulated_convolution"
+    overwrites = 2
+    samples = lambda self: primitive_samples("xyw")

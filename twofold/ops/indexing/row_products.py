@@ -6,6 +6,7 @@ The sum of gradients over several calls is defined as one product, or one sum, o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ShapeError
 from twofold.ir.node import Node
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, convert, ops
 from twofold.ops.examples import example
@@ -29,6 +31,12 @@ def _rows(x: Any, axes: int) -> Any:
 def _flat(x: Any, axes: int = 1) -> Any:
     cut = x.ndim - axes
     return x.reshape(prod(x.shape[:cut]), prod(x.shape[cut:]))
+
+
+def _begun(rest: Sequence[Any]) -> tuple[Sequence[Any], Shape]:
+    """What a sum begins with, if it is given, and the shape behind it."""
+    count = bool(rest) and not isinstance(rest[0], (int, Symbol))
+    return rest[:count], tuple(rest[count:])
 
 
 @composite
@@ -67,21 +75,24 @@ class concatenate_rows:
 class product_over_rows:
     """The rows of one matrix transposed times those of another: the sum of the outer products of their rows.
 
-    Inputs have any number of leading axes, which are rows.
+    Inputs have any number of leading axes, which are rows. A third input is what the sum begins with.
     """
 
     functions = ()
     methods = ()
 
-    def compute(left: Any, right: Any) -> Any:
+    def compute(left: Any, right: Any, *start: Any) -> Any:
+        if start:
+            return apply("accumulate_product", _rows(left, 1), _rows(right, 1), *start)
         return ops.matmul(ops.permute(_rows(left, 1), (1, 0)), _rows(right, 1))
 
-    reference = lambda left, right: _flat(left).T @ _flat(right)
+    reference = lambda left, right, *start: sum(start, _flat(left).T @ _flat(right))
     samples = lambda: [
         example((), (5, 3), (5, 4)),
         example((), (3,), (17,)),
         example((), (2, 3, 4), (6, 5)),
         example((), (0, 3), (0, 4)),
+        example((), (2, 3, 4), (6, 5), (4, 5)),
     ]
 
 
@@ -89,21 +100,26 @@ class product_over_rows:
 class rows_added_at:
     """Zeros with rows added at an index along the first axis, in the order of the index; attributes the shape.
 
-    Inputs ``(index, rows)``: a number for each row.
+    Inputs ``(index, rows)``: a number for each row. A third input takes the place of the zeros.
     """
 
     functions = ()
     methods = ()
     checked_above = True
 
-    def compute(index: Any, rows: Any, *shape: Any) -> Any:
+    def compute(index: Any, rows: Any, *rest: Any) -> Any:
+        start, shape = _begun(rest)
         count, width = index.type.size, prod(shape[1:])
         positions = convert(ops.reshape(index, (1, count, 1)), int64)
         updates = ops.reshape(rows, (1, count, width))
+        if start:
+            table = ops.reshape(start[0], (1, shape[0], width))
+            return ops.reshape(apply("accumulate_at", table, positions, updates), shape)
         return ops.reshape(apply("scatter_sum", positions, updates, attrs=(shape[0],)), shape)
 
-    def reference(index: Any, rows: Any, *shape: Any) -> Any:
-        result = numpy.zeros(shape, rows.dtype)
+    def reference(index: Any, rows: Any, *rest: Any) -> Any:
+        start, shape = _begun(rest)
+        result = sum(start, numpy.zeros(shape, rows.dtype))
         numpy.add.at(result, index.reshape(-1), rows.reshape(-1, *shape[1:]))
         return result
 
@@ -111,6 +127,7 @@ class rows_added_at:
         example((5, 3), numpy.array([[4], [1], [4]]), (3, 3)),
         example((5,), numpy.array([[0], [1], [0]]), (3, 1)),
         example((4, 2, 3), numpy.array([3, 1]), (2, 6)),
+        example((4, 2, 3), numpy.array([3, 1]), (2, 6), (4, 2, 3)),
     ]
 
 
@@ -118,17 +135,30 @@ class rows_added_at:
 class sum_of_rows:
     """The rows of a matrix, added one after another; attributes the shape of the result, which is that of a row.
 
-    Source: the order of sums over calls, in docs/numbers.md.
+    A second input is what the sum begins with. Source: the order of sums over calls, in docs/numbers.md.
     """
 
     functions = ()
     methods = ()
 
-    def compute(rows: Any, *shape: Any) -> Any:
+    def compute(rows: Any, *rest: Any) -> Any:
+        start, shape = _begun(rest)
+        rows = _rows(rows, 1)
+        if start:
+            first = ops.reshape(start[0], (rows.shape[1],))
+            return ops.reshape(apply("accumulate_rows", first, rows), shape)
         return ops.reshape(apply("ordered_sum", rows, attrs=((0,),)), shape)
 
-    reference = lambda rows, *shape: rows.sum(0).reshape(shape)
-    samples = lambda: [example((3,), (5, 3)), example((2, 17), (4, 34)), example((1, 2), (0, 2))]
+    def reference(rows: Any, *rest: Any) -> Any:
+        start, shape = _begun(rest)
+        return sum(start, rows.sum(0).reshape(shape))
+
+    samples = lambda: [
+        example((3,), (5, 3)),
+        example((2, 17), (4, 34)),
+        example((1, 2), (0, 2)),
+        example((2, 17), (4, 34), (2, 17)),
+    ]
 
 
 class Factors(NamedTuple):
@@ -156,8 +186,8 @@ class Cotangent:
     """What arrives at a value in a backward pass: plain contributions, added as they come, and what factors tell.
 
     The products of all calls are one, over the rows of the calls in the order of the graph; so are the rows that are
-    added to a table, and those that are added up. The product is added to the plain contributions, then the table,
-    then the sum of rows.
+    added to a table, and those that are added up. The table goes on from the product, and the sum of rows from the
+    table; the plain contributions are added last.
     """
 
     __slots__ = ("plain", "terms")
@@ -188,14 +218,14 @@ class Cotangent:
 
     def total(self) -> Node | None:
         """The sum; None if nothing arrived."""
-        factors, whole = self.in_order(), Cotangent(self.plain)
+        factors, found = self.in_order(), None
         for kind in sorted({one.kind for one in factors}):
             group = [one for one in factors if one.kind == kind]
-            if len(group) == 1 and group[0].alone is not None:
-                whole.add(group[0].alone)
-            else:
-                whole.add(_sum_of(group))
-        return whole.plain
+            alone = group[0].alone if len(group) == 1 and found is None else None
+            found = _sum_of(group, found) if alone is None else alone
+        return (
+            found if self.plain is None else self.plain if found is None else apply("add", self.plain, found)
+        )
 
     def through_view(self, node: Node, above: Cotangent) -> Cotangent:
         """Of the cotangent of a view, give to that of its input what the factors tell of it; returns the rest."""
@@ -214,7 +244,8 @@ class Cotangent:
         return rest
 
 
-def _sum_of(group: list[Factors]) -> Node:
+def _sum_of(group: list[Factors], start: Node | None) -> Node:
+    """The sum of contributions of one kind, which begins with ``start``."""
     left, right = ([one.left for one in group if one.left is not None], [one.right for one in group])
     sides = [
         side[0] if len(side) == 1 else apply("concatenate_rows", *side, attrs=(1,))
@@ -222,13 +253,15 @@ def _sum_of(group: list[Factors]) -> Node:
         if side
     ]
     shape, block = group[0].shape, group[0].block
+    own = shape if shape is None or not block else shape[1:]
+    begin = () if start is None else (ops.reshape(start, own) if block else start,)
     made: Node
-    if shape is None:
-        made = apply("product_over_rows", *sides)
+    if own is None:
+        made = apply("product_over_rows", *sides, *begin)
     elif not left:
-        made = apply("sum_of_rows", *sides, attrs=shape)
+        made = apply("sum_of_rows", *sides, *begin, attrs=own)
     else:
-        made = apply("rows_added_at", *sides, attrs=tuple(shape[1:] if block else shape))
+        made = apply("rows_added_at", *sides, *begin, attrs=own)
     return ops.reshape(made, shape) if block else made
 
 
@@ -284,7 +317,7 @@ def summed_rows(node: Node) -> Node | None:
     """The ordered sum along leading axes that a node shows; None for others."""
     while node.op.name == "reshape":
         (node,) = node.inputs
-    if node.op.name != "ordered_sum" or not node.ndim:
+    if node.op.name != "ordered_sum":
         return None
     (axes,) = node.attrs
     return node if axes == tuple(range(len(axes))) else None

@@ -178,11 +178,19 @@ def repeated_axes(shape: Shape, wide: Shape) -> tuple[int, ...]:
 def sum_to(value: Any, shape: Shape) -> Any:
     """``value`` summed over the axes in which it is larger than ``shape``: the gradient of broadcasting.
 
-    What was broadcast along leading axes alone gets its rows added in their order, as in sums over calls.
+    What was broadcast along leading axes gets its rows added in their order, as in sums over calls, after a sum within
+    each row over the axes that were broadcast behind. What has no axes of its own gets a row for each index of the
+    first.
     """
     axes = repeated_axes(shape, value.shape)
-    rows = value.dtype.kind == "f" and axes == tuple(range(len(axes))) and len(axes) < len(value.shape)
-    summed = apply("ordered_sum" if rows else "sum", value, attrs=(axes, False)) if axes else value
+    rows = next((k for k, axis in enumerate(axes) if axis != k), len(axes))
+    if rows == len(value.shape):
+        rows = min(rows, 1)
+    if not rows or value.dtype.kind != "f":
+        summed = apply("sum", value, attrs=(axes, False)) if axes else value
+    else:
+        each = apply("sum", value, attrs=(axes[rows:], False)) if axes[rows:] else value
+        summed = apply("ordered_sum", each, attrs=(axes[:rows], False))
     return summed if tuple(summed.shape) == tuple(shape) else ops.reshape(summed, shape)
 
 
