@@ -47,6 +47,8 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
     Not ``alone`` it reads what other gradients of the call read, too.
     """
     (output,) = graph.outputs
+    if not slots:  # a constant, of which the core keeps no operands
+        return PLAIN
     if transposes(output) and output.inputs[0].op.name == "input" and tuple(slots) == (-1,):
         return (Kind.TRANSPOSE, 0, 0)
     if output.op.name == "input" and tuple(slots) == (-1,) and output.ndim == 1 and output.dtype.kind == "f":
