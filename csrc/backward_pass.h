@@ -89,7 +89,9 @@ class RefSet {
 
 class BackwardPass {
  public:
-  BackwardPass(Recorder& recorder, const BackwardRequest& request) : recorder_(recorder), request_(request) {}
+  // `is_hooked`: hooks run on the way, and may change what `.grad` holds.
+  BackwardPass(Recorder& recorder, const BackwardRequest& request, bool is_hooked)
+      : recorder_(recorder), request_(request), each_seen_(is_hooked) {}
 
   bool run(std::vector<FoundGradient>* found);
 
@@ -200,6 +202,8 @@ class BackwardPass {
   std::vector<Sum> sums_;
   std::unordered_map<GradientSlot*, size_t> sum_of_;
   std::unordered_map<GradientSlot*, Ref> starts_;    // what `.grad` of leaves holds, where the pass goes on from it
+  std::unordered_set<const PyTensor*> held_;         // the tensors behind these, or those they are views of
+  bool each_seen_;  // compute the gradient of the pass alone for each leaf: hooks or other leaves may change what `.grad` holds
   std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
   bool dead_end_ = false;                            // what stands above a root was used up and forgotten
   std::vector<uint32_t> reading_;

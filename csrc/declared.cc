@@ -218,7 +218,7 @@ bool Specialiser::record_gradient(Value* value) {
       if (!other->declared || !other->declared->is_gradient || other->declared->group != declared.group) continue;
       auto target = stand_ins_.find(other->declared->inputs[1].value.get());
       for (auto& item : found) {
-        if (target != stand_ins_.end() && item.slot == target->second->slot) {
+        if (target != stand_ins_.end() && item.watch.slot == target->second->slot) {
           refs_[other] = item.gradient->pending ? item.gradient->index : recorder_.leaf_reference(item.gradient.get());
           stand_ins_.emplace(other, item.gradient);
           flows_.insert(other);

@@ -361,6 +361,7 @@ bool BackwardPass::find_starts() {
   for (size_t k = 0; k < count; ++k) {
     const Value* leaf = recorder_.leaves()[k].value.get();
     GradientSlot* slot = leaf && leaf->is_leaf && leaf->requires_grad ? leaf->slot : nullptr;
+    each_seen_ = each_seen_ || (slot && slot->calls_python());
     if (!slot || !slot->gradient) continue;
     auto [start, fresh] = starts_.try_emplace(slot, kNoRef);
     if (fresh && !find_start(slot, leaf->type, &start->second)) return false;
@@ -380,6 +381,7 @@ bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
   const bool is_elsewhere = held->pending && (held->owner != &recorder_ || recorder_.in_flight(held));
   if ((is_elsewhere || held->failed) && !realise(held)) return false;
   *out = held->pending ? held->index : recorder_.leaf_reference(held);
+  each_seen_ = !held_.insert(root_of(tensor)).second || each_seen_;
   return !PyErr_Occurred();
 }
 
@@ -393,7 +395,7 @@ bool BackwardPass::is_same(const BackwardEvent& event) const {
   return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
     const GradientSlot* slot = slot_at(target.value);
     const auto found = starts_.find(const_cast<GradientSlot*>(slot));
-    return target.start == (found == starts_.end() ? kNoRef : found->second) && (target.gradient != kNoRef || !slot->has_hooks());
+    return target.start == (found == starts_.end() ? kNoRef : found->second) && (target.gradient != kNoRef || !(each_seen_ || slot->has_hooks()));
   });
 }
 
@@ -402,7 +404,9 @@ bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
   if (!event || !is_same(*event)) return false;
   recorder_.replay(*event, request_.location);
   for (const BackwardEvent::Target& target : event->targets) {
-    if (GradientSlot* slot = slot_at(target.value)) found->push_back({slot, value_of(target.gradient), value_of(target.total)});
+    if (GradientSlot* slot = slot_at(target.value)) {
+      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start)});
+    }
   }
   return true;
 }
@@ -434,7 +438,7 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   event.read = read_.sorted();
   for (const Sum& sum : sums_) {
-    found->push_back({sum.slot, value_of(sum.cotangent), value_of(sum.total)});
+    found->push_back({Watch(0, sum.slot), value_of(sum.cotangent), value_of(sum.total), value_of(sum.start)});
     event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
@@ -462,9 +466,10 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
 
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
   if (!recorder.wait_until_free()) return false;
-  if (recorder.has_hooks() && !recorder.flush()) return false;
+  const bool is_hooked = recorder.has_hooks();
+  if (is_hooked && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);
-  return BackwardPass(recorder, request).run(found);
+  return BackwardPass(recorder, request, is_hooked).run(found);
 }
 
 }  // namespace twofold

@@ -20,9 +20,10 @@ struct BackwardRequest {
 };
 
 struct FoundGradient {
-  GradientSlot* slot;
+  Watch watch;        // its slot, which hooks may leave without a tensor
   ValueRef gradient;  // null where `total` is there and nobody looks at the gradient of this pass alone
   ValueRef total;     // what `.grad` is with it, where the pass went on from what `.grad` held; else null
+  ValueRef start;     // what that was
 };
 
 // Calls the hooks on *gradient, an owned tensor, which what they return replaces; false with a Python error set.

@@ -126,7 +126,7 @@ bool BackwardPass::settle_slot(Sum& sum) {
     if (fresh && !find_start(sum.slot, sum.type, &start->second)) return false;
     sum.start = sum.total = start->second;
   }
-  const bool is_seen = sum.total == kNoRef || sum.slot->has_hooks();
+  const bool is_seen = sum.total == kNoRef || each_seen_ || sum.slot->has_hooks();
   if (is_seen && !add_terms(&sum.cotangent, terms)) return false;
   return sum.total == kNoRef || add_terms(&sum.total, std::move(terms));
 }

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -202,7 +203,7 @@ class ObjectLoader {
     starts_[kSegments] = at;
     if (at == 0) fail("empty");
     void* mapped = mmap(nullptr, at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) fail("no memory");
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
     target_.base_ = static_cast<std::byte*>(mapped);
     target_.size_ = at;
   }

@@ -45,6 +45,8 @@ inline bool is_tensor(PyObject* o) {
   return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type);
 }
 
+// The handle whose storage this one shows: its own, or that of the handle it is a view of.
+inline const PyTensor* root_of(const PyTensor* tensor) { return tensor->view ? tensor->view->root : tensor; }
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
 Value* current_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);

@@ -278,14 +278,20 @@ bool run_after(GradientSlot* slot) {
 // Gives the tensor behind `.grad` a further value, with what is above it in the graph, if that is to be differentiated.
 bool replace_gradient(GradientSlot* slot, ValueRef value) {
   GradientScope scoped(value->requires_grad);
-  return assign(as_tensor(slot->gradient), std::move(value)) && run_after(slot);
+  return assign(as_tensor(slot->gradient), std::move(value));
+}
+
+// What `.grad` is where nobody looks at the gradient of the pass alone.
+bool keep_total(FoundGradient& item) {
+  GradientSlot* slot = item.watch.slot;
+  if (slot->gradient) return replace_gradient(slot, std::move(item.total));
+  return (slot->gradient = wrap(std::move(item.total))) != nullptr;
 }
 
 // Adds to `.grad`; of a value that is no leaf, only where that was asked for.
 bool gather(FoundGradient item, bool asked) {
-  GradientSlot* slot = item.slot;
+  GradientSlot* slot = item.watch.slot;
   if (slot->intermediate && !slot->retains && !asked) return true;
-  if (!item.gradient) return replace_gradient(slot, std::move(item.total));
   PyObject* gradient = wrap(item.gradient);
   if (!gradient || !(slot->intermediate || run_hooks(slot, &gradient))) {
     Py_XDECREF(gradient);
@@ -293,9 +299,11 @@ bool gather(FoundGradient item, bool asked) {
   }
   if (item.total && slot->gradient) {
     const Value* seen = current_value(as_tensor(gradient));
-    if (!seen || seen == item.gradient.get()) {  // as hooks left it
+    const Value* held = seen ? current_value(as_tensor(slot->gradient)) : nullptr;
+    const bool as_before = seen == item.gradient.get() && held == item.start.get();  // hooks and other leaves left both alone
+    if (!held || as_before) {
       Py_DECREF(gradient);
-      return seen && replace_gradient(slot, std::move(item.total));
+      return held && replace_gradient(slot, std::move(item.total)) && run_after(slot);
     }
   }
   if (!slot->gradient) {
@@ -315,7 +323,7 @@ bool gather(FoundGradient item, bool asked) {
   if (!sum) return false;
   ValueRef value = share(as_tensor(sum)->value);
   Py_DECREF(sum);
-  return replace_gradient(slot, std::move(value));
+  return replace_gradient(slot, std::move(value)) && run_after(slot);
 }
 
 bool check_root(PyTensor* tensor, PyObject* seed) {
@@ -343,8 +351,13 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   bool done = true;
   {
     GradientScope scoped(create);
-    for (auto& item : found) done = done && gather(std::move(item), asked);
+    // Before hooks run, which may change what `.grad` of other leaves holds.
+    for (FoundGradient& item : found) done = done && (item.gradient || keep_total(item));
+    for (FoundGradient& item : found) {
+      if (done) done = item.gradient ? gather(std::move(item), asked) : run_after(item.watch.slot);
+    }
   }
+  found.clear();  // a run may overwrite what nothing holds
   Recorder& recorder = Recorder::current();
   return done && (!recorder.runs_at_once() || recorder.flush());
 }
@@ -440,7 +453,7 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
   if (!add_roots(outputs, seeds, request, held) || !add_targets(targets, request, held, slots)) return nullptr;
   if (!differentiate(Recorder::current(), request, &found)) return nullptr;
   for (auto& item : found) {
-    if (slots.empty() || std::find(slots.begin(), slots.end(), item.slot) != slots.end()) wanted.push_back(std::move(item));
+    if (slots.empty() || std::find(slots.begin(), slots.end(), item.watch.slot) != slots.end()) wanted.push_back(std::move(item));
   }
   if (!gather_all(wanted, create != 0, !slots.empty()) || !look_over(Recorder::current())) return nullptr;
   Py_RETURN_NONE;
@@ -466,7 +479,7 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   for (size_t i = 0; result && i < slots.size(); ++i) {
     PyObject* gradient = nullptr;
     for (auto& item : found) {
-      if (item.slot == slots[i]) gradient = wrap(item.gradient);
+      if (item.watch.slot == slots[i]) gradient = wrap(item.gradient);
     }
     if (gradient && !slots[i]->intermediate && !run_hooks(slots[i], &gradient)) {
       Py_DECREF(gradient);

@@ -49,6 +49,7 @@ struct GradientSlot {
   bool intermediate = false;  // of a value that is no leaf: its hooks run on the way, for all that stands above it
   bool retains = false;       // of such a value: keep its gradient
   bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
+  bool calls_python() const { return has_hooks() || (after && PyList_GET_SIZE(after) > 0); }
 };
 void release_slot(GradientSlot* slot) noexcept;
 

@@ -13,6 +13,7 @@ SOURCES = sorted((Path(twofold.__file__).parents[1] / "csrc").glob("*.cc"))
 TABLE = re.compile(r"(PyMethodDef|PyGetSetDef|PyType_Slot) \w+\[\] = \{(.*?)\n\};", re.S)
 PLAIN = {
     "nullptr",
+    "PyType_GenericNew",
     "PyVectorcall_Call",
     "members",
     "tensor_attributes",

@@ -21,9 +21,17 @@ COMBINATIONS = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"}
 """Vocabulary of the code generator: ways to compare and to combine, which operations refer to."""
 
 
+def is_of_exports(node):
+    """Whether an assignment lists what the module itself defines under names that operations happen to have."""
+    return isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [
+        "__all__"
+    ]
+
+
 def literals(tree):
+    exports = {node.value for node in ast.walk(tree) if is_of_exports(node)}
     for node in ast.walk(tree):
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)) and node not in exports:
             yield node.lineno, [item.value for item in node.elts if isinstance(item, ast.Constant)]
 
 

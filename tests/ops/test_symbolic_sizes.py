@@ -68,7 +68,7 @@ def instantiated(plan: Any, values: Sequence[int]) -> Any:
 
 def program_of(plan: Any, left: Iterator[int]) -> Any:
     """The program of steps with the numbers that are left."""
-    steps, outputs, buffers, donations, further_work = plan
+    steps, outputs, buffers, donations, further_work, tells_finite = plan
     instructions, scratch = [], {}
     for address, slots, count, label, inside in steps:
         params = [next(left) for _ in range(count)]
@@ -82,7 +82,9 @@ def program_of(plan: Any, left: Iterator[int]) -> Any:
         instructions.append(tuple(made))
     nbytes = [next(left) for _ in range(outputs)]
     buffer_sizes = [scratch.get(k, size) for k, size in enumerate([next(left) for _ in range(buffers)])]
-    return _core.Program(instructions, nbytes, buffer_sizes, True, None, further_work, donations)
+    return _core.Program(
+        instructions, nbytes, buffer_sizes, True, None, further_work, donations, tells_finite
+    )
 
 
 def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) -> bytes:

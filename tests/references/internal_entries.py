@@ -146,6 +146,21 @@ def _rows_of_two_calls() -> Found:
     yield array(gain.grad), normal(4, 3).sum(0) + 2 * normal(4, 3)[:2].sum(0)
 
 
+@internal("pullback_chain")
+def _chain_of_two_calls() -> Found:
+    w, x = tensor(normal(3, 2), grad=True), tensor(normal(4, 3))
+    (
+        torch.addmm(torch.zeros(2, dtype=torch.float64), x, w).sum()
+        + torch.addmm(torch.zeros(2, dtype=torch.float64), x[:2], w * 1.0).sum()
+    ).backward()
+    ones = numpy.ones((4, 2))
+    yield array(w.grad), normal(4, 3).T @ ones + normal(4, 3)[:2].T @ ones[:2]
+    w.grad = None
+    for part in (x[:2], x[2:]):
+        torch.addmm(torch.zeros(2, dtype=torch.float64), part, w).sum().backward()
+    yield array(w.grad), normal(4, 3).T @ ones
+
+
 class _Once(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

@@ -230,6 +230,7 @@ class random_choice:
     memory = (2.5, "values in between are stored")
 
     functions = ()
+    title = "multinomial"
     methods = ()
     differentiable = False
     signature = "weights, key, counter"
