@@ -362,7 +362,7 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   return done && (!recorder.runs_at_once() || recorder.flush());
 }
 
-// Where backward passes are looked over for NaN, they run at once; false with a Python error set.
+// Where backward passes are looked over for NaN, they run at once, before `.grad` has any; false with a Python error set.
 bool look_over(Recorder& recorder) { return settings.anomaly != Anomaly::kBackward || recorder.flush(); }
 
 // backward(gradient, retain_graph, create_graph)
@@ -379,7 +379,7 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, true, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
-  if (!differentiate(recorder, request, &found) || !gather_all(found, create != 0, false) || !look_over(recorder)) return nullptr;
+  if (!differentiate(recorder, request, &found) || !look_over(recorder) || !gather_all(found, create != 0, false)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -455,7 +455,7 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
   for (auto& item : found) {
     if (slots.empty() || std::find(slots.begin(), slots.end(), item.watch.slot) != slots.end()) wanted.push_back(std::move(item));
   }
-  if (!gather_all(wanted, create != 0, !slots.empty()) || !look_over(Recorder::current())) return nullptr;
+  if (!look_over(Recorder::current()) || !gather_all(wanted, create != 0, !slots.empty())) return nullptr;
   Py_RETURN_NONE;
 }
 

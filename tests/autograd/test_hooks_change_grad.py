@@ -1,4 +1,4 @@
-"""``.grad`` that something else changes while a pass goes on from it: hooks, and leaves that share one tensor."""
+"""``.grad`` while a pass goes on from it: hooks that change it, leaves that share one tensor, passes that fail."""
 
 from __future__ import annotations
 
@@ -118,3 +118,18 @@ def test_an_update_in_a_hook(leaves) -> None:
     for _ in range(3):
         step()
     assert a.tolist() == [-2.0, -1.0] and grads(a, b) == [None, [15.0, 15.0]]
+
+
+def test_a_pass_in_which_a_bad_value_is_found_leaves_gradients_alone() -> None:
+    w, b = torch.nn.Parameter(torch.ones(4, 4)), torch.nn.Parameter(torch.ones(4))
+
+    def loss(z: torch.Tensor) -> torch.Tensor:
+        return torch.sqrt(z @ w + b).sum()
+
+    loss(torch.ones(3, 4)).backward()
+    before = grads(w, b)
+    bad = torch.ones(3, 4)
+    bad[1] = -1.0
+    with torch.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="nan values"):
+        loss(bad).backward()
+    assert grads(w, b) == before
