@@ -63,6 +63,39 @@ def test_other_processors_have_their_own_archive(tmp_path: Path) -> None:
         Archive(str(tmp_path / "archive"))
 
 
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut in the header": lambda content: content[:12],
+    "cut in the table": lambda content: content[:40],
+    "cut in an object": lambda content: content[:-100],
+    "random": lambda content: bytes(range(256)) * 9,
+    "a large count": lambda content: content[:8] + b"\xff" * 8 + content[16:],
+    "another place": lambda content: content[:50] + b"\xff" * 4 + content[54:],
+    "flipped": lambda content: content[:-200] + bytes(255 - byte for byte in content[-200:]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_is_damaged_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    archived(tmp_path, 1)
+    file = tmp_path / "archive"
+    file.write_bytes(DAMAGES[name](file.read_bytes()))
+    monkeypatch.setattr("twofold.compiler.disk_cache.archive_path", lambda level: str(file))
+    jit = Jit(tmp_path / "cache", archive=archive_of("any"))
+    check(jit.compile_kernels(texts(1))["n0"], 0)
+    assert (jit.counts().prebuilt, jit.counts().compiled) == (0, 1)
+
+
+def test_an_object_that_does_not_load_is_compiled(tmp_path: Path) -> None:
+    key = key_of_text(texts(1)["n0"])
+    payloads = [b"no object", b"%s\n\nno code" % key.encode(), b"%s\n%s\n" % (key.encode(), b"00" * 32)]
+    for number, payload in enumerate(payloads):
+        write_archive(str(tmp_path / "archive"), [([key], payload)])
+        jit = Jit(tmp_path / f"cache{number}", archive=Archive(str(tmp_path / "archive")))
+        check(jit.compile_kernels(texts(1))["n0"], 0)
+        assert (jit.counts().prebuilt, jit.counts().compiled) == (0, 1)
+
+
 def run(tmp_path: Path, **settings: str) -> list[str]:
     environment = (
         os.environ | {"TWOFOLD_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)} | settings

@@ -204,7 +204,7 @@ class Archive:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises OSError if there is no such file, ValueError if it is no archive."""
+        """Raises OSError if there is no such file, ValueError or struct.error if it is no archive."""
         with open(path, "rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if self._content[: len(_ARCHIVE)] != _ARCHIVE:
@@ -218,9 +218,14 @@ class Archive:
         return len(self._entries)
 
     def read(self, key: str) -> bytes | None:
-        """The object that defines a kernel, with its names; None if the archive has none."""
+        """The object that defines a kernel, with its names; None if the archive has none, or a damaged one."""
         found = self._entries.get(bytes.fromhex(key))
-        return None if found is None else zlib.decompress(self._content[found[0] : sum(found)])
+        if found is None:
+            return None
+        try:
+            return zlib.decompress(self._content[found[0] : sum(found)])
+        except zlib.error:
+            return None
 
 
 def write_archive(path: str, objects: Iterable[tuple[Sequence[str], bytes]]) -> None:
@@ -241,8 +246,8 @@ def archive_path(level: str, folder: str = os.path.dirname(__file__)) -> str:
 
 
 def archive_of(level: str) -> Archive | None:
-    """What the package has for a level of processors; None if it was built without."""
+    """What the package has for a level of processors; None if it was built without, or the file is damaged."""
     try:
         return Archive(archive_path(level))
-    except OSError:
+    except (OSError, ValueError, struct.error):
         return None

@@ -272,10 +272,10 @@ class Jit:
         kernel = self._kernels.get(key)
         if kernel is not None:
             return kernel
-        payload = None if self._archive is None else self._archive.read(key)
-        if payload is not None:
+        kernel = self._archived(key)
+        if kernel is not None:
             self.prebuilt += 1
-            return self._kernels.keep(key, Kernel.of(self._load_payload(payload), key))
+            return self._kernels.keep(key, kernel)
         file = self._file(key)
         index = self.disk.read(file)
         if index is None:
@@ -289,6 +289,16 @@ class Jit:
             return None
         self.disk_hits += 1
         return self._kernels.keep(key, Kernel.of(code, key))
+
+    def _archived(self, key: str) -> Kernel | None:
+        """The kernel in the archive; None if there is none or it does not load."""
+        payload = None if self._archive is None else self._archive.read(key)
+        if payload is None:
+            return None
+        try:
+            return Kernel.of(self._load_payload(payload), key)
+        except (RuntimeError, LookupError, ValueError):
+            return None
 
     def _object(self, object_key: str) -> _Code | None:
         """The code of an object on disk; None if there is no such object or it does not load."""
