@@ -1,11 +1,13 @@
 """Sequence axes: lists of different lengths against each sequence alone, NumPy, and define-by-run."""
 
+import heapq
+
 import numpy
 import pytest
 
 import twofold as torch
 import twofold.static as tf
-from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.errors import ArgumentError, GraphError, InvalidArgumentError, ShapeError
 from twofold.runtime.structure import flatten
 from twofold.static.sequence_axes import WASTE, lanes_of
 
@@ -243,6 +245,37 @@ def test_lanes_hold_each_row_once_and_in_order(random):
             )
 
 
+def test_lanes_of_many_sequences_take_few_tries(random, monkeypatch):
+    tries = []
+    monkeypatch.setattr(
+        "heapq.heapreplace", lambda heap, item, own=heapq.heapreplace: tries.append(own(heap, item))
+    )
+    lengths = random.integers(20, 60, 2000)
+    assert lanes_of(lengths).rows.size <= (1 + WASTE) * lengths.sum()
+    assert len(tries) <= 32 * len(lengths)
+
+
+def test_what_is_known_of_an_axis_waits_for_nothing(session):
+    x = sequence.placeholder(tf.float32)
+    count = tf.Variable(0.0)
+    functions = [sequence.reverse, sequence.past_value, lambda x: sequence.slice(x, 1, 2)]
+    with tf.control_dependencies([tf.assign_add(count, 1.0)]):
+        later = [function(x) for function in functions]
+    session.run(count.initializer)
+    session.run([function(x) for function in functions], {x: [[1.0, 2.0], [3.0]]})
+    assert session.run(count) == 0.0
+    session.run(later, {x: [[1.0, 2.0], [3.0]]})
+    assert session.run(count) == 1.0
+
+
+def test_steps_of_no_features(session):
+    x = sequence.placeholder(tf.float32, [0])
+    same(
+        session.run(x + 1.0, {x: [numpy.ones((2, 0)), numpy.ones((1, 0))]}),
+        [numpy.ones((2, 0)), numpy.ones((1, 0))],
+    )
+
+
 # Errors
 
 
@@ -303,6 +336,45 @@ def test_errors_of_feeds(session, random):
         session.partial_run_setup(x, [x])
 
 
+def test_sequences_have_steps_of_one_shape(session):
+    x = sequence.placeholder(tf.float32, [None], "x")
+    with pytest.raises(GraphError, match=r"sequence 1 of shape \[2,4\].*\[1,3\] for 'x:0'"):
+        session.run(x + 1.0, {x: [numpy.ones((1, 3)), numpy.ones((2, 4))]})
+
+
+OF_ROWS = {
+    "past_value": sequence.past_value,
+    "future_value": sequence.future_value,
+    "broadcast_as": lambda x, rows: sequence.broadcast_as(rows, x),
+    "Recurrence": lambda x, rows: sequence.Recurrence(tf.add, initial_state=rows)(x),
+    "Fold": lambda x, rows: sequence.Fold(tf.add, initial_state=rows)(x),
+    "dynamic_rnn": lambda x, rows: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), x, initial_state=rows)[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_each_sequence_has_one_row(session, random, name):
+    x, rows = sequence.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None, 2], "rows")
+    result = OF_ROWS[name](x, rows)
+    session.run(tf.global_variables_initializer())
+    values = drawn(random, LENGTHS, 2)
+    session.run(result, {x: values, rows: numpy.ones((6, 2))})
+    with pytest.raises(InvalidArgumentError, match=r"'rows:0'.*one row for each sequence.*\[7\] \[6\]"):
+        session.run(result, {x: values, rows: numpy.ones((7, 2))})
+    with pytest.raises(IndexError):
+        session.run(result, {x: values, rows: numpy.ones((5, 2))})
+
+
+@pytest.mark.parametrize("given", [[4, 1], [-1, 2], [1], [1, 2, 3]])
+def test_lengths_fit_what_is_padded(session, given):
+    x, lengths = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.int32, [None])
+    part = sequence.to_sequence(x, lengths)
+    for result in (part, sequence.last(part), sequence.Recurrence(tf.add)(part)):
+        with pytest.raises(InvalidArgumentError, match="sequence_lens does not fit"):
+            session.run(result, {x: numpy.ones((2, 3)), lengths: given})
+    same(session.run(part, {x: [[1.0, 2.0], [3.0, 4.0]], lengths: [0, 2]}), [[], [3.0, 4.0]])
+
+
 def test_errors_of_calls(session):
     x, plain = sequence.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None, 2])
     for function in (sequence.last, sequence.softmax, sequence.reverse, sequence.delay, sequence.unpack):
@@ -312,6 +384,17 @@ def test_errors_of_calls(session):
         sequence.broadcast_as(x, x)
     with pytest.raises(ShapeError, match=r"Give \(sequences, steps"):
         sequence.to_sequence(x)
+    for lengths in ([1.5, 2.0], [[1, 2]], 1):
+        with pytest.raises(ShapeError, match="Give an integer for each sequence"):
+            sequence.to_sequence(tf.ones([2, 3]), lengths)
+    for function in (sequence.past_value, sequence.future_value, sequence.delay):
+        with pytest.raises(TypeError, match="integer"):
+            function(x, time_step=1.7)
+    with pytest.raises(TypeError, match="integer"):
+        sequence.slice(x, 0.9, 1.9)
+    for function in (tf.stack, lambda both: tf.concat(both, 1)):
+        with pytest.raises(ShapeError, match=r"shape \(words, 2\) beside \(sequence, 2\)"):
+            function([x, sequence.placeholder(tf.float32, [2], sequence_axis="words")])
     with pytest.raises(ArgumentError, match="time_step"):
         sequence.past_value(x, time_step=0)
     with pytest.raises(ArgumentError, match="sequence_axis"):

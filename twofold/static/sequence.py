@@ -10,6 +10,7 @@ functions that tell the sequences apart. Two different sequence axes do not go t
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from twofold.dtypes import float32, int64
@@ -19,7 +20,8 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, math, segments
 from twofold.static.bodies import source_of
-from twofold.static.control import name_scope
+from twofold.static.checks import assert_equal, assert_greater_equal, assert_less_equal
+from twofold.static.control import control_dependencies, name_scope
 from twofold.static.define import (
     Number,
     as_dtype,
@@ -44,7 +46,7 @@ from twofold.static.sequence_axes import (
     need_layout,
     rows_at,
 )
-from twofold.static.sequence_loops import Start, along, is_for_each
+from twofold.static.sequence_loops import Start, along, is_for_each, one_for_each
 from twofold.static.shapes import sizes_of_shape
 
 __all__ = [
@@ -227,7 +229,7 @@ def broadcast_as(operand: Any, broadcast_as_operand: Any, name: str | None = Non
     if layout_of(value) is not None or value.type_.ndim < 1:
         what = f"operand is {describe(value)}"
         raise failed("broadcast_as", ShapeError(what, "Give one value for each sequence."), value)
-    return rows_at(value, layout.numbers, name=name)
+    return rows_at(one_for_each(value, layout), layout.numbers, name=name)
 
 
 # Other steps of the same sequence
@@ -257,12 +259,12 @@ def delay(x: Any, initial_state: Any = None, time_step: int = 1, name: str | Non
         name: The name of the operation.
     """
     layout = need_layout("delay", x=x)
-    steps = int(time_step)
+    steps = index(time_step)
     if not steps:
         return array.identity(x, name=name)
     initial = convert_to_tensor(0 if initial_state is None else initial_state, x.dtype)
     if is_for_each(initial):
-        initial = rows_at(initial, layout.numbers)
+        initial = rows_at(one_for_each(initial, layout), layout.numbers)
     return _delayed(x, initial, layout.positions() if steps > 0 else _from_end(layout), steps, name=name)
 
 
@@ -287,9 +289,9 @@ def future_value(x: Any, initial_state: Any = None, time_step: int = 1, name: st
 
 
 def _positive(function: str, steps: Any) -> int:
-    if int(steps) < 1:
+    if index(steps) < 1:
         raise failed(function, ArgumentError(f"time_step is {steps}", "Give a positive number of steps."))
-    return int(steps)
+    return index(steps)
 
 
 @example(
@@ -310,7 +312,8 @@ def _selected(layout: Layout, key: Any, condition: Callable[[], Any]) -> tuple[A
     if key not in layout.derived:
         graph = layout.lengths.graph
         name = graph.unique_name(f"{layout.name}_where")
-        with graph.name_scope(f"{name}/"):
+        # others will ask for it, too: it waits for nothing that the first one waits for
+        with graph.control_dependencies(None), graph.name_scope(f"{name}/"):
             chosen = condition()
             rows = array.reshape(_indices(chosen), [-1])
             counts = _chosen_counts(layout, chosen)
@@ -386,7 +389,7 @@ def slice(seq: Any, begin_index: int, end_index: int, name: str | None = None) -
     Negative indices count from the end of each sequence; ``end_index`` 0 is the end.
     """
     layout = need_layout("slice", seq=seq)
-    begin, end = int(begin_index), int(end_index)
+    begin, end = index(begin_index), index(end_index)
 
     def condition() -> Any:
         ahead, left = layout.positions(), _from_end(layout)
@@ -442,6 +445,10 @@ def to_sequence(
     """The first ``sequence_lens`` steps of each row of a padded tensor (sequences, steps, ...), on a new axis.
 
     Without ``sequence_lens`` all steps.
+
+    Raises:
+        ShapeError: For an ``x`` of fewer axes, and for ``sequence_lens`` that are not a vector of integers. A run
+            raises InvalidArgumentError unless there is one from 0 to the number of steps for each row.
     """
     value = convert_to_tensor(x)
     if layout_of(value) is not None or value.type_.ndim < 2:
@@ -451,11 +458,28 @@ def to_sequence(
     axis = graph.unique_name(sequence_axis_name_prefix)
     with graph.name_scope(f"{axis}/"):
         count, steps = array.shape(value)[0], array.shape(value)[1]
-        given = filled.fill([count], steps) if sequence_lens is None else sequence_lens
-        counts = math.cast(given, int64)
+        counts = filled.fill([count], math.cast(steps, int64))
+        if sequence_lens is not None:
+            counts = _checked_lengths(convert_to_tensor(sequence_lens), value, count, steps)
         indices = _indices(array.sequence_mask(counts, steps))
         axes_of(graph)[axis] = Layout(axis, counts, indices[:, 0], False)
     return array.gather_nd(value, indices, name=name)
+
+
+def _checked_lengths(lengths: Any, padded: Any, count: Any, steps: Any) -> Any:
+    """Lengths as int64; a run raises InvalidArgumentError unless the padded rows have that many steps each."""
+    if lengths.dtype.kind not in "iu" or lengths.type_.ndim != 1:
+        what = f"sequence_lens is {describe(lengths)}"
+        raise failed("to_sequence", ShapeError(what, "Give an integer for each sequence."), lengths)
+    message = f"to_sequence: sequence_lens does not fit {describe(padded)}:"
+    checks = [
+        assert_equal(array.shape(lengths)[0], count, message=message),
+        assert_greater_equal(lengths, 0, message=message),
+        assert_less_equal(math.cast(lengths, int64), math.cast(steps, int64), message=message),
+    ]
+    with control_dependencies(checks):
+        # what runs beside the checks stays inside the rows
+        return math.minimum(math.maximum(math.cast(lengths, int64), 0), math.cast(steps, int64))
 
 
 # Loops

@@ -89,7 +89,7 @@ def lanes_of(lengths: Any) -> Lanes:
         steps = max(loads)[0]
         if steps * count <= most or count == 1:
             break
-        count -= 1
+        count -= max(1, count // 32)  # one by one is quadratic in the number of sequences
     firsts = numpy.cumsum(lengths) - lengths
     within = numpy.arange(total) - numpy.repeat(firsts, lengths)
     places = (numpy.repeat(begin_of, lengths) + within) * count + numpy.repeat(lane_of, lengths)
@@ -122,7 +122,9 @@ class Layout:
 
     def _once(self, name: str, make: Any) -> Any:
         if name not in self._found:
-            with self.lengths.graph.name_scope(f"{self.name}/{name}"):
+            graph = self.lengths.graph
+            # others will ask for it, too: it waits for nothing that the first one waits for
+            with graph.control_dependencies(None), graph.name_scope(f"{self.name}/{name}"):
                 self._found[name] = make()
         return self._found[name]
 
@@ -288,11 +290,17 @@ def _packed(tensor: Any, layout: Layout, value: Any) -> tuple[Any, list[int]]:
     arrays = [item.detach().numpy() if isinstance(item, Tensor) else numpy.asarray(item) for item in value]
     wanted = tensor.type_.shape
     for k, array in enumerate(arrays):
-        if not array.size or array.dtype.kind == "O" or not fits(array.shape, wanted):
+        if array.dtype.kind == "O" or not fits(array.shape, wanted) or not len(array):
             raise GraphError(
                 f"feed: sequence {k} of shape {shape_text(array.shape)} does not fit {describe(tensor)}, "
                 f"at {here()}",
                 f"Feed arrays of shape {shape_text(wanted)} with at least one step each.",
+            )
+        if array.shape[1:] != arrays[0].shape[1:]:
+            raise GraphError(
+                f"feed: sequence {k} of shape {shape_text(array.shape)} is beside one of shape "
+                f"{shape_text(arrays[0].shape)} for {describe(tensor)}, at {here()}",
+                "Feed steps of one shape.",
             )
     return feed_value(tensor, numpy.concatenate(arrays)), [len(array) for array in arrays]
 

@@ -11,9 +11,13 @@ from typing import Any, NamedTuple
 
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
+from twofold.static import array
+from twofold.static.checks import assert_equal
+from twofold.static.control import control_dependencies
 from twofold.static.define import Number, full_of, operation
 from twofold.static.flow import repeat
-from twofold.static.sequence_axes import need_layout, rows_at
+from twofold.static.graph import describe
+from twofold.static.sequence_axes import Layout, need_layout, rows_at
 
 Step = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 
@@ -22,6 +26,16 @@ def is_for_each(value: Any) -> bool:
     """Whether a value has a row for each sequence: its first size is not known."""
     shape = value.type_.shape
     return bool(shape) and shape != UNKNOWN_RANK and shape[0] < 0
+
+
+def one_for_each(value: Any, layout: Layout) -> Any:
+    """``value``; a run raises InvalidArgumentError unless it has one row for each sequence."""
+    if value.type_.shape[0] == layout.lengths.type_.shape[0]:
+        return value
+    given, wanted = (array.shape(one)[0] for one in (value, layout.lengths))
+    message = f"{describe(value)} has not one row for each sequence of axis '{layout.name}':"
+    with control_dependencies([assert_equal(given, wanted, message=message)]):
+        return array.identity(value)
 
 
 class Start(NamedTuple):
@@ -44,7 +58,8 @@ def along(
     rows = [rows_at(value, lanes.rows) for value in sequences]
     if any(start.for_each for start in starts):
         numbers = rows_at(layout.numbers, lanes.rows)
-        rows += [rows_at(start.value, numbers) for start in starts if start.for_each]
+        own = [one_for_each(start.value, layout) for start in starts if start.for_each]
+        rows += [rows_at(value, numbers) for value in own]
     outputs: list[Any] = []
 
     def iteration(carried: Sequence[Any], row: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

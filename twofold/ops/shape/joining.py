@@ -12,7 +12,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ir.types import Shape, TensorType, size_text, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import (
     Custom,
@@ -307,8 +307,13 @@ def _check_joinable(axis: int, shapes: Sequence[Shape]) -> None:
         if len(shape) != len(first) or any(
             shape[index] != first[index] and min(shape[index], first[index]) >= 0 for index in beside
         ):
-            what = f"tensor {position} of shape {shape} beside {first} along axis {axis}"
+            what = f"tensor {position} of shape {_text(shape)} beside {_text(first)} along axis {axis}"
             raise ShapeError(what, "Make all axes but that one equal.")
+
+
+def _text(shape: Shape) -> str:
+    """A shape for a message."""
+    return f"({', '.join(map(size_text, shape))}{',' * (len(shape) == 1)})"
 
 
 def _of_one_dtype(given: Sequence[Any]) -> list[Any]:
@@ -496,7 +501,7 @@ class stack:
 def _check_equal_shapes(shapes: Sequence[Shape]) -> None:
     for position, shape in enumerate(shapes):
         if shape != shapes[0]:
-            what = f"tensor {position} of shape {shape} beside {shapes[0]}"
+            what = f"tensor {position} of shape {_text(shape)} beside {_text(shapes[0])}"
             raise ShapeError(what, "Make all shapes equal.")
 
 
