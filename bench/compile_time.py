@@ -48,11 +48,16 @@ def trained(torch: Any, net: Any, x: Any, y: Any) -> Callable[[], float]:
     return step
 
 
+def perceptron(torch: Any, inputs: int, batch: int) -> Callable[[], float]:
+    """inputs-256-256-10."""
+    nn = torch.nn
+    net = nn.Sequential(nn.Linear(inputs, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+    return trained(torch, net, normal(torch, batch, inputs), classes(torch, 10, batch))
+
+
 def mlp(torch: Any) -> Callable[[], float]:
     """784-256-256-10, batch 64."""
-    nn = torch.nn
-    net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
-    return trained(torch, net, normal(torch, 64, 784), classes(torch, 10, 64))
+    return perceptron(torch, 784, 64)
 
 
 def deep_mlp(torch: Any) -> Callable[[], float]:

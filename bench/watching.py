@@ -18,16 +18,14 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold
-from compile_time import classes, mlp, normal, resnet18, trained, transformer6
+from compile_time import classes, mlp, normal, perceptron, resnet18, trained, transformer6
 
 SECONDS = 0.25
 
 
 def dense(torch: Any) -> Callable[[], float]:
     """64-256-256-10, batch 256."""
-    nn = torch.nn
-    net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
-    return trained(torch, net, normal(torch, 256, 64), classes(torch, 10, 256))
+    return perceptron(torch, 64, 256)
 
 
 def lstm(torch: Any) -> Callable[[], float]:

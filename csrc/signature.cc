@@ -151,7 +151,7 @@ Memo& memo() {
 }
 
 constexpr size_t kGraph = 1024;  // bytes of an op instance in Python, roughly: with its graph or, where plans were found, without
-constexpr size_t kMostIdle = 4096;  // op instances that plans make as fast as tables find them and nothing holds: beyond them half go
+constexpr size_t kMostSpare = 4096;  // op instances that plans make as fast as tables find them and nothing holds: beyond them half go
 
 CacheAccount& account = *new CacheAccount("signatures", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
@@ -182,9 +182,9 @@ void drop_spare() {
   for (Signature* s : memo().slots) {
     if (s && is_spare(s)) spare.push_back(s);
   }
-  if (spare.size() <= kMostIdle) return;
+  if (spare.size() <= kMostSpare) return;
   sort_by_use(spare);
-  spare.resize(spare.size() - kMostIdle / 2);
+  spare.resize(spare.size() - kMostSpare / 2);
   for (const Signature* s : spare) account.bytes -= std::min(account.bytes, s->memory());
   free_signatures(spare);
 }
@@ -255,7 +255,7 @@ size_t Signature::memory() const {
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count) {
   static uint32_t made = 0;
   if (account.bytes > std::max(account.budget, pinned)) bound_signatures();
-  if (++made % kMostIdle == 0) drop_spare();
+  if (++made % kMostSpare == 0) drop_spare();
   Memo& table = memo();
   if (table.count * 2 >= table.slots.size()) table.grow();
   uint64_t hash = hash_key(op, attributes, inputs, count);

@@ -26,6 +26,25 @@ def grads(*leaves: torch.Tensor) -> list[list[float] | None]:
     return [None if leaf.grad is None else leaf.grad.tolist() for leaf in leaves]
 
 
+def zeroing(leaf: torch.Tensor) -> Callable[[torch.Tensor], None]:
+    """A hook that writes to the gradient of a leaf."""
+
+    def hook(_: torch.Tensor) -> None:
+        leaf.grad.zero_()
+
+    return hook
+
+
+def clearing(*leaves: torch.Tensor) -> Callable[[torch.Tensor], None]:
+    """A hook that takes away gradients."""
+
+    def hook(_: torch.Tensor) -> None:
+        for leaf in leaves:
+            leaf.grad = None
+
+    return hook
+
+
 def test_leaves_share_a_gradient(leaves) -> None:
     a, b, step = leaves
     a.grad = b.grad = torch.tensor([100.0, 100.0])
@@ -55,11 +74,7 @@ def test_weights_share_a_gradient() -> None:
 def test_a_hook_writes_to_the_gradient_that_is_added_to(leaves) -> None:
     a, b, step = leaves
     step()
-
-    def forget(_: torch.Tensor) -> None:
-        a.grad.zero_()
-
-    a.register_hook(forget)
+    a.register_hook(zeroing(a))
     for passes in (2, 3):
         step()
         assert grads(a, b) == [[2.0, 2.0], [5.0 * passes] * 2]
@@ -68,12 +83,8 @@ def test_a_hook_writes_to_the_gradient_that_is_added_to(leaves) -> None:
 def test_a_hook_of_a_value_writes_to_a_gradient(leaves) -> None:
     a, _, step = leaves
     step()
-
-    def forget(_: torch.Tensor) -> None:
-        a.grad.zero_()
-
     y = a * 1
-    y.register_hook(forget)
+    y.register_hook(zeroing(a))
     (y * 2).sum().backward()
     assert grads(a) == [[2.0, 2.0]]
 
@@ -82,11 +93,7 @@ def test_a_hook_of_a_value_writes_to_a_gradient(leaves) -> None:
 def test_a_hook_takes_away_the_gradient_of_another_leaf(leaves, kind) -> None:
     a, b, step = leaves
     step()
-
-    def forget(_: torch.Tensor) -> None:
-        a.grad = None
-
-    getattr(b, kind)(forget)
+    getattr(b, kind)(clearing(a))
     for passes in (2, 3):
         step()
         assert grads(a, b) == [[2.0, 2.0], [5.0 * passes] * 2]
@@ -95,12 +102,8 @@ def test_a_hook_takes_away_the_gradient_of_another_leaf(leaves, kind) -> None:
 def test_hooks_take_away_all_gradients(leaves) -> None:
     a, b, step = leaves
     step()
-
-    def forget(_: torch.Tensor) -> None:
-        a.grad = b.grad = None
-
     for leaf in (a, b):
-        leaf.register_post_accumulate_grad_hook(forget)
+        leaf.register_post_accumulate_grad_hook(clearing(a, b))
     step()
     step()
     assert grads(a, b) == [None, None]

@@ -5,23 +5,8 @@ import pytest
 
 import twofold
 import twofold.static as tf
-from twofold.static import declarer
 
 RANDOM = numpy.random.default_rng(11)
-
-
-@pytest.fixture
-def bodies(monkeypatch):
-    """The names of operations whose bodies run."""
-    found = []
-    call = declarer.call_body
-
-    def counted(operation, *arguments):
-        found.append(operation.name)
-        return call(operation, *arguments)
-
-    monkeypatch.setattr(declarer, "call_body", counted)
-    return found
 
 
 def floats(*shape):

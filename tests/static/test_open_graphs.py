@@ -5,23 +5,9 @@ import pytest
 
 import twofold
 import twofold.static as tf
-from twofold.static import declared, declarer
+from twofold.static import declared
 
 RANDOM = numpy.random.default_rng(5)
-
-
-@pytest.fixture
-def bodies(monkeypatch):
-    """The types of operations whose bodies run."""
-    found = []
-    call = declarer.call_body
-
-    def counted(operation, *arguments):
-        found.append(operation.type)
-        return call(operation, *arguments)
-
-    monkeypatch.setattr(declarer, "call_body", counted)
-    return found
 
 
 def floats(*shape):

@@ -231,16 +231,16 @@ def test_lanes_hold_each_row_once_and_in_order(random):
         lengths = random.integers(0, 30, random.integers(1, 40))
         lanes = lanes_of(lengths)
         assert lanes.rows.shape == lanes.begins.shape
-        numpy.testing.assert_array_equal(lanes.rows.reshape(-1)[lanes.places], numpy.arange(lengths.sum()))
-        assert len(set(lanes.places.tolist())) == lengths.sum()
+        numpy.testing.assert_array_equal(lanes.rows.reshape(-1)[lanes.inverse], numpy.arange(lengths.sum()))
+        assert len(set(lanes.inverse.tolist())) == lengths.sum()
         count = lanes.rows.shape[1]
-        steps, lane = lanes.places // count, lanes.places % count
+        steps, lane = lanes.inverse // count, lanes.inverse % count
         for begin, length in zip(numpy.cumsum(lengths) - lengths, lengths):
             own = slice(begin, begin + length)
             assert len(set(lane[own].tolist())) <= 1
             assert (numpy.diff(steps[own]) == 1).all()
             assert (
-                lanes.begins.reshape(-1)[lanes.places[own]].tolist()
+                lanes.begins.reshape(-1)[lanes.inverse[own]].tolist()
                 == [True, *[False] * (length - 1)][:length]
             )
 

@@ -18,7 +18,7 @@ from twofold.static.define import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.derivatives import Derivative, depends_on_argument, operations_between, rules_above
 from twofold.static.docstrings import example
 from twofold.static.graph import Operation, Slot, Tensor, at_once, describe, owner_of
-from twofold.static.indexed_slices import gradient_of_rows, looks_up_rows
+from twofold.static.indexed_slices import gradient_of_rows, table_of
 from twofold.static.loop_gradients import LoopGradient
 from twofold.static.values import Source
 
@@ -149,23 +149,24 @@ def _look_ups(
     roots: Sequence[Source], targets: Sequence[Source], blocked: set[Source]
 ) -> dict[Source, list[Operation]]:
     """The targets of which the roots read nothing but rows by number, with the operations that look these up."""
-    readers: dict[Source, list[Operation]] = {target: [] for target in targets if target not in roots}
+    declared = roots[0][0].graph.get_operations() if roots else ()
+    tables = {table_of(operation) for operation in declared}
+    readers: dict[Source, list[Operation]] = {t: [] for t in targets if t in tables and t not in roots}
+    if not readers:
+        return {}
     seen: set[Operation] = set()
     for root in roots:
         hosted: list[Operation] = []
         owners = {source[0] for source in _reached(root, blocked, hosted)} | set(hosted)
         for operation in owners - seen:
-            for source in {
-                *sources_of(operation),
-                *(getattr(operation.hosted, "current", ())),
-            }:
+            for source in {*sources_of(operation), *getattr(operation.hosted, "current", ())}:
                 if source in readers:
                     readers[source].append(operation)
         seen |= owners
     return {
         target: sorted(found, key=lambda operation: operation.number)
         for target, found in readers.items()
-        if found and all(looks_up_rows(operation, target) for operation in found)
+        if found and all(table_of(operation) == target for operation in found)
     }
 
 

@@ -148,14 +148,12 @@ def keeps_slices(function: Callable[..., Any]) -> Callable[..., Any]:
 _GATHER = inspect.unwrap(array.gather)
 
 
-def looks_up_rows(operation: Operation, table: Source) -> bool:
-    """Whether an operation reads nothing of ``table`` but rows by number."""
-    return (
-        operation.body is _GATHER
-        and operation.keywords.get("axis", 0) in (0, None)
-        and operation.sources.count(table) == 1
-        and operation.sources[operation.keywords["params"].index] == table
-    )
+def table_of(operation: Operation) -> Source | None:
+    """What an operation reads nothing of but rows by number; None where there is no such table."""
+    if operation.body is not _GATHER or operation.keywords.get("axis", 0) not in (0, None):
+        return None
+    table = operation.sources[operation.keywords["params"].index]
+    return table if operation.sources.count(table) == 1 else None
 
 
 def gradient_of_rows(

@@ -45,6 +45,7 @@ from twofold.static.sequence_axes import (
     layout_of,
     need_layout,
     rows_at,
+    shared_scope,
 )
 from twofold.static.sequence_loops import Start, along, is_for_each, one_for_each
 from twofold.static.shapes import sizes_of_shape
@@ -312,8 +313,7 @@ def _selected(layout: Layout, key: Any, condition: Callable[[], Any]) -> tuple[A
     if key not in layout.derived:
         graph = layout.lengths.graph
         name = graph.unique_name(f"{layout.name}_where")
-        # others will ask for it, too: it waits for nothing that the first one waits for
-        with graph.control_dependencies(None), graph.name_scope(f"{name}/"):
+        with shared_scope(graph, f"{name}/"):
             chosen = condition()
             rows = array.reshape(_indices(chosen), [-1])
             counts = _chosen_counts(layout, chosen)
@@ -358,9 +358,9 @@ def _scattered(seq: Any, given: Any, condition: Any, counts: Any) -> Any:
     chosen = ops.cast(ops.not_equal(ops.cast(condition, int64), 0), int64)
     rows, one = seq.shape[0], full_of(0, (1, *tuple(seq.shape)[1:]), seq.dtype, seq)
     # behind the rows there is one of zeros; sequences of other lengths read what is outside
-    places = ops.where(ops.greater(chosen, 0), ops.cumsum(chosen, 0) - 1, rows)
+    positions = ops.where(ops.greater(chosen, 0), ops.cumsum(chosen, 0) - 1, rows)
     fits = ops.all(ops.equal(given, counts))
-    return ops.index_select(ops.concat([seq, one], 0), 0, ops.where(fits, places, rows + 1))
+    return ops.index_select(ops.concat([seq, one], 0), 0, ops.where(fits, positions, rows + 1))
 
 
 @example(

@@ -11,7 +11,8 @@ anew where the next one starts. So an iteration has one row for each lane, and o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
@@ -33,7 +34,7 @@ from twofold.static.shapes import fits, shape_text
 from twofold.static.values import Source
 
 WASTE = 0.05
-"""How many empty places lanes have at most, as a part of the rows."""
+"""How much padding lanes have at most, as a part of the rows."""
 
 
 @example(
@@ -56,22 +57,22 @@ class Lanes(NamedTuple):
     """Where loops find the rows of sequences.
 
     ``rows`` [iterations, lanes] are numbers of rows, ``begins`` of the same shape says where a sequence begins, and
-    ``places`` [rows] are the numbers of the rows among all of ``rows``. An empty place repeats the first row of all, as
-    the begin of a sequence.
+    ``inverse`` [rows] says of each row where it stands in the flattened ``rows``. Padding repeats the first row of all,
+    as the begin of a sequence.
     """
 
     rows: Any
     begins: Any
-    places: Any
+    inverse: Any
 
 
 def lanes_of(lengths: Any) -> Lanes:
-    """Lanes for sequences of these lengths: as many as leave at most ``WASTE`` empty places.
+    """Lanes for sequences of these lengths: as many as need at most ``WASTE`` padding.
 
     The longest sequence that is left goes into the lane that is shortest (Graham 1969).
 
     >>> lanes = lanes_of(numpy.array([2, 1, 3]))
-    >>> lanes.rows.tolist(), lanes.places.tolist()
+    >>> lanes.rows.tolist(), lanes.inverse.tolist()
     ([[3, 0], [4, 1], [5, 2]], [1, 3, 5, 0, 2, 4])
     """
     order = numpy.argsort(-lengths, kind="stable").tolist()
@@ -92,12 +93,19 @@ def lanes_of(lengths: Any) -> Lanes:
         count -= max(1, count // 32)  # one by one is quadratic in the number of sequences
     firsts = numpy.cumsum(lengths) - lengths
     within = numpy.arange(total) - numpy.repeat(firsts, lengths)
-    places = (numpy.repeat(begin_of, lengths) + within) * count + numpy.repeat(lane_of, lengths)
+    inverse = (numpy.repeat(begin_of, lengths) + within) * count + numpy.repeat(lane_of, lengths)
     rows = numpy.zeros(steps * count, numpy.int64)
     begins = numpy.ones(steps * count, bool)
-    rows[places] = numpy.arange(total)
-    begins[places] = within == 0
-    return Lanes(rows.reshape(steps, count), begins.reshape(steps, count), places.astype(numpy.int64))
+    rows[inverse] = numpy.arange(total)
+    begins[inverse] = within == 0
+    return Lanes(rows.reshape(steps, count), begins.reshape(steps, count), inverse.astype(numpy.int64))
+
+
+@contextmanager
+def shared_scope(graph: Graph, name: str) -> Iterator[None]:
+    """A name scope for what others will ask for, too: it waits for nothing that the first one waits for."""
+    with graph.control_dependencies(None), graph.name_scope(name):
+        yield
 
 
 class Layout:
@@ -123,8 +131,7 @@ class Layout:
     def _once(self, name: str, make: Any) -> Any:
         if name not in self._found:
             graph = self.lengths.graph
-            # others will ask for it, too: it waits for nothing that the first one waits for
-            with graph.control_dependencies(None), graph.name_scope(f"{self.name}/{name}"):
+            with shared_scope(graph, f"{self.name}/{name}"):
                 self._found[name] = make()
         return self._found[name]
 

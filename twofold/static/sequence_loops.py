@@ -1,7 +1,7 @@
 """Loops along the steps of sequences of different lengths.
 
-All sequences go at a time, in lanes (see ``sequence_axes``): where one begins, its initial state takes the place of
-what the lane carries.
+All sequences go at a time, in lanes (see ``sequence_axes``): where one begins, its initial state replaces what
+the lane carries.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def along(
 
     carried = [_nothing(lanes.begins, *_shape_of(start), start.value) for start in starts]
     made = repeat(operation, iteration, carried, names, [*rows, lanes.begins], False, "while")
-    whole = [rows_at(_joined(value), lanes.places) for value in made[len(starts) :]]
+    whole = [rows_at(_joined(value), lanes.inverse) for value in made[len(starts) :]]
     return whole[: len(outputs)], whole[len(outputs) :]
 
 

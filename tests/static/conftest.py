@@ -1,0 +1,19 @@
+"""What several tests of declared graphs look at."""
+
+import pytest
+
+from twofold.static import declarer
+
+
+@pytest.fixture
+def bodies(monkeypatch):
+    """The names of operations whose bodies run."""
+    found = []
+    call = declarer.call_body
+
+    def counted(operation, *arguments):
+        found.append(operation.name)
+        return call(operation, *arguments)
+
+    monkeypatch.setattr(declarer, "call_body", counted)
+    return found
