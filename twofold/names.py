@@ -203,4 +203,20 @@ NAMES: dict[str, dict[str, str]] = {
             "log_uniform_candidate_sampler nce_loss sampled_softmax_loss uniform_candidate_sampler"
         ),
     },
+    "twofold.static.train": {
+        "twofold.static.monitored_session": (
+            "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "
+            "SessionManager SingularMonitoredSession"
+        ),
+        "twofold.static.session_hooks": (
+            "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook "
+            "LoggingTensorHook NanLossDuringTrainingError NanTensorHook StepCounterHook StopAtStepHook "
+            "SummarySaverHook"
+        ),
+        "twofold.static.session_run_hook": (
+            "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
+        ),
+        "twofold.static.supervisor": "Supervisor",
+        "twofold.static.warm_start": "init_from_checkpoint",
+    },
 }

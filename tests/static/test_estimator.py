@@ -106,7 +106,7 @@ def test_datasets_and_shuffled_arrays(estimator):
         (lambda e: list(e.predict(rows())), "Could not find trained model"),
         (lambda e: e.train(rows(), steps=1, max_steps=2), "both steps and max_steps"),
         (lambda e: e.train(rows(), steps=0), "steps is 0"),
-        (lambda e: e.train(rows(), hooks=[1], steps=1), "hooks is not offered"),
+        (lambda e: tf.estimator.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1), "both save_"),
         (lambda e: e.train(lambda: (1, 2, 3), steps=1), "input_fn returned 3 values"),
         (lambda e: tf.estimator.inputs.numpy_input_fn(X), "shuffle is None"),
         (lambda e: tf.estimator.inputs.numpy_input_fn(X, Y[:3], shuffle=True), "lengths"),
@@ -129,3 +129,41 @@ def test_a_global_step_that_stays_is_told(tmp_path):
 
     with pytest.raises(ValueError, match="the global step stays 0"):
         tf.estimator.Estimator(still, tmp_path).train(rows(), steps=2)
+
+
+def test_hooks_take_part(tmp_path):
+    class Counting(tf.train.SessionRunHook):
+        runs = ends = 0
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+
+        def end(self, session):
+            self.ends += 1
+
+    own, others = Counting(), Counting()
+
+    def hooked(features, labels, mode, params):
+        spec = model(features, labels, mode, params)
+        return spec._replace(training_hooks=(own,), evaluation_hooks=(own,), prediction_hooks=(own,))
+
+    estimator = tf.estimator.Estimator(hooked, tmp_path, params={"rate": 0.1})
+    estimator.train(rows(num_epochs=None), [others], steps=5)
+    estimator.evaluate(rows(), hooks=[others])
+    assert len(list(estimator.predict(rows(), hooks=[others]))) == 10
+    assert (own.runs, own.ends, others.runs, others.ends) == (11, 3, 11, 3)
+
+
+def test_training_and_evaluating_in_turn(tmp_path):
+    config = tf.estimator.RunConfig(tmp_path, save_checkpoints_steps=2)
+    estimator = tf.estimator.Estimator(model, config=config, params={"rate": 0.1})
+    seen = []
+    evaluate = estimator.evaluate
+    estimator.evaluate = lambda *given, **named: seen.append(evaluate(*given, **named)) or seen[-1]
+    spec = tf.estimator.TrainSpec(rows(num_epochs=None), max_steps=5)
+    found, exports = tf.estimator.train_and_evaluate(
+        estimator, spec, tf.estimator.EvalSpec(rows(), throttle_secs=0)
+    )
+    assert [int(each["global_step"]) for each in seen] == [2, 4, 5] and found is seen[-1] and exports == []
+    numpy.testing.assert_array_equal(estimator.get_variable_value("w"), expected(5))
+    assert estimator.train(rows(num_epochs=None), max_steps=5) is estimator  # which is reached

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -197,3 +198,24 @@ class FileWriter:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+class FileWriterCache:
+    """One ``FileWriter`` for each directory, which all who write there share."""
+
+    _writers: dict[str, FileWriter] = {}
+
+    @classmethod
+    def get(cls, logdir: Any) -> FileWriter:
+        """The writer of a directory."""
+        folder = os.fspath(logdir)
+        if folder not in cls._writers:
+            cls._writers[folder] = FileWriter(folder, graph=get_default_graph())
+        return cls._writers[folder]
+
+    @classmethod
+    def clear(cls) -> None:
+        """Close all writers, and forget them."""
+        for writer in cls._writers.values():
+            writer.close()
+        cls._writers.clear()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING
 
-from twofold.dtypes import int64
-from twofold.static import modes
+from twofold.lazy import attach as _attach
 from twofold.static.checkpoint_reader import NewCheckpointReader as NewCheckpointReader
 from twofold.static.checkpoint_reader import list_variables as list_variables
 from twofold.static.checkpoint_reader import load_checkpoint as load_checkpoint
 from twofold.static.checkpoint_reader import load_variable as load_variable
 from twofold.static.coordination import Coordinator as Coordinator
-from twofold.static.define import constant
-from twofold.static.docstrings import example
 from twofold.static.example import BytesList as BytesList
 from twofold.static.example import Example as Example
 from twofold.static.example import Feature as Feature
@@ -23,9 +19,11 @@ from twofold.static.example import Features as Features
 from twofold.static.example import FloatList as FloatList
 from twofold.static.example import Int64List as Int64List
 from twofold.static.example import SequenceExample as SequenceExample
-from twofold.static.graph import get_default_graph
+from twofold.static.global_step import create_global_step as create_global_step
+from twofold.static.global_step import get_global_step as get_global_step
+from twofold.static.global_step import get_or_create_global_step as get_or_create_global_step
+from twofold.static.global_step import global_step as global_step
 from twofold.static.graph_util import write_graph as write_graph
-from twofold.static.keys import GraphKeys
 from twofold.static.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from twofold.static.optimizer import Optimizer as Optimizer
 from twofold.static.optimizer_rules import AdadeltaOptimizer as AdadeltaOptimizer
@@ -47,12 +45,10 @@ from twofold.static.queues import shuffle_batch as shuffle_batch
 from twofold.static.queues import slice_input_producer as slice_input_producer
 from twofold.static.queues import start_queue_runners as start_queue_runners
 from twofold.static.readers import string_input_producer as string_input_producer
-from twofold.static.saver import (
-    Saver,
-    checkpoint_exists,
-    get_checkpoint_state,
-    latest_checkpoint,
-)
+from twofold.static.saver import Saver as Saver
+from twofold.static.saver import checkpoint_exists as checkpoint_exists
+from twofold.static.saver import get_checkpoint_state as get_checkpoint_state
+from twofold.static.saver import latest_checkpoint as latest_checkpoint
 from twofold.static.schedules import cosine_decay as cosine_decay
 from twofold.static.schedules import cosine_decay_restarts as cosine_decay_restarts
 from twofold.static.schedules import exponential_decay as exponential_decay
@@ -63,42 +59,33 @@ from twofold.static.schedules import piecewise_constant as piecewise_constant
 from twofold.static.schedules import piecewise_constant_decay as piecewise_constant_decay
 from twofold.static.schedules import polynomial_decay as polynomial_decay
 from twofold.static.summary_messages import summary_iterator as summary_iterator
-from twofold.static.variables import Variable
+from twofold.tracebacks import prepared as _prepared
 
-__all__ = ["Saver", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
+if TYPE_CHECKING:
+    from twofold.static.monitored_session import ChiefSessionCreator as ChiefSessionCreator
+    from twofold.static.monitored_session import MonitoredSession as MonitoredSession
+    from twofold.static.monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
+    from twofold.static.monitored_session import Scaffold as Scaffold
+    from twofold.static.monitored_session import SessionCreator as SessionCreator
+    from twofold.static.monitored_session import SessionManager as SessionManager
+    from twofold.static.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+    from twofold.static.session_hooks import CheckpointSaverHook as CheckpointSaverHook
+    from twofold.static.session_hooks import CheckpointSaverListener as CheckpointSaverListener
+    from twofold.static.session_hooks import FeedFnHook as FeedFnHook
+    from twofold.static.session_hooks import FinalOpsHook as FinalOpsHook
+    from twofold.static.session_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
+    from twofold.static.session_hooks import LoggingTensorHook as LoggingTensorHook
+    from twofold.static.session_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+    from twofold.static.session_hooks import NanTensorHook as NanTensorHook
+    from twofold.static.session_hooks import StepCounterHook as StepCounterHook
+    from twofold.static.session_hooks import StopAtStepHook as StopAtStepHook
+    from twofold.static.session_hooks import SummarySaverHook as SummarySaverHook
+    from twofold.static.session_run_hook import SecondOrStepTimer as SecondOrStepTimer
+    from twofold.static.session_run_hook import SessionRunArgs as SessionRunArgs
+    from twofold.static.session_run_hook import SessionRunContext as SessionRunContext
+    from twofold.static.session_run_hook import SessionRunHook as SessionRunHook
+    from twofold.static.session_run_hook import SessionRunValues as SessionRunValues
+    from twofold.static.supervisor import Supervisor as Supervisor
+    from twofold.static.warm_start import init_from_checkpoint as init_from_checkpoint
 
-
-@example("print(tf.train.create_global_step().name)", "global_step:0")
-def create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps; raises ValueError if there is one."""
-    found = graph or get_default_graph()
-    if found.get_collection(GraphKeys.GLOBAL_STEP):
-        raise ValueError('"global_step" already exists.')
-    with nullcontext() if modes.at_once() else found.as_default(), found.name_scope(None):
-        made = Variable(constant(0, int64), False, name="global_step")
-    found.add_to_collection(GraphKeys.GLOBAL_STEP, made)
-    return made
-
-
-@example("print(tf.train.get_global_step())", "None")
-def get_global_step(graph: Any = None) -> Variable | None:
-    """The variable that counts steps, or None."""
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
-
-
-@example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")
-def get_or_create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps."""
-    return get_global_step(graph) or create_global_step(graph)
-
-
-@example(
-    "step = tf.train.create_global_step()",
-    "session.run(tf.global_variables_initializer())",
-    "print(tf.train.global_step(session, step))",
-    "0",
-)
-def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The number of steps so far."""
-    return int(sess.run(global_step_tensor))
+__getattr__, __dir__ = _attach(__name__, _prepared)

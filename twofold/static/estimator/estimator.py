@@ -15,23 +15,27 @@ from twofold.errors import ArgumentError
 from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
 from twofold.static import logs, metrics
-from twofold.static.coordination import Coordinator
-from twofold.static.datasets import Dataset, OutOfRangeError
+from twofold.static.datasets import Dataset
 from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig
+from twofold.static.global_step import create_global_step
 from twofold.static.graph import Graph
 from twofold.static.layer_options import refuse
-from twofold.static.queues import start_queue_runners
+from twofold.static.monitored_session import ChiefSessionCreator, MonitoredSession
 from twofold.static.random import set_random_seed
 from twofold.static.saver import Saver, latest_checkpoint, read_checkpoint
-from twofold.static.session import Session
-from twofold.static.summary import FileWriter
-from twofold.static.train import create_global_step
-from twofold.static.variables import (
-    Variable,
-    global_variables,
-    global_variables_initializer,
-    local_variables_initializer,
+from twofold.static.session_hooks import (
+    CheckpointSaverHook,
+    FinalOpsHook,
+    LoggingTensorHook,
+    NanTensorHook,
+    StopAtStepHook,
+    SummarySaverHook,
 )
+from twofold.static.session_run_hook import SessionRunContext, SessionRunHook
+from twofold.static.summary import FileWriter
+from twofold.static.variables import Variable
+
+_NEVER = 10**9  # steps
 
 
 class Estimator:
@@ -126,80 +130,97 @@ class Estimator:
         return given[0], None if mode == ModeKeys.PREDICT else given[1]
 
     @contextmanager
-    def _session(self, saver: Saver | None, checkpoint: str | None) -> Iterator[Any]:
-        """A session with the values of a checkpoint, whose queues are filled."""
-        with Session(config=self.config.session_config) as session:
-            session.run([global_variables_initializer(), local_variables_initializer()])
-            if saver is not None and checkpoint is not None:
-                saver.restore(session, checkpoint)
-            coordinator = Coordinator()
-            threads = start_queue_runners(session, coordinator)
+    def _session(self, spec: EstimatorSpec, checkpoint: str | None, hooks: Sequence[Any]) -> Iterator[Any]:
+        """A monitored session with the values of a checkpoint."""
+        config = self.config.session_config
+        creator = ChiefSessionCreator(spec.scaffold, config=config, checkpoint_filename_with_path=checkpoint)
+        with MonitoredSession(creator, hooks) as session:
             yield session
-            coordinator.request_stop()
-            coordinator.join(threads)
 
     def train(
         self,
         input_fn: Callable[..., Any],
-        hooks: Any = None,
+        hooks: Sequence[Any] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
-        saving_listeners: Any = None,
+        saving_listeners: Sequence[Any] | None = None,
     ) -> Estimator:
         """Train from the latest checkpoint on, until the input ends or a number of steps is reached; returns itself.
 
         Args:
             input_fn: A function that declares features and labels, or returns a dataset of such pairs.
-            hooks: Not offered; raises unless None.
+            hooks: Instances of ``SessionRunHook``.
             steps: How many more steps.
             max_steps: How many steps in all; not together with ``steps``.
-            saving_listeners: Not offered; raises unless None.
+            saving_listeners: Instances of ``CheckpointSaverListener``.
         """
-        refuse("Estimator.train", hooks=hooks or None, saving_listeners=saving_listeners)
         if steps is not None and max_steps is not None:
             raise ArgumentError(f"train: both steps and max_steps, at {here()}", "Give one of them.")
         for name, count in (("steps", steps), ("max_steps", max_steps)):
             if count is not None and count <= 0:
                 raise ArgumentError(f"train: {name} is {count}, at {here()}", "Give a number above 0.")
+        state = self.latest_checkpoint()
+        if (
+            max_steps is not None
+            and state is not None
+            and read_checkpoint(state)["global_step"][1] >= max_steps
+        ):
+            logs.info("Skipping training since max_steps has already saved.")
+            return self
         with self._declared(input_fn, ModeKeys.TRAIN) as (step, spec):
-            saver = Saver(max_to_keep=self.config.keep_checkpoint_max)
-            if (state := latest_checkpoint(self.model_dir)) is not None:
-                saver.last_checkpoints = [state]
-            with self._session(saver, state) as session:
-                self._steps(session, saver, step, spec, steps, max_steps)
+            scaffold = spec.scaffold
+            if scaffold.saver is None:
+                config = self.config
+                scaffold.saver = Saver(
+                    max_to_keep=config.keep_checkpoint_max,
+                    keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+                )
+            if state is not None:
+                scaffold.saver.last_checkpoints = [state]
+            limit = [StopAtStepHook(steps, max_steps)] if steps is not None or max_steps is not None else []
+            chosen = [
+                NanTensorHook(spec.loss),
+                *([_StepCounts(step)] if limit else []),
+                *self._usual_hooks(step, spec, saving_listeners),
+                *spec.training_hooks,
+                *spec.training_chief_hooks,
+                *(hooks or []),
+                *limit,
+            ]
+            loss = None
+            with self._session(spec, state, chosen) as session:
+                while not session.should_stop():
+                    _, loss = session.run([spec.train_op, spec.loss])
+            logs.info("Loss for final step: %s.", loss)
         return self
 
-    def _steps(
-        self, session: Any, saver: Saver, step: Variable, spec: EstimatorSpec, steps: Any, most: Any
-    ) -> None:
-        done = int(session.run(step))
-        last = most if steps is None else done + steps
-        path, every = os.path.join(self.model_dir, "model.ckpt"), self.config.save_checkpoints_steps
-        saved = -1
-        while last is None or done < last:
-            try:
-                _, loss = session.run([spec.train_op, spec.loss])
-            except OutOfRangeError:
-                break
-            if not numpy.isfinite(loss).all():
-                raise RuntimeError(f"NaN loss during training, after step {done}, at {here()}.")
-            now = int(session.run(step))
-            if now == done and last is not None:
-                what = f"train: the global step stays {done}, at {here()}"
-                raise ArgumentError(what, "Give minimize global_step=tf.train.get_global_step().")
-            done = now
-            if every and done % every == 0:
-                saver.save(session, path, done)
-                saved = done
-        if saved != done:
-            saver.save(session, path, done)
-        logs.info("Loss for final step: step = %d.", done)
+    def _usual_hooks(self, step: Variable, spec: EstimatorSpec, listeners: Sequence[Any] | None) -> list[Any]:
+        config = self.config
+        seconds, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
+        found: list[Any] = [
+            CheckpointSaverHook(
+                self.model_dir,
+                seconds,
+                steps or (None if seconds else _NEVER),
+                scaffold=spec.scaffold,
+                listeners=listeners,
+            )
+        ]
+        if config.log_step_count_steps:
+            shown = {"loss": spec.loss, "step": step}
+            found.append(LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
+        if config.save_summary_steps:
+            folder = self.model_dir
+            found.append(
+                SummarySaverHook(config.save_summary_steps, output_dir=folder, scaffold=spec.scaffold)
+            )
+        return found
 
     def evaluate(
         self,
         input_fn: Callable[..., Any],
         steps: int | None = None,
-        hooks: Any = None,
+        hooks: Sequence[Any] | None = None,
         checkpoint_path: Any = None,
         name: str | None = None,
     ) -> dict[str, Any]:
@@ -210,26 +231,23 @@ class Estimator:
         Args:
             input_fn: A function that declares features and labels, or returns a dataset of such pairs.
             steps: At most so many batches.
-            hooks: Not offered; raises unless None.
+            hooks: Instances of ``SessionRunHook``.
             checkpoint_path: The checkpoint; the latest one unless given.
             name: Of the evaluation; its events are written to ``eval_name``.
         """
-        refuse("Estimator.evaluate", hooks=hooks or None)
         path = self._checkpoint(checkpoint_path, "evaluate")
         with self._declared(input_fn, ModeKeys.EVAL) as (step, spec):
-            saver = Saver()
             pairs = {**spec.eval_metric_ops, "loss": metrics.mean(spec.loss)}
             values = {label: value for label, (value, _) in pairs.items()}
             updates = [update for _, update in pairs.values()]
-            with self._session(saver, path) as session:
+            last = FinalOpsHook({**values, "global_step": step})
+            chosen = [*spec.evaluation_hooks, *(hooks or []), last]
+            with self._session(spec, path, chosen) as session:
                 done = 0
-                while steps is None or done < steps:
-                    try:
-                        session.run(updates)
-                    except OutOfRangeError:
-                        break
+                while not session.should_stop() and (steps is None or done < steps):
+                    session.run(updates)
                     done += 1
-                found = dict(session.run({**values, "global_step": step}))
+            found = dict(last.final_ops_values)
         with FileWriter(os.path.join(self.model_dir, f"eval_{name}" if name else "eval")) as writer:
             numbers = [(label, found[label]) for label in values if numpy.ndim(found[label]) == 0]
             text = b"".join(scalar_summary(label, float(value)) for label, value in numbers)
@@ -240,7 +258,7 @@ class Estimator:
         self,
         input_fn: Callable[..., Any],
         predict_keys: Sequence[str] | str | None = None,
-        hooks: Any = None,
+        hooks: Sequence[Any] | None = None,
         checkpoint_path: Any = None,
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
@@ -249,14 +267,12 @@ class Estimator:
         Args:
             input_fn: A function that declares features (labels beside them are left out), or returns a dataset.
             predict_keys: Which of a dict of predictions.
-            hooks: Not offered; raises unless None.
+            hooks: Instances of ``SessionRunHook``.
             checkpoint_path: The checkpoint; the latest one unless given.
             yield_single_examples: Whether batches are taken apart.
         """
-        refuse("Estimator.predict", hooks=hooks or None)
         path = self._checkpoint(checkpoint_path, "predict")
         with self._declared(input_fn, ModeKeys.PREDICT) as (_, spec):
-            saver = Saver() if global_variables() else None
             wanted = spec.predictions
             if predict_keys is not None:
                 keys = [predict_keys] if isinstance(predict_keys, str) else list(predict_keys)
@@ -264,23 +280,33 @@ class Estimator:
                 if not wanted:
                     what = f"predict: no prediction is among {keys}, at {here()}"
                     raise ArgumentError(what, f"There are {', '.join(spec.predictions)}.")
-            with self._session(saver, path) as session:
-                batches = self._batches(session, wanted)
-                yield from _examples(batches) if yield_single_examples else batches
-
-    @staticmethod
-    def _batches(session: Any, wanted: Any) -> Iterator[Any]:
-        while True:
-            try:
-                yield session.run(wanted)
-            except OutOfRangeError:
-                return
+            with self._session(spec, path, [*spec.prediction_hooks, *(hooks or [])]) as session:
+                while not session.should_stop():
+                    batch = session.run(wanted)
+                    yield from _examples(batch) if yield_single_examples else [batch]
 
 
-def _examples(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        if isinstance(batch, dict):
-            rows = zip(*batch.values())
-            yield from (dict(zip(batch, row)) for row in rows)
-        else:
-            yield from batch
+class _StepCounts(SessionRunHook):
+    """Raises ArgumentError where a run leaves the global step as it is: training would never end."""
+
+    def __init__(self, step: Variable) -> None:
+        self._step = step
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Note the first step."""
+        self._last = session.run(self._step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
+        """Compare."""
+        now = run_context.session.run(self._step)
+        if now == self._last:
+            what = f"train: the global step stays {now}, at {here()}"
+            raise ArgumentError(what, "Give minimize global_step=tf.train.get_global_step().")
+        self._last = now
+
+
+def _examples(batch: Any) -> Iterator[Any]:
+    if isinstance(batch, dict):
+        yield from (dict(zip(batch, row)) for row in zip(*batch.values()))
+    else:
+        yield from batch

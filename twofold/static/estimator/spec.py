@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.layer_options import refuse
+from twofold.static.monitored_session import Scaffold
 
 
 class ModeKeys:
@@ -27,22 +28,48 @@ class RunConfig:
     Args:
         model_dir: Directory of checkpoints.
         tf_random_seed: Seed of the graphs.
+        save_summary_steps: After how many steps summaries are written.
         save_checkpoints_steps: After how many steps a checkpoint is written; at the end of training one always is.
+        save_checkpoints_secs: The same in seconds; 600 unless steps are given.
         session_config: A ``ConfigProto``.
         keep_checkpoint_max: How many checkpoints stay.
+        keep_checkpoint_every_n_hours: Of the others, one for each such time stays.
+        log_step_count_steps: After how many steps the loss is shown.
+
+    Raises:
+        ValueError: For checkpoints after steps and after seconds.
     """
 
     def __init__(
         self,
         model_dir: Any = None,
         tf_random_seed: int = 1,
+        save_summary_steps: int | None = 100,
         save_checkpoints_steps: int | None = None,
+        save_checkpoints_secs: float | None = None,
         session_config: Any = None,
-        keep_checkpoint_max: int = 5,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        log_step_count_steps: int | None = 100,
     ) -> None:
+        if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
+            what = f"RunConfig: both save_checkpoints_steps and save_checkpoints_secs, at {here()}"
+            raise ArgumentError(what, "Give one of them.")
         self.model_dir, self.tf_random_seed = model_dir, tf_random_seed
+        self.save_summary_steps, self.log_step_count_steps = save_summary_steps, log_step_count_steps
         self.save_checkpoints_steps, self.session_config = save_checkpoints_steps, session_config
+        self.save_checkpoints_secs = 600 if save_checkpoints_steps is None else save_checkpoints_secs
         self.keep_checkpoint_max = keep_checkpoint_max
+        self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+
+    def replace(self, **kwargs: Any) -> RunConfig:
+        """A copy with other values for some."""
+        names = inspect.signature(RunConfig).parameters
+        if "save_checkpoints_steps" in kwargs or "save_checkpoints_secs" in kwargs:
+            kwargs = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **kwargs}
+        elif self.save_checkpoints_steps is not None:
+            kwargs = {"save_checkpoints_secs": None, **kwargs}
+        return RunConfig(**{**{name: getattr(self, name) for name in names}, **kwargs})
 
 
 class _Parts(NamedTuple):
@@ -51,6 +78,11 @@ class _Parts(NamedTuple):
     loss: Any
     train_op: Any
     eval_metric_ops: dict[str, Any]
+    training_chief_hooks: tuple[Any, ...]
+    training_hooks: tuple[Any, ...]
+    scaffold: Any
+    evaluation_hooks: tuple[Any, ...]
+    prediction_hooks: tuple[Any, ...]
 
 
 _NEEDED = {ModeKeys.TRAIN: ("loss", "train_op"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}
@@ -65,7 +97,12 @@ class EstimatorSpec(_Parts):
         loss: A scalar.
         train_op: An operation that changes the variables and counts the global step up.
         eval_metric_ops: Pairs of a value and its update, as ``tf.metrics`` gives them, by name.
-        export_outputs: Not offered, like the following ones; raises unless None.
+        export_outputs: Not used: nothing exports models.
+        training_chief_hooks: Instances of ``SessionRunHook`` for training.
+        training_hooks: More of them.
+        scaffold: A ``Scaffold``.
+        evaluation_hooks: Instances of ``SessionRunHook`` for evaluating.
+        prediction_hooks: Those for predicting.
 
     Raises:
         ValueError: Where the mode is another one, or what it needs is missing.
@@ -91,18 +128,21 @@ class EstimatorSpec(_Parts):
         evaluation_hooks: Any = None,
         prediction_hooks: Any = None,
     ) -> EstimatorSpec:
-        refuse(
-            "EstimatorSpec",
-            export_outputs=export_outputs,
-            training_chief_hooks=training_chief_hooks,
-            training_hooks=training_hooks,
-            scaffold=scaffold,
-            evaluation_hooks=evaluation_hooks,
-            prediction_hooks=prediction_hooks,
-        )
         if mode not in _NEEDED:
             raise ArgumentError(f"EstimatorSpec: mode is {mode!r}, at {here()}", "Give one of ModeKeys.")
-        made = super().__new__(cls, mode, predictions, loss, train_op, dict(eval_metric_ops or {}))
+        made = super().__new__(
+            cls,
+            mode,
+            predictions,
+            loss,
+            train_op,
+            dict(eval_metric_ops or {}),
+            tuple(training_chief_hooks or ()),
+            tuple(training_hooks or ()),
+            scaffold or Scaffold(),
+            tuple(evaluation_hooks or ()),
+            tuple(prediction_hooks or ()),
+        )
         for name in _NEEDED[mode]:
             if getattr(made, name) is None:
                 what = f"EstimatorSpec: {name} is missing in mode {mode!r}, at {here()}"

@@ -1,0 +1,50 @@
+"""The variable that counts training steps."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.static import modes
+from twofold.static.define import constant
+from twofold.static.docstrings import example
+from twofold.static.graph import get_default_graph
+from twofold.static.keys import GraphKeys
+from twofold.static.variables import Variable
+
+
+@example("print(tf.train.create_global_step().name)", "global_step:0")
+def create_global_step(graph: Any = None) -> Variable:
+    """The variable that counts steps; raises ValueError if there is one."""
+    found = graph or get_default_graph()
+    if found.get_collection(GraphKeys.GLOBAL_STEP):
+        raise ValueError('"global_step" already exists.')
+    with nullcontext() if modes.at_once() else found.as_default(), found.name_scope(None):
+        made = Variable(constant(0, int64), False, name="global_step")
+    found.add_to_collection(GraphKeys.GLOBAL_STEP, made)
+    return made
+
+
+@example("print(tf.train.get_global_step())", "None")
+def get_global_step(graph: Any = None) -> Variable | None:
+    """The variable that counts steps, or None."""
+    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return found[0] if found else None
+
+
+@example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")
+def get_or_create_global_step(graph: Any = None) -> Variable:
+    """The variable that counts steps."""
+    return get_global_step(graph) or create_global_step(graph)
+
+
+@example(
+    "step = tf.train.create_global_step()",
+    "session.run(tf.global_variables_initializer())",
+    "print(tf.train.global_step(session, step))",
+    "0",
+)
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The number of steps so far."""
+    return int(sess.run(global_step_tensor))
