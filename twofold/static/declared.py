@@ -73,7 +73,10 @@ class DeclaredGraph:
             return None
         linked = [self._input(one, now) for one in inputs]
         positions = [k for _, type in linked for k in type.positions if k is not None]
-        return Linked(self, tuple([tensor for tensor, _ in linked]), positions, now)
+        tensors = tuple([tensor for tensor, _ in linked])
+        return Linked(
+            self, tensors, {one.key: tensor for one, tensor in zip(inputs, tensors)}, positions, now
+        )
 
     def _open(self, varies: tuple[bool, ...]) -> tuple[bool, ...]:
         return varies if self.sizes is not None else (False,) * len(varies)
@@ -95,10 +98,11 @@ class DeclaredGraph:
 
 
 class Linked(NamedTuple):
-    """A declared graph with inputs, the positions of their open sizes in order, and what these are now."""
+    """A declared graph with inputs, also by key, the positions of their open sizes in order, and what these are now."""
 
     graph: DeclaredGraph
     inputs: tuple[Tensor, ...]
+    given: dict[Any, Tensor]
     positions: list[int]
     now: dict[int, int]
 
@@ -110,7 +114,7 @@ class Linked(NamedTuple):
         With ``differentiated`` also what derivatives are taken of.
         """
         with declared_over(self.graph.sizes):
-            return Declarer(self.graph, subgraph, kept, self.inputs).run(differentiated)
+            return Declarer(self.graph, subgraph, kept, self.given).run(differentiated)
 
     def encoded(self, outputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """What the core takes of the graph above ``outputs`` for all sizes that meet the guards."""

@@ -7,7 +7,7 @@ fetches that needs an operation again finds it, in the order in which a program 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -52,27 +52,22 @@ def _of_operation(error: TwofoldError, operation: Operation) -> TwofoldError:
 
 
 class Declarer:
-    """Declares a subgraph in a declared graph, on the inputs: feeds, numbers, variables, the number of the run.
+    """Declares a subgraph in a declared graph, on inputs by what they are values of, see ``Plan``.
 
     What depends on the set of fetches is looked up through ``_look``, which notes it for the operation that is declared
     now. Inside of one (in bodies of loops and choices, and where derivatives do not pass) values stand in ``inner``.
     """
 
     def __init__(
-        self, graph: DeclaredGraph, subgraph: Subgraph, kept: Sequence[Source], inputs: Sequence[Any]
+        self, graph: DeclaredGraph, subgraph: Subgraph, kept: Sequence[Source], inputs: Mapping[Any, Any]
     ) -> None:
-        self.graph, self.subgraph, self.kept = graph, subgraph, kept
+        self.graph, self.subgraph, self.kept, self.inputs = graph, subgraph, kept, inputs
         position = subgraph.position
-        self.fed = dict(zip(position.feeds, inputs))
-        feeds = len(position.feeds) + sum(map(prod, position.sizes.values()))
-        given = iter(inputs[len(position.feeds) : feeds])
-        self.sizes = {source: self._number(source, shape, given) for source, shape in position.sizes.items()}
-        self.before = dict(zip(subgraph.reads, inputs[feeds:]))
-        states = feeds + len(subgraph.reads)
-        self.state: dict[Any, Any] = {**self.before, **dict(zip(subgraph.states, inputs[states:]))}
-        self.started = dict(self.state)
-        self.numbers = dict(zip(subgraph.numbers, inputs[states + len(subgraph.states) :]))
-        self.counter = inputs[-1] if subgraph.draws else None
+        self.fed = {source: inputs[source] for source in position.feeds}
+        self.sizes = {source: self._number(source, shape) for source, shape in position.sizes.items()}
+        self.before = {variable: inputs[variable] for variable in subgraph.reads}
+        self.started = self.before | {variable: inputs["state", variable] for variable in subgraph.states}
+        self.state: dict[Any, Any] = dict(self.started)
         self.values: dict[Operation, Sequence[Any]] = {}
         self.inner: dict[Any, Any] = {}
         self.depth = 0  # of bodies of compiled loops and choices
@@ -81,10 +76,11 @@ class Declarer:
         self._targets = {source for op in every if op.type in DERIVATIVES for source in op.sources}
         self._rules = {rule for op in every if op.flow is not None for rule in op.flow.rules}
 
-    def _number(self, source: Source, shape: tuple[int, ...], given: Iterator[Any]) -> Any:
+    def _number(self, source: Source, shape: tuple[int, ...]) -> Any:
         """Numbers that the inputs have as sizes."""
-        found = [next(given).type_.shape[0] for _ in range(prod(shape))]
-        numbers = whole_numbers(numpy.array(found, object).reshape(shape), source[0].outputs[source[1]].dtype)
+        found = [self.inputs[source, shape, k].type_.shape[0] for k in range(prod(shape))]
+        dtype = source[0].outputs[source[1]].dtype
+        numbers = whole_numbers(numpy.array(found, object).reshape(shape), dtype)
         return self.graph.numbers.setdefault((source, shape), numbers)
 
     def run(self, differentiated: bool = False) -> tuple[Any, ...]:
@@ -191,7 +187,7 @@ class Declarer:
 
     def _called(self, operation: Operation, values: Sequence[Any], states: Sequence[Any]) -> list[Any]:
         """What the body of an operation returns, as tensors."""
-        counter = None if self.counter is None else varied(self.counter)
+        counter = varied(self.inputs["run"]) if "run" in self.inputs else None
         _core.count_body()
         try:
             made = call_body(operation, values, counter, states)
@@ -251,7 +247,7 @@ class Declarer:
             case "state":
                 return self.state[about]
             case "given":
-                return self.numbers[about]
+                return self.inputs[about]
             case "chosen":
                 return self.subgraph.chosen[about]
             case "number":

@@ -31,23 +31,6 @@ class Plan:
     must be computed first.
     """
 
-    __slots__ = (
-        "_graph",
-        "_inputs",
-        "_kept",
-        "arrays",
-        "draws",
-        "fetch",
-        "function",
-        "numbers",
-        "observers",
-        "reads",
-        "states",
-        "strings",
-        "subgraph",
-        "written",
-    )
-
     def __init__(self, graph: Graph, subgraph: Subgraph, kept: Sequence[Source]) -> None:
         self._graph, self.subgraph, self._kept = graph, subgraph, kept
         self.draws, self.numbers = subgraph.draws, subgraph.numbers
