@@ -1,5 +1,6 @@
 // The Python module: programs, hooks, settings and the recorder's switches.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -126,6 +127,10 @@ void set_hook(const std::string& name, nb::object value) {
 
 struct PyProgram {
   ProgramRef program;
+};
+
+struct PyTemplate {
+  ProgramTemplate program;
 };
 
 struct PyNested {
@@ -568,6 +573,22 @@ NB_MODULE(_core, m) {
       .def_prop_ro("instruction_count", [](const PyProgram& self) { return self.program->instructions.size(); })
       .def_prop_ro("arena_bytes", [](const PyProgram& self) { return self.program->arena_bytes; })
       .def("run", &run_program, nb::arg("inputs"), nb::arg("outputs"));
+  nb::class_<PyTemplate>(m, "ProgramTemplate")
+      .def("__init__",
+           [](PyTemplate* self, nb::object encoded) {
+             new (self) PyTemplate();
+             if (!self->program.read(encoded.ptr())) throw nb::python_error();
+           },
+           nb::arg("encoded"))
+      .def(
+          "instantiate",
+          [](const PyTemplate& self, const std::vector<int64_t>& values, nb::object labels) -> std::optional<PyProgram> {
+            ProgramRef found = self.program.instantiate(values.data());
+            if (!found) return std::nullopt;
+            found->labels = labels.is_none() ? nullptr : labels.release().ptr();
+            return PyProgram{std::move(found)};
+          },
+          nb::arg("values"), nb::arg("labels").none());
   nb::class_<PyNested>(m, "Nested").def_prop_ro("scratch_bytes", [](const PyNested& self) { return self.nested->scratch_bytes(); });
   nb::class_<PyClosed>(m, "Closed")
       .def_prop_ro("key", &closed_key)

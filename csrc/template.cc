@@ -281,6 +281,21 @@ ProgramRef program_by_template(Signature* signature) {
 
 TemplateCounts template_counts() { return counts; }
 
+namespace {
+
+// A new reference to what a function makes of numbers; null where it raises.
+PyObject* host_function(PyObject* maker, const int64_t* numbers, size_t count) {
+  Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t k = 0; arguments && k < count; ++k) {
+    PyTuple_SET_ITEM(arguments.object, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(numbers[k]));
+  }
+  PyObject* made = arguments ? PyObject_CallObject(maker, arguments.object) : nullptr;
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+}  // namespace
+
 size_t ProgramSteps::memory() const {
   size_t total = sizeof *this + memory_of(steps_) + memory_of(slots_);
   for (const Step& step : steps_) {
@@ -318,11 +333,21 @@ bool ProgramSteps::read_inside(PyObject* encoded, Step& step) {
   return true;
 }
 
+// From (function that makes another of numbers, how many).
+bool ProgramSteps::read_host(PyObject* encoded, Step& step) {
+  PyObject* maker;
+  Py_ssize_t numbers;
+  if (!PyArg_ParseTuple(encoded, "On", &maker, &numbers)) return false;
+  step.host = std::shared_ptr<PyObject>(Py_NewRef(maker), [](PyObject* object) { Py_DECREF(object); });
+  step.host_numbers = static_cast<size_t>(numbers);
+  return true;
+}
+
 bool ProgramSteps::read_step(PyObject* item) {
   PyObject *kernel, *buffers, *inside;
   Step made{};
   if (!PyArg_ParseTuple(item, "OOIiO", &kernel, &buffers, &made.params, &made.label, &inside)) return false;
-  if (inside != Py_None && !read_inside(inside, made)) return false;
+  if (inside != Py_None && !(PyTuple_Check(inside) && PyTuple_GET_SIZE(inside) == 2 ? read_host(inside, made) : read_inside(inside, made))) return false;
   made.kernel = reinterpret_cast<Kernel>(PyLong_AsUnsignedLongLong(kernel));
   if (PyErr_Occurred()) return false;
   code_->add(kernel);
@@ -386,12 +411,19 @@ ProgramRef ProgramSteps::with_numbers(const int64_t*& next) const {
       std::vector<Part> parts;
       for (size_t k = 0; k < inside.programs.size(); ++k) {
         parts.push_back(Part{inside.programs[k].with_numbers(next), inside.first_labels[k]});
+        if (!parts.back().program) return nullptr;
       }
       program->nested.push_back(inside.form.made(std::move(parts), next));
       next += inside.form.numbers();
       made.nested = program->nested.back().get();
       program->has_host |= made.nested->has_host();
       scratch.emplace_back(slots_[step.first_slot + step.slots - 1].index, made.nested->scratch_bytes());
+    }
+    if (step.host) {
+      made.host = host_function(step.host.get(), next, step.host_numbers);
+      if (!made.host) return nullptr;
+      next += step.host_numbers;
+      program->has_host = true;
     }
     program->instructions.push_back(made);
   }

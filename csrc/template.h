@@ -21,7 +21,7 @@ class ProgramSteps {
  public:
   // From (steps, outputs, buffers, donations, further work, whether it tells what is finite); false with a Python error set.
   bool read(PyObject* encoded);
-  // The program with numbers from `next` on, which is moved behind them.
+  // The program with numbers from `next` on, which is moved behind them; null where a function of the host is not made.
   ProgramRef with_numbers(const int64_t*& next) const;
   size_t memory() const;
 
@@ -37,9 +37,12 @@ class ProgramSteps {
     uint32_t first_slot, slots, params;
     int32_t label;
     std::shared_ptr<const Inside> inside;
+    std::shared_ptr<PyObject> host;  // makes the function of the host for so many numbers, or null
+    size_t host_numbers;
   };
   bool read_step(PyObject* item);
   bool read_inside(PyObject* encoded, Step& step);
+  static bool read_host(PyObject* encoded, Step& step);
 
   std::shared_ptr<CodeOwners> code_ = std::make_shared<CodeOwners>();
   std::vector<Step> steps_;

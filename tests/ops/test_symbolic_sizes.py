@@ -56,43 +56,18 @@ def template_of(op: Any, sample: Sample) -> Any:
 
 def instantiated(plan: Any, values: Sequence[int]) -> Any:
     """The program for sizes; None where a guard does not hold."""
-    sizes, program = plan
-    numbers = _core.run_size_program(sizes, values)
-    if numbers is None:
-        return None
-    left = iter(numbers)
-    made = program_of(program, left)
-    assert next(left, None) is None
-    return made
+    return _core.ProgramTemplate(plan).instantiate(values, None)
 
 
-def program_of(plan: Any, left: Iterator[int]) -> Any:
-    """The program of steps with the numbers that are left."""
-    steps, outputs, buffers, donations, further_work, tells_finite = plan
-    instructions, scratch = [], {}
-    for address, slots, count, label, inside in steps:
-        params = [next(left) for _ in range(count)]
-        made = [address, slots, params, next(left), next(left), label, None]
-        if inside is not None:
-            programs, labels, form = inside
-            parts = [program_of(part, left) for part in programs]
-            count = 1 + sum(form[3:6]) + 2 * len(form[7]) if len(form) > 2 else 0
-            made[-1] = _core.nested(parts, labels, form, [next(left) for _ in range(count)])
-            scratch[slots[-1][1]] = made[-1].scratch_bytes
-        instructions.append(tuple(made))
-    nbytes = [next(left) for _ in range(outputs)]
-    buffer_sizes = [scratch.get(k, size) for k, size in enumerate([next(left) for _ in range(buffers)])]
-    return _core.Program(
-        instructions, nbytes, buffer_sizes, True, None, further_work, donations, tells_finite
-    )
-
-
-def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) -> bytes:
-    """The bits that a program of one result computes in memory that is filled with a byte."""
+def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) -> bytes | str:
+    """The bits that a program of one result computes in memory that is filled with a byte, or what it refuses."""
     type = graph.outputs[0].type
     given = [numpy.ascontiguousarray(array) for array in arrays]
     result = numpy.full(max(type.nbytes, 1), filling, numpy.uint8)
-    program.run([array.ctypes.data for array in given], [result.ctypes.data])
+    try:
+        program.run([array.ctypes.data for array in given], [result.ctypes.data])
+    except Exception as error:
+        return f"{error.__class__.__name__}: {error}"
     return result[: type.nbytes].tobytes()
 
 

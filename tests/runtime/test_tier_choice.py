@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -38,7 +39,8 @@ def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch
 def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_a_pause(trace: Trace) -> FlatProgram:
         made = compile_outlined(trace)
-        made.instructions.append((0, (), (), 1, 1, 0, lambda: time.sleep(0.1)))
+        pause = SimpleNamespace(function=lambda: lambda: time.sleep(0.1))
+        made.instructions.append((0, (), (), 1, 1, 0, pause))
         return made
 
     monkeypatch.setattr(fusing, "compile_outlined", with_a_pause)

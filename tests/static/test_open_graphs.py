@@ -5,6 +5,8 @@ import pytest
 
 import twofold
 import twofold.static as tf
+from twofold import _core
+from twofold.compiler import families
 from twofold.static import declared
 
 RANDOM = numpy.random.default_rng(5)
@@ -318,6 +320,70 @@ def test_lengths_of_loops_are_planned_once(bodies):
             assert session.run([y, grad], {x: floats(n, 2)})[1].shape == (n, 2)
         assert not bodies
         assert twofold.stats().open_graph_uses - before.open_graph_uses == 5
+
+
+def counted_gradient():
+    x, most = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.int32, [])
+    w = tf.get_variable("w", [4, 4])
+    step = lambda i, rows: (i + 1, tf.tanh(tf.matmul(rows, w)) + rows * 0.5)
+    _, rows = tf.while_loop(lambda i, _: i < most, step, [0, x])
+    return [x, most], [rows, *tf.gradients(rows, [x, w])]
+
+
+def conditional_gradient():
+    x, scale = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32, [])
+    rows = tf.while_loop(lambda rows: tf.reduce_max(rows) < 90.0, lambda rows: rows * scale + 0.1, [x])
+    return [x, scale], [rows, *tf.gradients(tf.square(rows), [x, scale])]
+
+
+def sorted_rows():
+    x = tf.placeholder(tf.float32, [None, None])
+    y = tf.map_fn(lambda row: tf.sort(row) * row, x)
+    return [x], [y, tf.gradients(y, x)[0], tf.linalg.svd(tf.matmul(x, x, transpose_a=True))[0]]
+
+
+PLANNED_ONCE = {
+    counted_gradient: [
+        (floats(n, 4), most)
+        for n, most in ((3, 5), (4, 2), (6, 9), (8, 11), (5, 13), (7, 3), (9, 30), (12, 1), (10, 21), (11, 9))
+    ],
+    conditional_gradient: [
+        (abs(floats(n, m)) + 1.0, scale)
+        for n, m, scale in (
+            *((3, 4, 1.5), (5, 2, 1.2), (6, 7, 2.0), (4, 9, 1.1), (7, 3, 1.05)),
+            *((9, 5, 1.3), (8, 6, 1.01), (11, 12, 3.0), (2, 10, 1.02), (13, 2, 1.4)),
+        )
+    ],
+    sorted_rows: [
+        (floats(n, m),)
+        for n, m in ((3, 4), (5, 2), (6, 7), (4, 9), (7, 3), (9, 5), (8, 6), (11, 12), (2, 10), (13, 8))
+    ],
+}
+
+
+@pytest.mark.parametrize("build", PLANNED_ONCE, ids=lambda build: build.__name__)
+def test_functions_of_the_host_and_gradients_of_loops_have_plans_for_all_sizes(build, monkeypatch):
+    planned = []
+    compile_graph = families.compile_graph
+
+    def counted(graph):
+        planned.append(graph)
+        return compile_graph(graph)
+
+    monkeypatch.setattr(families, "compile_graph", counted)
+    feeds = PLANNED_ONCE[build]
+    before = twofold.stats()
+    with tf.Graph().as_default():
+        found = results(build, feeds)
+    assert len(planned) <= 6
+    after = twofold.stats()
+    assert after.templates_refused == before.templates_refused
+    assert after.template_programs > before.template_programs
+    for feed, own in zip(feeds, found):
+        _core.clear_caches()
+        with tf.Graph().as_default():
+            (wanted,) = results(build, [feed])
+        assert [a.tobytes() for a in own] == [a.tobytes() for a in wanted]
 
 
 def test_a_number_that_decides_is_part_of_what_is_declared(bodies):

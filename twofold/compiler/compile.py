@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy
@@ -18,10 +20,12 @@ from twofold.compiler.schedule.donation import matched, possible_donations
 from twofold.compiler.schedule.loop_nests import BufferKey
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.errors import TwofoldError
+from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
-from twofold.ir.node import Node
+from twofold.ir.node import Node, make_node
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
+from twofold.ops.control_flow.programs import parameters_of, resized
 from twofold.transforms.pipeline import run_passes
 
 INPUT, OUTPUT, ARENA = 0, 1, 2
@@ -68,11 +72,38 @@ class Inside(NamedTuple):
         return self._replace(labels=[count + label for label in self.labels])
 
 
+class HostFunction:
+    """A function that an instruction calls in place of a kernel: what ``node`` computes, on addresses."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def function(self) -> Callable[..., None]:
+        """What takes the addresses of inputs and outputs; the node has no symbols."""
+        return self.with_parameters()[0]()
+
+    def with_parameters(self) -> tuple[Callable[..., Callable[..., None]], tuple[Any, ...]]:
+        """What gives the function for parameters, and these: sizes that are symbols here."""
+        node = self._node
+        op: Any = node.op
+        if op.kind == "program":
+            programs = import_module("twofold.compiler.families").Programs(node.attrs[0])
+            inputs = len(node.inputs)
+            return lambda *numbers: op.on_addresses(
+                inputs, partial(programs.program, numbers)
+            ), programs.parameters
+        types = [value.type for value in node.inputs]
+        operands = tuple([input_node(k, type) for k, type in enumerate(types)])
+        graph = Graph(types, [make_node(op, node.attrs, operands, node.type)])
+        _, sizes_at, parameters = parameters_of(partial(resized, graph))
+        return lambda *numbers: _on_arrays(resized(graph, sizes_at(numbers)).outputs[0]), parameters
+
+
 class FlatProgram:
     """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
 
-    ``host`` is a function, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows. The
-    core lays out the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
+    ``host`` is a ``HostFunction``, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows.
+    The core lays out the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
     ``new_bodies`` of these are new. ``tells_finite`` where all its kernels tell what is not finite that they store.
     """
 
@@ -105,6 +136,8 @@ class FlatProgram:
             if isinstance(host, Inside):
                 (_, scratch), host = made[1][-1], host.nested()
                 buffer_sizes[scratch] = host.scratch_bytes
+            elif host is not None:
+                host = host.function()
             instructions.append((*made, host))
         return _core.Program(
             instructions,
@@ -143,7 +176,7 @@ class CompiledProgram(FlatProgram):
             node = instruction.nodes[0]
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else kernels[instruction.key]
-            host = None if instruction.host is None else _on_arrays(instruction)
+            host = HostFunction(node) if node.op.kind == "host" else None
             if number in inside:
                 host, _ = inside[number]
                 self.further_work += _LONG
@@ -168,18 +201,17 @@ def _label(node: Node) -> Label:
     return Label(node.op, node.attrs, tuple(value.type for value in node.inputs), node.type)
 
 
-def _on_arrays(instruction: Instruction) -> Callable[..., None]:
+def _on_arrays(node: Node) -> Callable[..., None]:
     """A host function that takes addresses, from one that takes and returns arrays."""
-    (node,) = instruction.nodes
     label = _label(node)
     types = [*label.input_types, label.output_type]
-    host = instruction.host
+    op: Any = node.op
     computes = node.type.dtype.is_differentiable and not node.op.keeps_nan
 
     def call(*pointers: int) -> None:
         arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
         try:
-            arrays[-1][...] = host(*arrays[:-1])
+            arrays[-1][...] = op.host(node.attrs, *arrays[:-1])
         except TwofoldError as error:
             error.label = label
             raise
@@ -296,11 +328,9 @@ def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
             positions.append(labels)
             labels += len(program.labels)
             own += program.labels
-        types = [value.type for value in node.inputs]
-        run = op.nested(node.attrs, types, _program_of)
-        found[number] = Inside(programs, positions, *run) if isinstance(run, tuple) else run, own
+        if op.runs_on_host:
+            found[number] = HostFunction(node), own
+        else:
+            form = op.nested(node.attrs, [value.type for value in node.inputs])
+            found[number] = Inside(programs, positions, *form), own
     return found
-
-
-def _program_of(graph: Graph) -> Any:
-    return compile_graph(graph).program()

@@ -24,6 +24,8 @@ def _with_kernels(program: tuple[Any, ...], kernel: Callable[[Any], Any]) -> tup
     made = []
     for name, *step, inside in steps:
         if inside is not None:
+            if callable(inside[0]):
+                raise NotImplementedError("functions of the host stay in their process")
             programs, *others = inside
             inside = [_with_kernels(part, kernel) for part in programs], *others
         made.append((kernel(name), *step, inside))
@@ -89,5 +91,6 @@ def fitting(
                 return read(written)
     made = make()
     entries = [entry for entry in entries if entry[0] != own]
-    saved_plans().keep(key, [*entries[1 - _MOST :], (own, None if made is None else write(made))])
+    with contextlib.suppress(NotImplementedError):
+        saved_plans().keep(key, [*entries[1 - _MOST :], (own, None if made is None else write(made))])
     return made

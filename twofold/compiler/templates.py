@@ -100,7 +100,7 @@ class Template:
         return saved_plans().key(self.key, *names) if self.key else None
 
 
-def _attempt(make: Callable[[], Any]) -> Any:
+def attempt(make: Callable[[], Any]) -> Any:
     """What ``make`` gives; None where a rule or a plan needs numbers that are fixed, or refuses these."""
     try:
         return make()
@@ -139,7 +139,7 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
 
     def template_for(made_for: Sequence[int]) -> Template:
         def make() -> tuple[Parts, int]:
-            parts, guards, _ = _narrowing(declared, given)
+            parts, guards, _ = narrowing(declared, given)
             return parts, guards if made_for == values else 0
 
         # its own plans count on the guards that were met for these numbers
@@ -148,13 +148,13 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
     template = template_for(values)
 
     def make() -> tuple[Any, ...]:
-        made, _, traits = _narrowing(declared, given)
+        made, _, traits = narrowing(declared, given)
         own, numbers = _apart(traits)
         program = SizeProgram(made.recording, [*made.output.shape, *numbers], made.recording.guards).encoded()
         template.take(made)
         return program, values, made.output.dtype.code, getattr(op, "differentiable", True), *own
 
-    found = fitting(key, values, lambda: _attempt(make), _same, _same)
+    found = fitting(key, values, lambda: attempt(make), _same, _same)
     if found is None:
         return None
     program, made_for, *rest = found
@@ -174,7 +174,7 @@ def _apart(traits: Traits) -> tuple[Traits, tuple[int, ...]]:
     return traits._replace(movement=moved._replace(offset=0, step=0)), (moved.offset, moved.step)
 
 
-def _narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
+def narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
     """What ``make`` gives, with as many more inputs fixed as it takes."""
     while True:
         try:
@@ -229,7 +229,7 @@ def template_gradients(template: Template, wanted: tuple[int, ...], values: tupl
             whole, known = template.example(values, facts)
             return whole.recording, _differentiated(whole, wanted), known
 
-        return _narrowing(make, Facts())
+        return narrowing(make, Facts())
 
     templates: dict[int, Template] = {}
 
@@ -251,7 +251,7 @@ def template_gradients(template: Template, wanted: tuple[int, ...], values: tupl
         heads = [one.head for one in gradients.values()]
         return program.encoded(), heads, [one.tail for one in gradients.values()], values
 
-    found = fitting(key, values, lambda: _attempt(made), _same, _same)
+    found = fitting(key, values, lambda: attempt(made), _same, _same)
     if found is None:
         return None
     program, heads, tails, made_for = found
@@ -297,12 +297,15 @@ def _fitting_program(
     key: bytes | None, values: Sequence[int], make: Callable[[Facts], ProgramTemplate]
 ) -> ProgramTemplate | None:
     """A program for ``values`` that was kept, or is made now."""
-    made: Callable[[], ProgramTemplate | None] = lambda: _attempt(lambda: _narrowing(make, Facts()))
+    made: Callable[[], ProgramTemplate | None] = lambda: attempt(lambda: narrowing(make, Facts()))
     return fitting(key, values, made, ProgramTemplate.portable, ProgramTemplate.found)
 
 
 Step = tuple[Any, tuple[Any, ...], int, int, "tuple[Any, ...] | None"]
-"""Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel."""
+"""Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel.
+
+That is (programs, labels, form), or what gives a function of the host for numbers, and how many.
+"""
 
 
 def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> ProgramTemplate:
@@ -324,12 +327,14 @@ def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
     steps: list[Step] = []
     for address, buffers, params, work, grain, label, host in program.instructions:
         results += [*params, work, grain]
-        inside = None
+        inside: Any = None
         if isinstance(host, Inside):
             inside = [_steps(part, results) for part in host.programs], host.labels, host.form
             results += host.numbers
         elif host is not None:
-            raise NotImplementedError("host functions are planned for each size")
+            maker, parameters = host.with_parameters()
+            inside = maker, len(parameters)
+            results += parameters
         steps.append((address, buffers, len(params), label, inside))
     results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
     if any(is_symbolic(part) for step in steps for part in step[:4]):
@@ -427,8 +432,8 @@ def _batched(
 ) -> ProgramTemplate | None:
     def make(facts: Facts) -> ProgramTemplate:
         whole = graph()
-        if any(node.op.kind == "program" for node in whole.nodes()):
-            raise NotImplementedError("programs inside are run one by one")
+        if any(node.op.kind in ("program", "host") for node in whole.nodes()):
+            raise NotImplementedError("programs inside and functions of the host are run one by one")
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
         own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]

@@ -48,7 +48,7 @@ def matched(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def may_fail(instruction: Instruction) -> bool:
     """Whether it may report an error, or is a host function."""
     op = instruction.nodes[0].op
-    return instruction.host is not None or op.kind == "program" or op.checks or op.may_fail
+    return op.kind in ("host", "program") or op.checks or op.may_fail
 
 
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:

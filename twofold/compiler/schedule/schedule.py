@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 class Instruction:
     """One kernel call (or host call): what it runs, on which buffers, and how threads may share it.
 
-    ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call, which has ``host``.
+    ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call.
     """
 
     __slots__ = (
         "buffers",
         "grain",
-        "host",
         "key",
         "name",
         "nest",
@@ -62,7 +61,6 @@ class Instruction:
         self.params = tuple(params)
         self.work = work
         self.grain = grain
-        self.host: Any = None
         self.scratch: dict[BufferKey, int] = {}
         self.nest: LoopNest | None = None
 
@@ -253,12 +251,8 @@ class Schedule:
 
     def _host(self, expression: FusedExpression) -> None:
         root = expression.root
-        instruction = Instruction(
-            root.op.name, [root], [*self._operands(expression), self._result(expression)]
-        )
-        op, attrs = root.op, root.attrs
-        instruction.host = lambda *arrays: op.host(attrs, *arrays)
-        self.instructions.append(instruction)
+        buffers = [*self._operands(expression), self._result(expression)]
+        self.instructions.append(Instruction(root.op.name, [root], buffers))
 
     def _program(self, expression: FusedExpression) -> None:
         """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""

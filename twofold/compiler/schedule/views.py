@@ -22,7 +22,7 @@ class NeedsSplit(Exception):
     """A reshape cuts through loop axis ``axis``: it must become two, the inner one of length ``inner``."""
 
     def __init__(self, axis: int, inner: int) -> None:
-        super().__init__(f"axis {axis} must be split at {inner}")
+        super().__init__(axis, inner)  # no text, which would fix a symbol
         self.axis = axis
         self.inner = inner
 

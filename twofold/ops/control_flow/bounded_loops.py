@@ -19,6 +19,7 @@ from twofold.ops.control_flow.programs import (
     Program,
     WrittenContent,
     is_differentiable,
+    resized_type,
     run,
     zeros,
 )
@@ -28,6 +29,9 @@ class Family(WrittenContent):
     """Closed graphs with the same types, one for each number of iterations to reserve rows for."""
 
     __slots__ = ("_types",)
+
+    def resized(self, size: Callable[[Any], Any]) -> Family:
+        raise NotImplementedError
 
     def graph(self, limit: int) -> Graph:
         """The graph for at most ``limit`` iterations."""
@@ -49,6 +53,11 @@ class LimitedLoop(Family):
     def parts(self) -> tuple[Any, ...]:
         return (self.spec, self._types)
 
+    def resized(self, size: Callable[[Any], Any]) -> LimitedLoop:
+        types = [resized_type(type, size) for type in self._types]
+        made: LimitedLoop = interned(LimitedLoop(self.spec.resized(size), types))
+        return made
+
     def graph(self, limit: int) -> Graph:
         inputs = [input_node(k, type) for k, type in enumerate(self._types)]
         return Graph(self._types, run("loop", (self.spec.with_body(self.spec.body, limit=limit),), inputs))
@@ -64,6 +73,11 @@ class Gradients(Family):
 
     def parts(self) -> tuple[Any, ...]:
         return (self.base, self.given, self.wanted)
+
+    def resized(self, size: Callable[[Any], Any]) -> Gradients:
+        base = self.base.resized(size)
+        made: Gradients = interned(Gradients(base, self.given, self.wanted, self._backward))
+        return made
 
     def found(self, limit: int) -> tuple[list[TensorType], list[Node | None]]:
         """The input types of the graph, and the cotangents that exist."""
@@ -105,25 +119,19 @@ class Sized(Program):
     """The outputs of the graph of a family that has room for a number of iterations (int64, the first input)."""
 
     name = "sized"
+    runs_on_host = True
 
     def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         return tuple(node.type for node in attrs[0].graph(1).outputs)
 
-    def nested(
-        self,
-        attrs: Attributes,
-        inputs: Sequence[TensorType],
-        compiler: Callable[[Graph], Any],
-    ) -> Callable[..., None]:
-        family, count = attrs[0], len(inputs)
+    def on_addresses(self, inputs: int, programs: Callable[[int], Any]) -> Callable[..., None]:
         ready: dict[int, Any] = {}
 
         def call(*addresses: int) -> None:
-            iterations = ctypes.c_int64.from_address(addresses[0]).value
-            room = reserved(iterations)
+            room = reserved(ctypes.c_int64.from_address(addresses[0]).value)
             if room not in ready:
-                ready[room] = compiler(family.graph(room))
-            ready[room].run(list(addresses[1:count]), list(addresses[count:]))
+                ready[room] = programs(room)
+            ready[room].run(list(addresses[1:inputs]), list(addresses[inputs:]))
 
         return call
 

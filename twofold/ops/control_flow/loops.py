@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -50,12 +50,7 @@ class Loop(Program):
     def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
         return (attrs[0].body,)
 
-    def nested(
-        self,
-        attrs: Attributes,
-        inputs: Sequence[TensorType],
-        compiler: Callable[[Graph], Any],
-    ) -> tuple[tuple[Any, ...], list[Any]]:
+    def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
         spec = attrs[0]
         types = spec.body.input_types
         carried = [node.type.nbytes for node in spec.body.outputs[: spec.carried]]

@@ -94,13 +94,17 @@ def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
             return value.resized(size)
         return size(value) if isinstance(value, Symbol) else value
 
-    def own(type: TensorType) -> TensorType:
-        return tensor_type(type.dtype, mapped(type.shape, item), type.weak)
-
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        return make_node(node.op, mapped(node.attrs, item), inputs, own(node.type))
+        return make_node(node.op, mapped(node.attrs, item), inputs, resized_type(node.type, size))
 
-    return Graph([own(type) for type in graph.input_types], rebuild(graph.outputs, make))
+    types = [resized_type(type, size) for type in graph.input_types]
+    return Graph(types, rebuild(graph.outputs, make))
+
+
+def resized_type(type: TensorType, size: Callable[[Symbol], Any]) -> TensorType:
+    """``type`` with ``size`` of each symbol in its place."""
+    shape = tuple([size(own) if isinstance(own, Symbol) else own for own in type.shape])
+    return tensor_type(type.dtype, shape, type.weak)
 
 
 class _Inputs(dict[int, Any]):
@@ -119,13 +123,41 @@ class _Inputs(dict[int, Any]):
         return size
 
 
+Size = Callable[[Any], Any]
+"""What gives each symbol a number, and anything else as it is."""
+
+
+def parameters_of(
+    resize: Callable[[Size], Any],
+) -> tuple[tuple[int, ...], Callable[[Sequence[Any]], Size], tuple[Any, ...]]:
+    """The inputs of their recording that the symbols in what ``resize`` gives sizes to depend on: its parameters.
+
+    Returns their positions, what gives its sizes for numbers in their place (integers, or symbols of another
+    recording), and the inputs.
+    """
+    inputs = _Inputs()
+    resize(inputs.note)
+    positions = tuple(inputs)
+
+    def sizes_at(numbers: Sequence[Any]) -> Size:
+        given = dict(zip(positions, numbers, strict=True))
+        return lambda size: inputs.recording.at(size, given)
+
+    return positions, sizes_at, tuple(inputs.values())
+
+
 class Parametric(Content):
-    """A loop or branch over symbols of ``recording``: inputs of it, at ``positions``, are the parameters."""
+    """A loop or branch over symbols, with what gives its sizes for parameters, see ``parameters_of``."""
 
-    __slots__ = ("content", "positions", "recording")
+    __slots__ = ("content", "positions", "sizes_at")
 
-    def __init__(self, content: WrittenContent, recording: Recording, positions: tuple[int, ...]) -> None:
-        self.content, self.recording, self.positions = content, recording, positions
+    def __init__(
+        self,
+        content: WrittenContent,
+        positions: tuple[int, ...],
+        sizes_at: Callable[[Sequence[Any]], Size],
+    ) -> None:
+        self.content, self.positions, self.sizes_at = content, positions, sizes_at
 
     def key(self) -> tuple[Any, ...]:
         return (self.positions, _words(self.content))
@@ -137,19 +169,13 @@ class Parametric(Content):
         """The content for these parameters: integers, or symbols of another recording."""
         return self.content.resized(self.sizes_at(numbers))
 
-    def sizes_at(self, numbers: tuple[Any, ...]) -> Callable[[Any], Any]:
-        """What gives each size for these parameters, and anything else as it is."""
-        inputs = dict(zip(self.positions, numbers, strict=True))
-        return lambda size: self.recording.at(size, inputs)
-
 
 def with_parameters(content: WrittenContent) -> tuple[Any, tuple[Any, ...]]:
     """What calls have in place of ``content``, and its parameters: none where it has no symbols."""
     if not has_symbols(content):
         return content, ()
-    inputs = _Inputs()
-    content.resized(inputs.note)
-    return interned(Parametric(content, inputs.recording, tuple(inputs))), tuple(inputs.values())
+    positions, sizes_at, parameters = parameters_of(content.resized)
+    return interned(Parametric(content, positions, sizes_at)), parameters
 
 
 def _words(value: Any) -> str:
@@ -263,6 +289,7 @@ class Program(Op):
     """An operation with several results that runs other graphs."""
 
     kind = "program"
+    runs_on_host = False
 
     def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of the results."""
@@ -272,15 +299,14 @@ class Program(Op):
         """The graphs to compile."""
         return ()
 
-    def nested(
-        self,
-        attrs: Attributes,
-        inputs: Sequence[TensorType],
-        compiler: Callable[[Graph], Any],
-    ) -> tuple[tuple[Any, ...], list[Any]] | Callable[..., None]:
-        """How the core runs the programs of the graphs: what no size changes, and numbers, see ``csrc/nested.h``.
+    def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
+        """How the core runs the programs of the graphs: what no size changes, and numbers, see ``csrc/nested.h``."""
+        raise NotImplementedError
 
-        Instead a function of the addresses of inputs and results; ``compiler`` makes programs later.
+    def on_addresses(self, inputs: int, programs: Callable[[int], Any]) -> Callable[..., None]:
+        """Where it ``runs_on_host``, a function of the addresses of so many inputs, and of results.
+
+        ``programs`` gives the program with room for a number of iterations, see ``bounded_loops``.
         """
         raise NotImplementedError
 
@@ -359,12 +385,7 @@ class Branch(Program):
         graphs: tuple[Graph, ...] = attrs[0].graphs
         return graphs
 
-    def nested(
-        self,
-        attrs: Attributes,
-        inputs: Sequence[TensorType],
-        compiler: Callable[[Graph], Any],
-    ) -> tuple[tuple[Any, ...], list[Any]]:
+    def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
         return (len(inputs) - 1, len(attrs[0].graphs[0].outputs)), []
 
     def parts_vjp(
