@@ -417,6 +417,24 @@ def test_a_session_and_a_loop_body() -> None:
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "taken = tf.log(x - 1.0)"
 
 
+@pytest.mark.parametrize("tier", ["unfused", "fused"])
+def test_the_gradient_of_a_loop_without_a_known_count_in_sizes_with_one_plan(tier: str) -> None:
+    with on_tier(tier), tf.Graph().as_default(), tf.Session() as session:
+        x, most = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [])
+        step = lambda i, rows: (i + 1, tf.sqrt(rows))
+        rows = tf.while_loop(lambda i, _: i < most, step, [0, x])[1]
+        made = tf.gradients(rows, x)[0]
+        feeds = [{x: numpy.full(n, 4.0, numpy.float32), most: count} for n, count in ((3, 2), (5, 9), (7, 20))]
+        before = [session.run(made, feed) for feed in feeds]
+        with torch.detect_anomaly():
+            for feed, wanted in zip(feeds, before):
+                assert session.run(made, feed).tobytes() == wanted.tobytes()
+                with pytest.raises(AnomalyError):
+                    session.run(made, {x: feed[x] * 0.0, most: feed[most]})
+        for feed, wanted in zip(feeds, before):
+            assert session.run(made, feed).tobytes() == wanted.tobytes()
+
+
 def test_nan_that_came_in_is_named_where_it_is_read() -> None:
     with pytest.raises(AnomalyError, match="of NaN that came in") as caught, torch.detect_anomaly():
         x = torch.tensor([1.0, NAN])
