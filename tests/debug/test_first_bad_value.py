@@ -424,7 +424,9 @@ def test_the_gradient_of_a_loop_without_a_known_count_in_sizes_with_one_plan(tie
         step = lambda i, rows: (i + 1, tf.sqrt(rows))
         rows = tf.while_loop(lambda i, _: i < most, step, [0, x])[1]
         made = tf.gradients(rows, x)[0]
-        feeds = [{x: numpy.full(n, 4.0, numpy.float32), most: count} for n, count in ((3, 2), (5, 9), (7, 20))]
+        feeds = [
+            {x: numpy.full(n, 4.0, numpy.float32), most: count} for n, count in ((3, 2), (5, 9), (7, 20))
+        ]
         before = [session.run(made, feed) for feed in feeds]
         with torch.detect_anomaly():
             for feed, wanted in zip(feeds, before):

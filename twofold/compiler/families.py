@@ -37,7 +37,9 @@ class Programs:
 
     def program(self, numbers: Sequence[int], room: int) -> Any:
         """The program for some parameters, with room for so many iterations."""
-        with finite_checks(False):  # nobody hears what a function of the host stores: its results are looked over
+        with finite_checks(
+            False
+        ):  # nobody hears what a function of the host stores: its results are looked over
             return self._program(numbers, room)
 
     def _program(self, numbers: Sequence[int], room: int) -> Any:
