@@ -245,7 +245,7 @@ def test_a_supervisor_writes_and_goes_on(tmp_path):
             step = tf.train.create_global_step()
             tf.summary.scalar("v", v)
             update = tf.group(tf.assign_add(v, 1.0), tf.assign_add(step, 1))
-            supervisor = tf.train.Supervisor(logdir=folder, save_summaries_secs=1000)
+            supervisor = tf.train.Supervisor(logdir=folder, save_summaries_secs=1000, save_model_secs=0)
             with supervisor.managed_session() as session:
                 assert session.graph.finalized
                 for _ in range(3):
