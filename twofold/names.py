@@ -49,10 +49,11 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "array checks contrib coordination ctc data datasets distributions errors estimator examples "
-            "filled graph_util image initializers io keras layers linalg logs losses math metrics nn "
-            "python_io random reordering rnn_cell sampling segments selection sequence sparse special "
-            "summary train variable_rows logging=logs test=testing"
+            "array bitwise checks contrib coordination ctc data datasets debugging distributions dtypes "
+            "errors estimator examples filled graph_util image initializers io keras layers linalg logs "
+            "losses manip math metrics nn python_io queue random reordering rnn_cell sampling segments "
+            "selection sequence signal sparse special spectral summary train variable_rows logging=logs "
+            "test=testing"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -69,13 +70,14 @@ NAMES: dict[str, dict[str, str]] = {
             "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
         ),
         "twofold.static.control": (
-            "Assert Print case cond control_dependencies device group name_scope no_op op_scope py_func "
-            "switch_case tuple=tuple_"
+            "Assert Print case colocate_with cond control_dependencies device group init_scope name_scope "
+            "no_op op_scope py_func switch_case tuple=tuple_"
         ),
         "twofold.static.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),
-        "twofold.static.differentiation": "UnconnectedGradients gradients hessians",
+        "twofold.static.define": "is_tensor=is_tensor_like",
+        "twofold.static.differentiation": "AggregationMethod UnconnectedGradients gradients hessians",
         "twofold.static.eager": (
             "GradientTape TensorSpec disable_eager_execution enable_eager_execution executing_eagerly "
             "function"
@@ -105,17 +107,18 @@ NAMES: dict[str, dict[str, str]] = {
             "self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft irfft matvec slogdet "
             "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
         ),
+        "twofold.static.logs": "get_logger",
         "twofold.static.math": (
-            "inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log log1p sin cos tan asin "
-            "acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor ceil round rint is_nan "
-            "is_inf is_finite logical_not stop_gradient subtract sub multiply mul realdiv floordiv "
-            "floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 equal not_equal less "
-            "less_equal greater greater_equal logical_and logical_or logical_xor add squared_difference "
-            "truediv divide div divide_no_nan reduce_sum reduce_prod reduce_mean reduce_max reduce_min "
-            "reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax arg_max argmin "
-            "arg_min matmul batch_matmul tensordot einsum add_n accumulate_n cumsum cumprod cast to_float "
-            "to_double to_int32 to_int64 to_complex64 to_complex128 to_bfloat16 linspace lin_space trace "
-            "cross"
+            "div_no_nan=divide_no_nan inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log "
+            "log1p sin cos tan asin acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor "
+            "ceil round rint is_nan is_inf is_finite logical_not stop_gradient subtract sub multiply mul "
+            "realdiv floordiv floor_div floormod mod truncatediv truncatemod pow maximum minimum atan2 "
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor add "
+            "squared_difference truediv divide div divide_no_nan reduce_sum reduce_prod reduce_mean "
+            "reduce_max reduce_min reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax "
+            "arg_max argmin arg_min matmul batch_matmul tensordot einsum add_n accumulate_n cumsum cumprod "
+            "cast to_float to_double to_int32 to_int64 to_complex64 to_complex128 to_bfloat16 linspace "
+            "lin_space trace cross"
         ),
         "twofold.static.nn": "softmax",
         "twofold.static.parsing": (
@@ -134,7 +137,8 @@ NAMES: dict[str, dict[str, str]] = {
             "batch_gather unravel_index strided_slice"
         ),
         "twofold.static.scopes": (
-            "AUTO_REUSE VariableScope get_variable get_variable_scope variable_op_scope variable_scope"
+            "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope variable_op_scope "
+            "variable_scope"
         ),
         "twofold.static.segments": (
             "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
@@ -191,8 +195,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.moments": "moments normalize_moments sufficient_statistics weighted_moments",
         "twofold.static.normalization_layers": "fused_batch_norm",
         "twofold.static.pooling": (
-            "avg_pool avg_pool3d local_response_normalization lrn max_pool max_pool3d max_pool_with_argmax "
-            "pool"
+            "avg_pool avg_pool1d avg_pool2d avg_pool3d local_response_normalization lrn max_pool max_pool1d "
+            "max_pool2d max_pool3d max_pool_with_argmax pool"
         ),
         "twofold.static.random": "multinomial",
         "twofold.static.reordering": "batch_to_space depth_to_space space_to_batch space_to_depth",

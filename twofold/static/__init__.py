@@ -56,13 +56,16 @@ from twofold.tracebacks import prepared as _prepared
 if TYPE_CHECKING:
     from twofold.static import (
         array,
+        bitwise,
         checks,
         contrib,
         coordination,
         ctc,
         data,
         datasets,
+        debugging,
         distributions,
+        dtypes,
         errors,
         estimator,
         examples,
@@ -76,10 +79,12 @@ if TYPE_CHECKING:
         linalg,
         logs,
         losses,
+        manip,
         math,
         metrics,
         nn,
         python_io,
+        queue,
         random,
         reordering,
         rnn_cell,
@@ -87,8 +92,10 @@ if TYPE_CHECKING:
         segments,
         selection,
         sequence,
+        signal,
         sparse,
         special,
+        spectral,
         summary,
         train,
         variable_rows,
@@ -110,10 +117,12 @@ if TYPE_CHECKING:
         Assert,
         Print,
         case,
+        colocate_with,
         cond,
         control_dependencies,
         device,
         group,
+        init_scope,
         name_scope,
         no_op,
         op_scope,
@@ -129,7 +138,13 @@ if TYPE_CHECKING:
         grad_pass_through,
         recompute_grad,
     )
-    from twofold.static.differentiation import UnconnectedGradients, gradients, hessians
+    from twofold.static.define import is_tensor_like as is_tensor
+    from twofold.static.differentiation import (
+        AggregationMethod,
+        UnconnectedGradients,
+        gradients,
+        hessians,
+    )
     from twofold.static.eager import (
         GradientTape,
         TensorSpec,
@@ -165,7 +180,9 @@ if TYPE_CHECKING:
         zeros_initializer,
     )
     from twofold.static.linalg import *  # noqa: F403
+    from twofold.static.logs import get_logger
     from twofold.static.math import *  # noqa: F403
+    from twofold.static.math import divide_no_nan as div_no_nan
     from twofold.static.math import inv
     from twofold.static.nn import softmax
     from twofold.static.parsing import (
@@ -192,6 +209,7 @@ if TYPE_CHECKING:
     from twofold.static.scopes import (
         AUTO_REUSE,
         VariableScope,
+        get_local_variable,
         get_variable,
         get_variable_scope,
         variable_op_scope,
@@ -254,6 +272,18 @@ def add_to_collection(name: str, value: Any) -> None:
     [5]
     """
     get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Put ``value`` in several collections of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.add_to_collections(["numbers", "odd"], 5)
+    ...     print(tf.get_collection("odd"))
+    [5]
+    """
+    get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy
@@ -282,6 +282,18 @@ def _source(value: Any) -> Source:
     found = owner_of(convert_to_tensor(value))
     assert found is not None
     return found
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """A block that changes nothing: there is one device, so all operations share it already."""
+    return nullcontext()
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """A block whose operations depend on none of the surrounding ``control_dependencies``."""
+    with control_dependencies(None):
+        yield
 
 
 def cond(

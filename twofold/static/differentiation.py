@@ -32,6 +32,13 @@ def as_list(value: Any) -> list[Any]:
     return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
 
 
+class AggregationMethod:
+    """How ``gradients`` adds up terms; the choice changes nothing."""
+
+    ADD_N = DEFAULT = 0
+    EXPERIMENTAL_TREE, EXPERIMENTAL_ACCUMULATE_N = 1, 2
+
+
 class UnconnectedGradients(Enum):
     """What ``gradients`` returns where there is no path: None, or zeros."""
 

@@ -19,6 +19,9 @@ from twofold.static.graph_def import (
     message_of,
     tensor_message,
 )
+from twofold.static.namespaces import look_up
+
+__getattr__, __dir__ = look_up(__name__)
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 

@@ -11,6 +11,7 @@ import numpy
 from twofold.dtypes import DType, float32
 from twofold.static.define import as_dtype, constant
 from twofold.static.docstrings import described, example
+from twofold.static.namespaces import look_up
 from twofold.static.random import random_normal, random_uniform, truncated_normal
 from twofold.static.signatures import with_parameters
 
@@ -173,6 +174,23 @@ class Identity(Initializer):
         return constant(self.gain * numpy.eye(rows, columns), dtype)
 
 
+@example("print(tf.uniform_unit_scaling_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
+@dataclass(eq=False, repr=False)
+class UniformUnitScaling(Initializer):
+    """Even numbers of variance ``factor`` squared over the number of inputs: the product of all sizes but the last.
+
+    Source: Sussillo, Abbott 2014.
+    """
+
+    factor: float = 1.0
+    seed: int | None = None
+    dtype: Any = float32
+
+    def _first(self, sizes: list[int], dtype: DType) -> Any:
+        limit = math.sqrt(3.0 / max(1, math.prod(sizes[:-1]))) * self.factor
+        return random_uniform(sizes, -limit, limit, dtype, self.seed)
+
+
 def _scaled(own: str, scale: float, mode: str, distribution: str, text: str, **parameters: Any) -> Any:
     """A function of ``parameters`` that makes a ``VarianceScaling``."""
 
@@ -201,6 +219,8 @@ glorot_normal_initializer = glorot_normal = _scaled(
 )
 he_normal = _scaled("he_normal", 2.0, "fan_in", "normal", "Normal numbers of variance 2 / inputs.")
 he_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", "Even numbers of variance 2 / inputs.")
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "normal", "Normal numbers of variance 1 / inputs.")
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", "Even numbers of variance 1 / inputs.")
 
 zeros_initializer = zeros = Zeros
 ones_initializer = ones = Ones
@@ -208,6 +228,9 @@ constant_initializer = Constant
 random_normal_initializer = random_normal_ = RandomNormal
 truncated_normal_initializer = TruncatedNormal
 random_uniform_initializer = RandomUniform
-uniform_unit_scaling_initializer = variance_scaling_initializer = variance_scaling = VarianceScaling
+variance_scaling_initializer = variance_scaling = VarianceScaling
+uniform_unit_scaling_initializer = uniform_unit_scaling = UniformUnitScaling
 orthogonal_initializer = orthogonal = Orthogonal
 identity_initializer = identity = Identity
+
+__getattr__, __dir__ = look_up(__name__)

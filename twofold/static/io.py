@@ -1,6 +1,7 @@
 """Files, records and serialised tensors under their later names: ``tf.io``."""
 
 from twofold.static.graph_util import write_graph as write_graph
+from twofold.static.namespaces import look_up
 from twofold.static.parsing import FixedLenFeature as FixedLenFeature
 from twofold.static.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from twofold.static.parsing import VarLenFeature as VarLenFeature
@@ -14,3 +15,5 @@ from twofold.static.python_io import tf_record_iterator as tf_record_iterator
 from twofold.static.readers import decode_csv as decode_csv
 from twofold.static.string_functions import decode_raw as decode_raw
 from twofold.static.string_functions import read_file as read_file
+
+__getattr__, __dir__ = look_up(__name__)

@@ -9,6 +9,7 @@ from twofold.ops.linear_algebra import norms, orthogonal, singular_values, solvi
 from twofold.static.define import Number, axis_of, counted, numbers, operation
 from twofold.static.docstrings import example
 from twofold.static.math import matmul, trace
+from twofold.static.namespaces import look_up
 from twofold.static.renamed import renamed
 
 __all__ = ["matmul", "trace"]
@@ -207,3 +208,5 @@ def matrix_solve_ls(
 
 
 lstsq = matrix_solve_ls
+
+__getattr__, __dir__ = look_up(__name__)

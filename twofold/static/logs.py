@@ -32,6 +32,11 @@ class _Stderr:
         sys.stderr.flush()
 
 
+def get_logger() -> _logging.Logger:
+    """The logger that shows the messages."""
+    return _made()
+
+
 def get_verbosity() -> int:
     """The level from which messages are shown: ``WARN`` unless set."""
     return _made().getEffectiveLevel()

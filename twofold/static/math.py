@@ -28,6 +28,7 @@ from twofold.static.define import (
 from twofold.static.docstrings import described, example
 from twofold.static.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph import describe as _describe
+from twofold.static.namespaces import look_up
 from twofold.static.renamed import renamed
 from twofold.static.string_functions import string_join as _string_join
 from twofold.static.string_table import holds_strings as _holds_strings
@@ -356,3 +357,5 @@ def cross(a: Any, b: Any) -> Any:
     """Cross product of vectors of three elements on the last axis."""
     left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
     return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))
+
+__getattr__, __dir__ = look_up(__name__)

@@ -55,10 +55,14 @@ if TYPE_CHECKING:
     from twofold.static.moments import weighted_moments as weighted_moments
     from twofold.static.normalization_layers import fused_batch_norm as fused_batch_norm
     from twofold.static.pooling import avg_pool as avg_pool
+    from twofold.static.pooling import avg_pool1d as avg_pool1d
+    from twofold.static.pooling import avg_pool2d as avg_pool2d
     from twofold.static.pooling import avg_pool3d as avg_pool3d
     from twofold.static.pooling import local_response_normalization as local_response_normalization
     from twofold.static.pooling import lrn as lrn
     from twofold.static.pooling import max_pool as max_pool
+    from twofold.static.pooling import max_pool1d as max_pool1d
+    from twofold.static.pooling import max_pool2d as max_pool2d
     from twofold.static.pooling import max_pool3d as max_pool3d
     from twofold.static.pooling import max_pool_with_argmax as max_pool_with_argmax
     from twofold.static.pooling import pool as pool

@@ -112,19 +112,20 @@ def _text(pool: Callable[..., Any], count: int) -> str:
 
 def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Callable[..., Any]:
     """``tf.nn``'s function of pooling; ``given`` are arguments for its example."""
-    count = 3 if own.endswith("3d") else 2
-    type = own.removesuffix("3d").title().replace("_", "") + ("3D" if count == 3 else "")
+    base = own[: len("max_pool")]
+    count = int(own[len("max_pool")] if len(own) > len(base) else 2)
+    type = base.title().replace("_", "") + ("3D" if count == 3 else "")
 
     def made(
         value: Any = None,
         ksize: Any = None,
         strides: Any = None,
         padding: Any = None,
-        data_format: str = _LAST[count],
+        data_format: str | None = _LAST[count],
         name: str | None = None,
         input: Any = None,
     ) -> Any:
-        first = channels_first(own, data_format, count)
+        first = channels_first(own, data_format or _LAST[count], count)
         sizes = _windows(own, first, count, ksize=ksize, strides=strides)
         tensor = value if input is None else input
         return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
@@ -133,10 +134,15 @@ def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Ca
     return described(made, own, _text(pool, count), shown, result)
 
 
+_ROWS = "[[[1.0], [3.0], [4.0], [2.0]]], 2, 2"
 _PAIRS = "[[[[1.0], [3.0], [4.0], [2.0]]]], [1, 1, 2, 1], [1, 1, 2, 1]"
 _VOLUMES = "[[[[[1.0], [3.0], [4.0], [2.0]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 2, 1]"
 max_pool = _function("max_pool", _max_pool, _PAIRS, "[3. 4.]")
 avg_pool = _function("avg_pool", _avg_pool, _PAIRS, "[2. 3.]")
+max_pool1d = _function("max_pool1d", _max_pool, _ROWS, "[3. 4.]")
+avg_pool1d = _function("avg_pool1d", _avg_pool, _ROWS, "[2. 3.]")
+max_pool2d = _function("max_pool2d", _max_pool, _PAIRS, "[3. 4.]")
+avg_pool2d = _function("avg_pool2d", _avg_pool, _PAIRS, "[2. 3.]")
 max_pool3d = _function("max_pool3d", _max_pool, _VOLUMES, "[3. 4.]")
 avg_pool3d = _function("avg_pool3d", _avg_pool, _VOLUMES, "[2. 3.]")
 

@@ -16,6 +16,7 @@ from twofold.ops.random.gamma_variates import draw_log_gamma
 from twofold.static.define import Alone, Dtype, Number, as_dtype, convert_to_tensor, operation, sizes
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
+from twofold.static.namespaces import look_up
 from twofold.static.signatures import defaults_of, with_parameters
 
 _MASK = 0x7FFFFFFFFFFFFFFF
@@ -179,3 +180,5 @@ def random_gamma(
 poisson, gamma = random_poisson, random_gamma
 normal, uniform, categorical, shuffle = random_normal, random_uniform, multinomial, random_shuffle
 set_seed = set_random_seed
+
+__getattr__, __dir__ = look_up(__name__)

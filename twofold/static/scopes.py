@@ -14,6 +14,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers
 from twofold.static.define import as_dtype
 from twofold.static.graph import Graph, check_one_graph, get_default_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.placement import check_device
 from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable
@@ -258,6 +259,20 @@ def refuse_parts(what: str, partitioner: Any) -> None:
         raise ArgumentError(
             f"{what}: a partitioner is given, and variables are not divided, at {here()}", fix
         )
+
+
+def get_local_variable(*args: Any, **kwargs: Any) -> Any:
+    """``get_variable`` for a variable that is local: it is not trained, and not saved unless a saver is given it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_local_variable("v", [])
+    ...     print(tf.local_variables() == [v], tf.global_variables())
+    True []
+    """
+    kwargs["trainable"] = False
+    kwargs["collections"] = [*(kwargs.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(*args, **kwargs)
 
 
 def _found_or_made(

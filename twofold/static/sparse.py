@@ -31,6 +31,7 @@ from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, need_session
 from twofold.static.host_calls import in_python
+from twofold.static.namespaces import look_up
 from twofold.static.positions import flat_indices
 from twofold.static.shapes import TensorShape
 from twofold.static.string_functions import as_string_tensor, strings
@@ -449,3 +450,5 @@ def _parts(line: bytes, separators: bytes, skip_empty: bool) -> list[bytes]:
 
 
 strings.split = string_split
+
+__getattr__, __dir__ = look_up(__name__)

@@ -1,0 +1,36 @@
+"""Modules under the names that TensorFlow's files have, with the names of public modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from twofold.lazy import submodules
+
+_PUBLIC = "twofold.static"
+
+
+def enter(package: str, table: Mapping[str, str]) -> None:
+    """Enter files of ``package``, of which several share a row: where their names are looked for before ``tf``.
+
+    >>> from twofold.static.python.ops import math_ops, nn_ops
+    >>> from twofold import static as tf
+    >>> math_ops.reduce_sum is tf.reduce_sum and nn_ops.conv2d is tf.nn.conv2d
+    True
+    """
+    for names, place in table.items():
+        places = [f"{_PUBLIC}.{place}"] if place else []
+        submodules(
+            package, {name: {"__getattr__": _finder(name, [*places, _PUBLIC])} for name in names.split()}
+        )
+
+
+def _finder(file: str, places: list[str]) -> Callable[[str], Any]:
+    def find(name: str) -> Any:
+        for place in places:
+            if not name.startswith("__") and hasattr(found := import_module(place), name):
+                return getattr(found, name)
+        raise AttributeError(f"module {file!r} has no attribute {name!r}", name=name)
+
+    return find
