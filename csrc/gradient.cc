@@ -6,6 +6,7 @@
 
 #include "tensor.h"
 #include "backward_pass.h"
+#include "owned.h"
 
 namespace twofold {
 namespace {
@@ -457,9 +458,19 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
     if (!changed) return false;
     if (changed == Py_None) {
       Py_DECREF(changed);
-    } else {
-      Py_SETREF(*gradient, changed);
+      continue;
     }
+    const Value* before = current_value(reinterpret_cast<PyTensor*>(*gradient));
+    const Value* after = is_tensor(changed) ? current_value(reinterpret_cast<PyTensor*>(changed)) : nullptr;
+    if (!before || !after || after->type != before->type) {
+      if (!PyErr_Occurred()) {
+        const Owned error(PyObject_CallFunctionObjArgs(hooks.wrong_gradient, *gradient, changed, PyList_GET_ITEM(slot->hooks, i), nullptr));
+        if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.object)), error.object);
+      }
+      Py_DECREF(changed);
+      return false;
+    }
+    Py_SETREF(*gradient, changed);
   }
   return true;
 }

@@ -219,11 +219,7 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
     done = gradient && run_hooks(slot, &gradient);
   }
   ValueRef after = done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
-  if (done && (!after || after->type != before->type)) {
-    done = PyErr_Format(PyExc_RuntimeError, "register_hook: a hook was given a gradient of %s and returned %s. Return its like, or None.",
-                        before->type->text().c_str(), after ? after->type->text().c_str() : Py_TYPE(gradient)->tp_name);
-  }
-  done = done && (recorder_.stamp() == stamp || refer_again(scope, held));
+  done = done && after && (recorder_.stamp() == stamp || refer_again(scope, held));
   if (done && after.get() != before.get()) {
     done = !after->pending || after->owner == &recorder_ || realise(after.get());
     if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());

@@ -80,6 +80,7 @@ const HookSlot kHooks[] = {
     {"size_class", &hooks.size_class},
     {"symbol_class", &hooks.symbol_class},
     {"symbolic_type", &hooks.symbolic_type},
+    {"wrong_gradient", &hooks.wrong_gradient},
     {"listed_operand", &hooks.listed_operand},
     {"template_of", &hooks.template_of},
     {"template_gradients", &hooks.template_gradients},

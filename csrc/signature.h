@@ -174,6 +174,7 @@ struct Hooks {
   PyObject* size_class = nullptr;         // of shapes, a tuple
   PyObject* symbol_class = nullptr;       // of numbers that stand for sizes
   PyObject* symbolic_type = nullptr;      // (type with names of sizes) -> the type with symbols in their place, or the same
+  PyObject* wrong_gradient = nullptr;   // (type, what the hook returned, the hook) -> error
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
 };
 extern Hooks hooks;

@@ -40,7 +40,7 @@ class AxisError(TwofoldError, IndexError, ValueError):
     """An axis lies outside the tensor; caught as IndexError (PyTorch) and as ValueError (NumPy)."""
 
 
-class ArgumentError(TwofoldError, ValueError, RuntimeError):
+class ArgumentError(TwofoldError, RuntimeError, ValueError):
     """An argument has a value that the operation cannot take."""
 
 
@@ -100,9 +100,19 @@ def invalid(kind: type[TwofoldError]) -> type[TwofoldError]:
     """The class of an error of a run: InvalidArgumentError and what the error is besides."""
     if issubclass(kind, GraphError):
         return kind
+    if issubclass(InvalidArgumentError, kind):
+        return InvalidArgumentError
     if kind not in _INVALID:
         _INVALID[kind] = type(kind.__name__, (kind, InvalidArgumentError), {"__doc__": kind.__doc__})
     return _INVALID[kind]
+
+
+def as_invalid(error: TwofoldError) -> TwofoldError:
+    """An error of a run that ends at the user's line, as the InvalidArgumentError of a session."""
+    worded = invalid(type(error))(error.what, error.fix)
+    worded.located, worded.placed = error.located, error.placed
+    worded.__traceback__, worded.__notes__ = error.__traceback__, getattr(error, "__notes__", [])
+    return worded
 
 
 class LinAlgError(TwofoldError, RuntimeError):

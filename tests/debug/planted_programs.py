@@ -185,8 +185,8 @@ def wrong_hook_py() -> Any:
 def wrong_hook_shape() -> Any:
     x = tensor().requires_grad_()
     y = x * 2
-    y.register_hook(lambda g: g.sum())
-    y.sum().backward()  # bug
+    y.register_hook(lambda g: g.sum())  # bug
+    y.sum().backward()
 
 
 def wrong_forward_hook() -> Any:
@@ -265,10 +265,10 @@ def wrong_custom_shape() -> Any:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return g.sum(0)
+            return g.sum(0)  # bug
 
     x = tensor().requires_grad_()
-    Twice.apply(x).sum().backward()  # bug
+    Twice.apply(x).sum().backward()
     x.grad.tolist()
 
 

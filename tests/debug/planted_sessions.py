@@ -290,8 +290,8 @@ def wrong_nan_loop() -> Any:
 
 def wrong_nan_step() -> Any:
     v = tf.Variable([0.0, 1.0])
-    loss = tf.reduce_sum(tf.sqrt(v))
-    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)  # bug
+    loss = tf.reduce_sum(tf.sqrt(v))  # bug
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     return [step, tf.add_check_numerics_ops()], {}
 
 

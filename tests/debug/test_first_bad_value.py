@@ -457,6 +457,75 @@ def test_checks_of_a_whole_graph_end_at_the_line_of_the_tensor() -> None:
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y = tf.log(x)"
 
 
+NUMBER, NUMBERS = [], [None]
+CHECKED = {
+    "tf.gradients(tf.sqrt(x), [x])[0]": (NUMBERS, [0.0, 1.0], "a division of 1 by zero"),
+    "tf.gradients(tf.cond(x[0] > 0, lambda: tf.sqrt(x), lambda: tf.sqrt(x * 0.0)), [x])[0]": (NUMBERS, [-1.0], "zero"),
+    "tf.while_loop(lambda k, h: k < 5, lambda k, h: (k + 1, tf.log(h)), [0, x])[1]": (NUMBER, 2.0, r"log\(-0.36"),
+    "tf.cond(x > 1, lambda: tf.log(x), lambda: tf.log(x - 1.0))": (NUMBER, 0.0, r"log\(-1\)"),
+    "tf.cond(x > 1, lambda: tf.assign(v, x), lambda: tf.assign(v, 1.0 / x))": (NUMBER, 0.0, "1 by zero"),
+    "tf.map_fn(lambda row: tf.reduce_sum(tf.log(row)), x)": ([None, 2], [[1.0, 1.0], [0.0, 1.0]], r"log\(0\)"),
+    "tf.scan(lambda total, row: total / row, x, 1.0)": (NUMBERS, [1.0, 0.0], "1 by zero"),
+    "tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), x, dtype=tf.float32)[0]": (
+        [None, 3, 1], [[[1.0], [NAN], [1.0]]], "NaN that came in"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CHECKED)
+def test_checks_of_a_graph_look_into_its_loops_choices_and_gradients(program: str) -> None:
+    shape, values, reason = CHECKED[program]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, v = tf.placeholder(tf.float32, shape), tf.Variable(1.0)
+        result = eval(program, {"tf": tf, "x": x, "v": v})
+        check = tf.add_check_numerics_ops()
+        session.run(tf.global_variables_initializer())
+        session.run([check, result], {x: numpy.full_like(values, 1e30, "float32")})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=reason) as caught:
+            session.run([check, result], {x: values})
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == "<string>"
+
+
+def test_infinity_that_a_graph_gives_itself_fails_its_check() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.constant([1.0, float("inf")], name="mask")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="'mask:0' .* is not finite"):
+            session.run(tf.add_check_numerics_ops())
+
+
+def passes_over(loss_of: Callable[[Any], Any], shape: tuple[int, ...]) -> tuple[str, str]:
+    """What is said of a second pass over leaves whose first one left NaN, and at which line."""
+    w = torch.zeros(*shape, requires_grad=True)
+    (w.sqrt() * 0).sum().backward()
+    assert numpy.isnan(w.grad.tolist()).all()
+    with pytest.raises(AnomalyError) as caught, torch.detect_anomaly():
+        loss_of(w).backward()
+        w.grad.tolist()
+    return str(caught.value), traceback.extract_tb(caught.value.__traceback__)[-1].line or ""
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "shape"),
+    [
+        (lambda w: (w * 2).sum(), (3,)),  # added
+        (lambda w: (w * torch.ones(4, 3)).sum(), (3,)),  # a sum of rows
+        (lambda w: (torch.ones(4, 3) @ w).sum(), (3, 2)),  # a product
+        (
+            lambda w: torch.nn.functional.embedding(torch.tensor([0, 1, 0]), w).sum(),
+            (3, 2),
+        ),  # rows of a table
+        (
+            lambda w: torch.nn.functional.conv2d(torch.ones(1, 1, 4, 4), w).sum(),
+            (2, 1, 3, 3),
+        ),  # a convolution
+    ],
+)
+def test_nan_of_an_earlier_pass_is_not_blamed_on_this_one(loss_of: Callable[[Any], Any], shape: Any) -> None:
+    said, line = passes_over(loss_of, shape)
+    assert said.startswith("backward: .grad held nan at index") and "before this pass" in said
+    assert line == "loss_of(w).backward()"
+
+
 def test_the_way_back_may_be_longer_than_the_stack_is_deep() -> None:
     program = """
 import threading

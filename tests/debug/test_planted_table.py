@@ -15,7 +15,9 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from tests.debug.planted_bodies import BODIES, OF_DYNET
+from tests.debug.planted_callbacks import CALLBACKS
 from tests.debug.planted_calls import CALLS, X
+from tests.debug.planted_declarations import BUILDERS_OF_DYNET, DECLARATIONS
 from tests.debug.planted_expressions import BUILDERS
 from tests.debug.planted_functions import FUNCTIONS
 from tests.debug.planted_gradients import GRADIENTS
@@ -33,6 +35,8 @@ WAYS = ("deferred", "eager", "compile", "backward")
 def last_frame(action: Callable[[], Any]) -> traceback.FrameSummary:
     with pytest.raises(Exception) as caught:
         action()
+    if isinstance(caught.value, torch.errors.TwofoldError):
+        assert caught.value.fix and str(caught.value).endswith("."), "what to change"
     return traceback.extract_tb(caught.value.__traceback__)[-1]
 
 
@@ -77,7 +81,7 @@ def test_calls(bug: Bug, way: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING, *GRADIENTS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS], ids=lambda bug: bug.__name__)
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert is_there(last_frame(bug), bug)
@@ -90,14 +94,16 @@ def run(build: Bug) -> None:
         session.run(fetch, feeds)  # where what was fed or fetched is wrong
 
 
-@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS, *BODIES], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS], ids=lambda bug: bug.__name__)
 def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     frame = last_frame(lambda: run(bug))
     assert is_there(frame, bug) if planted(bug) else "where what was fed" in str(frame.line)
 
 
-@pytest.mark.parametrize("bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET], ids=lambda bug: bug.__name__
+)
 def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dynet.renew_cg()

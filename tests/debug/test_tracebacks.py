@@ -263,7 +263,7 @@ def test_the_parameters_of_a_module_are_not_named_after_the_line_that_calls_it()
             return self.table(k + 1)
 
     (note,) = raised(lambda: Lookup()(torch.tensor([0, 1])).tolist()).__notes__  # type: ignore[attr-defined]
-    assert "index: int64[2] [1 2]" in note and "weight: float32[2,3]" in note and "self:" not in note
+    assert "k + 1 (index): int64[2] [1 2]" in note and "weight: float32[2,3]" in note and "self:" not in note
 
 
 def test_what_is_written_to_elements_has_the_names_of_the_assignment() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import twofold.static as tf
+from twofold import errors
 
 
 def message(error, action):
@@ -134,3 +135,19 @@ MISTAKES = {
 def test_text(name):
     error, action, text = MISTAKES[name]
     assert message(error, action) == text
+
+
+def kinds(kind: type) -> list[type]:
+    return [kind, *[inner for one in kind.__subclasses__() for inner in kinds(one)]]
+
+
+def test_every_error_of_an_operation_can_be_one_of_a_run() -> None:
+    for kind in kinds(errors.TwofoldError):
+        found = errors.invalid(kind)
+        assert issubclass(found, kind) and issubclass(found, errors.GraphError), kind
+
+
+def test_none_among_numbers_is_an_error_and_not_nan() -> None:
+    for wrong in (lambda: tf.stack([tf.constant(1.0), None]), lambda: tf.constant([1.0, None], tf.float32)):
+        with pytest.raises(ValueError, match="None is no number"):
+            wrong()

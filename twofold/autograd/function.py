@@ -13,6 +13,7 @@ from twofold.ir.graph import interned
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closures import close, note_calls
+from twofold.runtime.failures import end_in
 from twofold.runtime.tracing import here
 from twofold.utils._pytree import tree_map_only
 
@@ -200,7 +201,10 @@ def _shares(cls: Any, args: Sequence[Any], found: Any, positions: list[int]) -> 
 def _fitting(cls: Any, arg: Tensor, share: Any) -> Tensor:
     if not isinstance(share, Tensor) or share.shape != arg.shape:
         found = share.type_ if isinstance(share, Tensor) else f"a {type(share).__name__}"
-        raise RuntimeError(f"{cls.__name__}.backward: the gradient of {arg.type_} ({arg._where}) is {found}.")
+        error = RuntimeError(
+            f"{cls.__name__}.backward: the gradient of {arg.type_} ({arg._where}) is {found}. Return one of its shape."
+        )
+        raise end_in(error, cls.backward, share)
     return share.to(arg.dtype)
 
 

@@ -223,7 +223,9 @@ def aligned(x: Expression, y: Expression) -> tuple[Any, Any, int]:
     if p == 1 and q == 1:
         return a, b, 1
     if p != q and p != 1 and q != 1:
-        raise ValueError(f"batches of {p} and {q}: give both the same, or one of them a single element")
+        raise ValueError(
+            f"batches of {p} and {q} elements. Give both the same, or one of them a single element."
+        )
     n, m = a.ndim - (p != 1), b.ndim - (q != 1)
     if n < m and p != 1:
         a = a.reshape(p, *[1] * (m - n), *a.shape[1:])
@@ -267,7 +269,9 @@ def matrix_product(x: Expression, y: Expression) -> Expression:
         b = b.reshape(-1, 1) if q != 1 else b.reshape(1)
     if p != 1 and q != 1 and m < 2:
         if p != q:
-            raise ValueError(f"batches of {p} and {q}: give both the same, or one of them a single element")
+            raise ValueError(
+                f"batches of {p} and {q} elements. Give both the same, or one of them a single element."
+            )
         return Expression((b.unsqueeze(1) @ a).squeeze(1), p)
     return Expression(b @ a, q if p == 1 else p)
 

@@ -53,7 +53,9 @@ class Input(Expression):
             )
         numbers = numpy.asarray(data, numpy.float32)
         if numbers.size != self._tensor.numel():
-            raise ValueError(f"set: {numbers.size} numbers for an input of dimensions {self.dim()}")
+            raise ValueError(
+                f"set: {numbers.size} numbers for an input of dimensions {self.dim()}. Give {self._tensor.numel()}."
+            )
         self._tensor = leaf(numbers.reshape(tuple(self._tensor.shape)).copy())
         watcher.outdated = True
 

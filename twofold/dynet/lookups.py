@@ -220,7 +220,7 @@ def lookup(p: LookupParameters, index: int | None = None, update: bool = True) -
 def _row(p: LookupParameters, index: int, update: bool) -> Expression:
     index = int(index)
     if not 0 <= index < len(p):
-        raise IndexError(f"row {index} of a table of {len(p)}")
+        raise IndexError(f"row {index} of {p}, which has {len(p)} rows. Use one from 0 to {len(p) - 1}.")
     return Expression(p._read(index, index, update))
 
 

@@ -78,7 +78,10 @@ def constrained_softmax(x: Expression, y: Expression) -> Expression:
 def _class_loss(x: Expression, v: int) -> Expression:
     tensor = of_rank(x, 1)
     if not 0 <= v < tensor.shape[-1]:
-        raise IndexError(f"pickneglogsoftmax: element {v} of dimensions {x.dim()[0]}")
+        size = tensor.shape[-1]
+        raise IndexError(
+            f"pickneglogsoftmax: element {v} of dimensions {x.dim()[0]}. Use one from 0 to {size - 1}."
+        )
     return Expression(_record(_CLASS_LOSS, (), (tensor, int(v))), x._batch)
 
 

@@ -93,7 +93,9 @@ class Parameter(Expression):
     def _assign_array(self, arr: Any) -> None:
         array = numpy.asarray(arr, numpy.float32)
         if array.shape != self.shape():
-            raise ValueError(f"an array of shape {array.shape} does not fit {self} of shape {self.shape()}")
+            raise ValueError(
+                f"an array of shape {array.shape} does not fit {self} of shape {self.shape()}. Give one of that shape."
+            )
         axes = self._arranged(tuple(range(array.ndim)))
         self._set(from_numpy(numpy.array(array.transpose(axes), order="C")))
 

@@ -73,7 +73,7 @@ def along_batch(e: Expression, indices: Sequence[int], dim: int) -> Expression:
         picked = tensor.index_select(tensor.ndim - 1 - dim, indices_of(indices))
         return Expression(PUBLIC["movedim"](picked, tensor.ndim - 1 - dim, 0), count)
     if count != e._batch:
-        raise ValueError(f"{count} indices for a batch of {e._batch}")
+        raise ValueError(f"{count} indices for a batch of {e._batch}. Give one for each element.")
     shape = list(tensor.shape)
     axis = tensor.ndim - 1 - dim
     shape[axis] = 1
@@ -211,7 +211,7 @@ def _of_one_batch(what: str, xs: Sequence[Expression], rank: int) -> tuple[list[
             if x._batch == 1:
                 tensors[position] = tensor.expand(batch, *tensor.shape)
             elif x._batch != batch:
-                raise ValueError(f"{what}: batches of {x._batch} and {batch}")
+                raise ValueError(f"{what}: batches of {x._batch} and {batch}. Give all the same, or 1.")
     return tensors, batch
 
 

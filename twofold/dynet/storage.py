@@ -124,7 +124,10 @@ def populate_all(owned: Sequence[Any], fname: str, key: str) -> None:
             )
         for p, entry in zip(wanted, found):
             if p.shape() != entry.array.shape:
-                raise ValueError(f"{fname}: {entry.name} has shape {entry.array.shape}, {p} has {p.shape()}")
+                raise ValueError(
+                    f"{fname}: {entry.name} has shape {entry.array.shape}, {p} has {p.shape()}. Make the parameter as "
+                    "it was saved, or load another file."
+                )
     for kind in ("Parameter", "LookupParameter"):
         matched = zip((p for p in owned if p.kind == kind), (e for e in entries if e.kind == kind))
         for p, entry in matched:

@@ -244,6 +244,7 @@ _LATE_HOOKS = {
     "template_of": "twofold.compiler.templates",
     "template_program": "twofold.compiler.templates",
     "traits_of": "twofold.runtime.instances",
+    "wrong_gradient": "twofold.runtime.failures",
 }
 """Hooks that are functions of the same name in modules which their first call imports."""
 

@@ -91,6 +91,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     inputs, spec = floating_leaves(primals, "vjp", "the primals")
     tape = Tape("vjp", inputs, lambda starts: func(*tree_unflatten(starts, spec)), has_aux)
 
+    @boundary
     def pullback(cotangents: Any) -> Any:
         """Cotangents of the primals, a tuple."""
         seeds = _seeds(tape, cotangents)
@@ -118,7 +119,9 @@ def _check_form(name: str, what: str, found: TreeSpec, whose: str, wanted: TreeS
 def _check_like(name: str, what: str, given: Any, like: Tensor) -> None:
     if not isinstance(given, Tensor) or given.shape != like.shape or given.dtype != like.dtype:
         text = f"{given.type_} ({given._where})" if isinstance(given, Tensor) else f"a {type(given).__name__}"
-        raise RuntimeError(f"{name}: a {what} must have the type {like.type_} of its value, got {text}.")
+        raise RuntimeError(
+            f"{name}: a {what} must have the type {like.type_} of its value, got {text}. Give one of that type."
+        )
 
 
 def _directions(name: str, primals: Any, tangents: Any) -> tuple[list[Tensor], list[Tensor], TreeSpec]:
@@ -172,6 +175,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     tape = Tape("linearize", inputs, lambda starts: func(*tree_unflatten(starts, spec)), False)
     linear = tape.linearized()
 
+    @boundary
     def push(*tangents: Any) -> Any:
         """Tangents of the output."""
         return rebuilt(linear.push(_tangents("linearize", tangents, inputs, spec)), tape.spec)

@@ -41,7 +41,10 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 def _fans(tensor: Tensor) -> tuple[int, int]:
     """How many inputs each output has, and how many outputs each input."""
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, such as "
+            f"{tensor.type_} ({tensor._where}). Use normal_ or uniform_ with bounds of your own."
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 

@@ -19,10 +19,10 @@ from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.runtime.closures import as_tensor, inner_line
-from twofold.runtime.failures import first_wrong, position
+from twofold.runtime.failures import end_at, first_wrong, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
-from twofold.transforms.derived import PULLBACK, stable_graph
+from twofold.transforms.derived import PULLBACK, PULLBACK_CHAIN, stable_graph
 
 Tensor = _core.Tensor
 Array = Any
@@ -71,6 +71,10 @@ def _bad_value(
     if not is_nan and _holds_infinity(attrs):
         return None
     gone = any(value is None for value in operands)
+    held = _held_before(op, operands, result, location) if is_nan else None
+    if held is not None:
+        line = location[1] or location[0]
+        return end_at(_of_a_sum(held, _core.location_text(line)), line)
     step = None if gone else _first_bad_step(op, attrs, operands)
     operands = () if gone else operands
     inside = 0
@@ -89,6 +93,36 @@ def _bad_value(
         name = step.node.op.name if inside and step is not None else public_name(op, attrs)
         error = _of_a_call(name, names, values, operands, _core.location_text(inside) or where, reason)
     return position(error, location, operands, names, inside)
+
+
+_GOES_ON = frozenset(("product_over_rows", "rows_added_at", "sum_of_rows", PULLBACK_CHAIN.name))
+"""Operations of backward passes that go on from what ``.grad`` holds, their last operand."""
+
+
+def _held_before(op: Op, operands: Sequence[Any], result: Tensor, location: tuple[int, int]) -> Tensor | None:
+    """What ``.grad`` held when a backward pass began, if that is NaN and the pass adds to it.
+
+    A plain sum has the location of the pass alone, whose line calls ``backward``.
+    """
+    adds = op.name == "add" and not location[1] and "backward(" in positions(location[0])[0].source
+    begin = operands[-1:] if location[1] and op.name in _GOES_ON else operands[:1] if adds else ()
+    for value in begin:
+        if isinstance(value, Tensor) and value.type_ == result.type_ and numpy.isnan(_values(value)).any():
+            return value
+    return None
+
+
+def _of_a_sum(held: Tensor, where: str) -> TwofoldError:
+    index = list(_bad_position(_values(held)))
+    what = (
+        f"backward: .grad held nan{f' at index {index}' if index else ''} before this pass, which adds to it"
+    )
+    error = AnomalyError(
+        f"{what}: {described(('.grad',), [held.type_], [held])[0]}, at {where}",
+        "Clear it before, such as with optimizer.zero_grad(), or look for the NaN in the pass that left it.",
+    )
+    error.located = True
+    return error
 
 
 def _is_not_finite(value: Any) -> bool:
@@ -224,6 +258,8 @@ def _reason(step: Step) -> str:
     values = widen(step.value, node.dtype)
     if numpy.isfinite(values).all():
         return ""
+    if any(_is_nan(one, value) for one, value in zip(node.inputs, step.operands)):
+        return "of NaN that came in"
     index = _bad_position(values)
     shown = [
         float(numpy.real(widen(value, one.dtype)[index]))
@@ -237,8 +273,6 @@ def _reason(step: Step) -> str:
 
 def _said(name: str, at: Sequence[float], given: str, is_nan: bool) -> str:
     infinite = [number for number in at if math.isinf(number)]
-    if any(math.isnan(number) for number in at):
-        return "of NaN that came in"
     if name == "divide" and len(at) == 2 and at[1] == 0:
         return f"a division of {at[0]:g} by zero"
     if name in ("reciprocal", "rsqrt") and at and at[0] == 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import keyword
 import linecache
 import textwrap
@@ -97,6 +98,33 @@ def end_inside(error: BaseException, value: Any) -> None:
         note(error, _shown(chain, (), ()))
 
 
+def end_in(error: BaseException, function: Any, value: Any) -> BaseException:
+    """The same error, whose traceback ends in the function of the program that returned a wrong ``value``.
+
+    That is at its line that made the value, else at its last one.
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return error
+    chain = positions(_core.location_of(value)) if isinstance(value, Tensor) else []
+    while chain and chain[0].code is not code:
+        chain = chain[1:]
+    if not chain:
+        line = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+        text = linecache.getline(code.co_filename, line).rstrip().encode()
+        chain = [Position(code, line, line, len(text) - len(text.lstrip()), len(text))]
+    error.__traceback__ = ending_at(chain[:1], {})
+    note(error, _shown(chain[:1], (), ()))
+    return error
+
+
+def wrong_gradient(gradient: Tensor, returned: Any, hook: Any) -> BaseException:
+    """The error for a hook that returned no tensor, or one of another type, for a gradient."""
+    found = f"{returned.type_}" if isinstance(returned, Tensor) else type(returned).__name__
+    what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}"
+    return end_in(RuntimeError(f"{what}. Return its like, or None."), hook, returned)
+
+
 def end_at(error: BaseException, location: int) -> BaseException:
     """The same error, whose traceback ends at the line of what was declared at a location."""
     chain = positions(location)
@@ -160,15 +188,18 @@ def name_operands(
     A name fits what it was assigned; the others go by their order, unless the operands are not those of the call, such
     as where the line calls a module.
     """
-    candidates, are_operands = _operands_of(position)
+    candidates, are_operands = _operands_of(position, parameters)
     in_order = in_order and are_operands
-    texts = [text for text, _ in candidates]
-    found: list[str | None] = [_assigned(value, position) for value in operands]
+    texts = [one.text for one in candidates]
+    made = {one.span: one.text for one in candidates}
+    found: list[str | None] = [
+        _made_by(value, position, made) or _assigned(value, position) for value in operands
+    ]
     found = [name if name in texts else None for name in found]
     free = [text for text in texts if text not in found]
     open_positions = [k for k, name in enumerate(found) if name is None]
     if len(free) != len(open_positions):
-        numbers = {text for text, is_number in candidates if is_number}
+        numbers = {one.text for one in candidates if one.is_number}
         free = [text for text in free if text not in numbers]
         open_positions = [k for k in open_positions if isinstance(operands[k], Tensor)]
     if in_order and len(free) == len(open_positions):
@@ -215,6 +246,27 @@ def _locals(named: Sequence[Named]) -> dict[str, Any]:
     return found
 
 
+Span = tuple[int, int, int, int]
+
+
+class Candidate(NamedTuple):
+    """What a call's text shows as an operand, and where it stands."""
+
+    text: str
+    is_number: bool
+    span: Span
+
+
+def _made_by(value: Any, position: Position, texts: dict[Span, str]) -> str | None:
+    """The operand of the call at ``position`` whose evaluation made a value."""
+    if not isinstance(value, Tensor) or not value._location:
+        return None
+    chain = positions(_core.location_of(value))
+    here = [one for one in chain if one.code is position.code]
+    found = [texts.get((one.line, one.column, one.end_line, one.end_column)) for one in here]
+    return next((text for text in found if text), None)
+
+
 def _assigned(value: Any, position: Position) -> str | None:
     """The name that the line which made a value gives it, unless that is the call at ``position`` itself."""
     if not isinstance(value, Tensor) or not value._location:
@@ -253,26 +305,50 @@ def _target(position: Position) -> str | None:
     return None
 
 
-def _operands_of(position: Position) -> tuple[list[tuple[str, bool]], bool]:
-    """What a call's text shows as operands, in order, and which of them are numbers; whether these are all of them."""
+def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Candidate], bool]:
+    """What a call's text shows as operands, in order; whether these are all of them.
+
+    An argument that is given by a name of its own is one of them where the operation has that name for it.
+    """
+    tree: Any = _written(position) or _expression(position)
+    if tree is None:
+        return [], False
+    names = globals_of(position.file)
+    found: list[Candidate] = []
+    for part in _parts(tree, names, parameters):
+        text = ast.unparse(part)
+        if len(text) <= _MOST_LETTERS and not isinstance(part, (ast.Slice, ast.Dict)):
+            is_number = isinstance(part, ast.Constant) or _is_negative(part)
+            span = (part.lineno, part.col_offset, part.end_lineno, part.end_col_offset)
+            found.append(Candidate(text, is_number, span))
+    return found, not isinstance(tree, ast.Call) or _is_operation(tree.func, names)
+
+
+def _expression(position: Position) -> ast.AST | None:
+    """What stands at a position, numbered as the file is."""
     source = position.source
     if not source:
-        return [], False
-    try:
-        tree: Any = ast.parse(textwrap.dedent(f"({source})"), mode="eval").body
-    except SyntaxError:
+        return None
+    for text in (f"({source})", source):
         try:
-            tree = ast.parse(textwrap.dedent(source)).body[0]
+            tree = ast.parse(textwrap.dedent(text)).body[0]
         except (SyntaxError, IndexError):
-            return [], False
-    tree = _written(position) or tree
-    names = globals_of(position.file)
-    found: list[tuple[str, bool]] = []
-    for part in _parts(tree, names):
-        text = ast.unparse(part)
-        if len(text) <= _MOST_LETTERS and not isinstance(part, ast.Slice):
-            found.append((text, isinstance(part, ast.Constant) or _is_negative(part)))
-    return found, not isinstance(tree, ast.Call) or _is_operation(tree.func, names)
+            continue
+        found: Any = tree.value if isinstance(tree, ast.Expr) else tree
+        for node in ast.walk(found):
+            if isinstance(node, (ast.expr, ast.stmt)):
+                _move(node, position, len(text) - len(source) > 0)
+        return found
+    return None
+
+
+def _move(node: Any, position: Position, in_parentheses: bool) -> None:
+    """Number a part of an expression that was parsed by itself as its file is."""
+    first = position.column - in_parentheses
+    node.col_offset += first if node.lineno == 1 else 0
+    node.end_col_offset += first if node.end_lineno == 1 else 0
+    node.lineno += position.line - 1
+    node.end_lineno += position.line - 1
 
 
 def _written(position: Position) -> ast.stmt | None:
@@ -295,12 +371,12 @@ def _is_negative(part: ast.AST) -> bool:
     return isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)
 
 
-def _parts(tree: Any, names: dict[str, Any]) -> list[ast.AST]:
+def _parts(tree: Any, names: dict[str, Any], parameters: Sequence[str]) -> list[Any]:
     if isinstance(tree, ast.Assign) and isinstance(tree.targets[0], ast.Subscript):
         target = tree.targets[0]
         return [target.value, tree.value, *_flat(target.slice)]
     if isinstance(tree, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
-        return _parts(tree.value, names)
+        return _parts(tree.value, names, parameters)
     if isinstance(tree, ast.AugAssign):
         return [tree.target, tree.value]
     if isinstance(tree, ast.BinOp):
@@ -312,7 +388,8 @@ def _parts(tree: Any, names: dict[str, Any]) -> list[ast.AST]:
     if isinstance(tree, ast.Subscript):
         return [tree.value, *_flat(tree.slice)]
     if isinstance(tree, ast.Call):
-        given = [part for item in [*tree.args, *(one.value for one in tree.keywords)] for part in _flat(item)]
+        named = [one.value for one in tree.keywords if not parameters or one.arg in parameters]
+        given = [part for item in [*tree.args, *named] for part in _flat(item)]
         if isinstance(tree.func, ast.Attribute) and not _is_module(tree.func.value, names):
             return [tree.func.value, *given]
         return given

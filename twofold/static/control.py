@@ -241,7 +241,10 @@ def Assert(
                 [*words, *[_summary(array, 3 if summarize is None else summarize) for array in arrays]]
             )
             what = f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}"
-            raise end_at(InvalidArgumentError(what, ""), _core.location_of(made.outputs[0]))
+            raise end_at(
+                InvalidArgumentError(what, "Give values that meet the condition."),
+                _core.location_of(made.outputs[0]),
+            )
 
     made.observe = observe
     return made

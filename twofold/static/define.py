@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -86,11 +87,19 @@ def install_operators(kind: type) -> None:
     kind.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
+_UNKNOWN = re.compile(r"\bs-\d+\b")
+"""A size of a placeholder that no value has told yet, in a message of a type rule."""
+
+
 def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
     """Numbers as an array with TensorFlow's defaults: float32 for Python floats, int32 for Python integers."""
-    if dtype is not None:
-        return numpy.asarray(value).astype(as_dtype(dtype).numpy)
     array = numpy.asarray(value)
+    if array.dtype == object and None in array.ravel().tolist():
+        raise ValueError(
+            f"None is no number, at {here()}. Give numbers and tensors, such as zeros for a missing gradient."
+        )
+    if dtype is not None:
+        return array.astype(as_dtype(dtype).numpy)
     if array.dtype.kind not in "biufc":
         raise TypeError(
             f"a value of type {type(value).__name__} does not become a tensor of numbers, at {here()}. Give numbers."
@@ -361,6 +370,7 @@ def define(
         types = infer(probe)
     except TwofoldError as error:
         operands = [describe(owner.outputs[index]) for owner, index in collected.sources]
+        error.what = _UNKNOWN.sub("?", error.what)
         raise at_operation(error, type, operands, here()) from None
     made = graph.add(type, name or _SCOPES.get(type), types, collected.sources)
     made.body, made.arguments, made.keywords = body, positional, named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Sequence
 from importlib import import_module
 from math import prod
@@ -11,7 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import int64, string
-from twofold.errors import GraphError
+from twofold.errors import AnomalyError, GraphError, as_invalid
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
@@ -22,6 +23,8 @@ from twofold.static.subgraph import NUMBER, Subgraph
 from twofold.static.values import Source
 
 Tensor = _core.Tensor
+CHECK_NUMERICS = "CheckNumerics"
+"""Type of the operations whose runs look for the first value that is not finite."""
 
 
 class Plan:
@@ -49,6 +52,8 @@ class Plan:
         ]
         if self.strings:
             self.fetch = self._fetch_strings
+        if any(operation.type == CHECK_NUMERICS for operation in self.observers):
+            self.fetch = functools.partial(_fetch_finite, self.fetch)
 
     def _fetch_strings(self, feeds: Sequence[Any], arrays: int) -> list[Any]:
         """``fetch`` where some of the arrays are of strings."""
@@ -108,6 +113,17 @@ class Plan:
             if operation not in done:
                 operation.observe(*arrays[position : position + len(operation.sources)])
             position += len(operation.sources)
+
+
+def _fetch_finite(fetch: Any, feeds: Sequence[Any], arrays: int) -> list[Any]:
+    """What ``fetch`` returns; raises at what first made a value of it that is not finite."""
+    before = _core.set_anomaly("everywhere")
+    try:
+        return list(fetch(feeds, arrays))
+    except AnomalyError as error:
+        raise as_invalid(error) from None
+    finally:
+        _core.set_anomaly(before)
 
 
 def check_feed(tensor: Tensor, type: TensorType) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from twofold import _core
 from twofold.dtypes import float64, int32
+from twofold.errors import InvalidArgumentError
 from twofold.ops.base import ops
+from twofold.runtime.failures import end_at
 from twofold.static import array, math
 from twofold.static.control import Assert, control_dependencies, group
 from twofold.static.define import (
@@ -17,13 +20,15 @@ from twofold.static.define import (
     Number,
     axis_of,
     convert_to_tensor,
+    define,
     full_of,
     limits_of,
     operation,
     sizes,
 )
 from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
+from twofold.static.graph import Operation, describe, get_default_graph
+from twofold.static.plan import CHECK_NUMERICS
 from twofold.static.renamed import renamed
 from twofold.static.scopes import VariableScope, variable_scope
 from twofold.static.shapes import TensorShape
@@ -139,10 +144,12 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 
 def add_check_numerics_ops() -> Any:
-    """An operation that checks every floating tensor of the graph, in order; a run of it raises at the first bad one.
+    """An operation that checks every floating tensor of the graph; a run of it raises where one is not finite.
 
-    The error is an InvalidArgumentError whose traceback ends at the line that declared the tensor. Raises ValueError
-    where the graph has a loop or a choice, whose inside it does not see: use ``twofold.detect_anomaly`` there.
+    Such a run looks for the first value that is not finite as one in ``twofold.detect_anomaly`` does: the error is an
+    InvalidArgumentError whose traceback ends at the line that made it of finite values, in the body of a loop or choice
+    and in the gradient of a line as well. Infinity that the program gives itself ends at the line of its tensor. What
+    stands in bodies is checked as far as it reaches a result.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -152,25 +159,37 @@ def add_check_numerics_ops() -> Any:
     ...     try:
     ...         session.run(check)
     ...     except tf.errors.InvalidArgumentError as error:
-    ...         print("Log" in str(error))
-    True
+    ...         print(str(error)[:66])
+    log: the first value that is not finite: -inf at index [1], log(0)
     """
-    checks: list[Any] = []
-    for op in list(get_default_graph().get_operations()):
-        if op.branches or (op.flow is not None and op.flow.bodies):
-            raise ValueError(
-                f"add_check_numerics_ops: {op.name} ({op.where}) has a body. Use twofold.detect_anomaly()."
-            )
-        for tensor in op.outputs:
-            if tensor.dtype.kind not in "fc":
-                continue
-            before = _core.declare_at(tensor)
-            try:
-                with control_dependencies(checks[-1:]):
-                    checks.append(check_numerics(tensor, f"{tensor.name} of {op.type} is not finite"))
-            finally:
-                _core.declare_at(before)
-    return group(*checks)
+    outside = _outside_of_bodies(get_default_graph().get_operations())
+    tensors = [tensor for op in outside for tensor in op.outputs if tensor.dtype.kind in "fc"]
+    if not tensors:
+        return group()
+    made = define(
+        CHECK_NUMERICS, lambda value, *rest: ops.positive(value), tuple(tensors), {}, "CheckNumerics"
+    )
+
+    def observe(*arrays: Any) -> None:
+        for tensor, value in zip(tensors, arrays):
+            if not numpy.isfinite(value).all():
+                what = f"check_numerics: {describe(tensor)} is not finite"
+                raise end_at(
+                    InvalidArgumentError(what, "Keep its operands in range."), _core.location_of(tensor)
+                )
+
+    made.observe = observe
+    return group(made)
+
+
+def _outside_of_bodies(operations: Sequence[Operation]) -> list[Operation]:
+    """Those that do not stand in the body of a loop or choice, which has a name scope of its own."""
+    scopes = {op: op.name.rpartition("/")[0] + "/" for op in operations if op.branches or op.flow is not None}
+    return [
+        op
+        for op in operations
+        if not any(op.name.startswith(scope) and scopes.get(op) != scope for scope in scopes.values())
+    ]
 
 
 @example("print(tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])))", "(2, 3)")

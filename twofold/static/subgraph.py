@@ -17,6 +17,7 @@ from twofold.dtypes import uint8
 from twofold.errors import GraphError, InvalidArgumentError
 from twofold.ir.types import tensor_type
 from twofold.ir.unknown import new_unknown_size
+from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
 from twofold.static.graph import Operation, describe
@@ -278,6 +279,14 @@ class Subgraph:
 
     def _check(self, operation: Operation, above: Operation) -> None:
         if operation.type == ARGUMENT and (operation, 0) not in self.fed:
+            consumer = self.goal.consumer
+            if consumer is not None:  # whose numbers these are, before the loop begins
+                error = GraphError(
+                    f"{consumer.name}, declared at {consumer.where}: an iteration of the loop computes {above.name}, "
+                    "whose numbers are needed before the loop begins",
+                    "Compute them outside of the loop, such as by tf.shape of a tensor that is there.",
+                )
+                raise end_at(error, _core.location_of(consumer.outputs[0]))
             raise GraphError(
                 f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
                 "Let the body return it, as a loop variable or a stacked result.",

@@ -13,7 +13,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, int64
-from twofold.errors import TwofoldError
+from twofold.errors import GraphError, TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node, topological
 from twofold.ir.sizes import Symbol
@@ -51,7 +51,11 @@ def call_body(
     operation: Operation, values: Sequence[Any], counter: Any = None, states: Sequence[Any] = ()
 ) -> list[Any]:
     """The outputs of a body on its inputs; ``counter`` numbers the run for operations that draw."""
-    assert operation.body is not None
+    if operation.body is None:
+        raise GraphError(
+            "a function of the host is called in a gradient that the program gives, and no run calls it there",
+            "Compute the gradient with operations, or call py_func outside of it on what it needs.",
+        )
     arguments = [*states, *[fill(item, values) for item in operation.arguments]]
     keywords = {key: fill(item, values) for key, item in operation.keywords.items()}
     if operation.draws:

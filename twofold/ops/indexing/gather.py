@@ -347,8 +347,10 @@ class linear_index(Custom):
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
         """The index and the sizes of the axes, as only one of them is known to be too small."""
         sizes: tuple[int, ...] = attrs[0]
-        if len(sizes) == 1:
-            return _outside(index, sizes[0])
+        outside = [k for k, size in enumerate(sizes) if not -size <= index < size]
+        if len(outside) == 1:
+            what, fix = _outside(index, sizes[outside[0]])
+            return what.replace("an axis", f"indexed axis {outside[0]}") if len(sizes) > 1 else what, fix
         what = f"index {index} is outside its axis, which is one of sizes {sizes}"
         return what, "Use indices from -size to size - 1."
 
