@@ -298,7 +298,84 @@ def two_graphs_and_names(tf: Any) -> Any:
     return found
 
 
+def shapes_set_later(tf: Any) -> Any:
+    x, y = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32)
+    x.set_shape([None, 4])
+    y.set_shape([2, None])
+    z = tf.py_func(lambda: np.ones([3, 5], np.float32), [], tf.float32)
+    z.set_shape([3, 5])
+    flat = tf.reshape(y, [-1])
+    flat.set_shape([6])
+    w = tf.Variable(tf.placeholder_with_default(_data(2, 3), [None, 3]), validate_shape=False)
+    w.set_shape([2, 3])
+    made = [
+        tf.matmul(x, tf.zeros([4, 3])),
+        tf.reduce_sum(y, 1),
+        tf.transpose(z),
+        tf.reshape(flat, [2, -1]),
+        w * 2.0,
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values = session.run(made, {x: _data(2, 4), y: _data(2, 3)})
+    return [[str(one.shape.as_list()), value] for one, value in zip([*made, x, y], [*values, 0, 0])]
+
+
+def results_by_name(tf: Any) -> Any:
+    x = tf.constant(_data(3, 3))
+    top, seen, left = tf.nn.top_k(x, 2), tf.unique_with_counts([3, 1, 3]), tf.setdiff1d([1, 2, 3], [2])
+    split, size = tf.qr(tf.matmul(x, x, transpose_b=True)), tf.linalg.slogdet(x)
+    pooled = tf.nn.max_pool_with_argmax(tf.reshape(x, [1, 3, 3, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    found = [
+        top.values,
+        top.indices,
+        seen.y,
+        seen.idx,
+        seen.count,
+        left.out,
+        left.idx,
+        pooled.output,
+        pooled.argmax,
+    ]
+    found += [tf.matmul(split.q, split.r), size.sign, size.log_abs_determinant, tf.unique([5, 5]).idx]
+    with tf.Session() as session:
+        return [*session.run(found), *session.run(top)._fields, type(session.run(top)).__name__]
+
+
+def dual_averaging(tf: Any) -> Any:
+    steps, found = tf.train.get_or_create_global_step(), []
+    w, table = tf.Variable(_data(4)), tf.Variable(_data(4, 2))
+    rows = tf.gather(table, [1, 3, 1])
+    loss = tf.reduce_sum(tf.square(w) + w) + tf.reduce_sum(tf.square(rows))
+    with tf.Session() as session:
+        for l1, l2 in ((0.0, 0.0), (0.1, 0.2)):
+            rate = tf.train.noisy_linear_cosine_decay(0.5, steps, 9, initial_variance=0.0, num_periods=1.5)
+            optimizer = tf.train.AdagradDAOptimizer(
+                rate, steps, l1_regularization_strength=l1, l2_regularization_strength=l2
+            )
+            step = optimizer.minimize(loss, global_step=steps)
+            session.run(tf.global_variables_initializer())
+            for _ in range(4):
+                session.run(step)
+            found += [*session.run([w, table, rate]), *optimizer.get_slot_names()]
+    return found
+
+
+def array_of_parts(tf: Any) -> Any:
+    x = tf.constant(_data(6, 2))
+    parts = tf.TensorArray(tf.float32, 3, clear_after_read=False).split(x, [2, 2, 2])
+    _, total = tf.while_loop(
+        lambda i, _: i < 3, lambda i, total: (i + 1, total * 0.5 + parts.read(i)), [0, tf.zeros([2, 2])]
+    )
+    with tf.Session() as session:
+        return session.run([parts.stack(), parts.concat(), total, tf.gradients(total, x)[0]])
+
+
 PROGRAMS = [
+    shapes_set_later,
+    results_by_name,
+    dual_averaging,
+    array_of_parts,
     linear_regression,
     softmax_classifier,
     convolution_both_layouts,

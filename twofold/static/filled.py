@@ -26,6 +26,7 @@ from twofold.static.define import (
 )
 from twofold.static.docstrings import example
 from twofold.static.graph import Tensor
+from twofold.static.named_results import TopKV2
 from twofold.static.renamed import renamed
 
 
@@ -155,8 +156,8 @@ def pad(tensor: Any, paddings: Number, mode: Number = "CONSTANT", constant_value
     )
 
 
-@operation("TopKV2", several=tuple)
-@example("tf.nn.top_k([3.0, 1.0, 2.0], 2)", "(array([3., 2.], dtype=float32), array([0, 2], dtype=int32))")
+@operation("TopKV2", several=TopKV2._make)
+@example("tf.nn.top_k([3.0, 1.0, 2.0], 2).indices", "[0 2]")
 def top_k(input: Any, k: Number = 1, sorted: Number = True) -> Any:
     """The ``k`` largest elements of each row and their indices, always sorted."""
     values, positions = ops.topk(input, whole(k))

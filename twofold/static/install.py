@@ -12,13 +12,14 @@ from twofold import _core
 from twofold.dtypes import DType, Size, string
 from twofold.errors import GraphError
 from twofold.frontend.control import DECLARING, Declaring
+from twofold.ir.types import tensor_type
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static.define import convert_to_tensor
 from twofold.static.flow import choose, repeat, while_loop
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
 from twofold.static.positions import strided_slice_of
 from twofold.static.session import evaluate
-from twofold.static.shapes import TensorShape, shape_of_sizes
+from twofold.static.shapes import TensorShape, narrowed_sizes, shape_of_sizes
 from twofold.static.string_table import decode
 from twofold.tracebacks import guard_methods
 
@@ -65,11 +66,16 @@ def _get_shape(self: Tensor) -> TensorShape:
 
 
 def _set_shape(self: Tensor, shape: Any) -> None:
-    """Raise ValueError unless ``shape`` is compatible; nothing else changes."""
+    """Let what is declared from now on take the sizes of ``shape`` for those of this tensor that are unknown.
+
+    No run checks them but where the tensor is fed. Raises ValueError for a shape that is not compatible.
+    """
     if not _get_shape(self).is_compatible_with(shape):
         raise ValueError(
             f"set_shape: {shape} is not compatible with the shape {_get_shape(self)} of {name_of(self)}"
         )
+    if self._is_symbolic:
+        _core.set_type(self, tensor_type(self.dtype, narrowed_sizes(self.type_.shape, shape)))
 
 
 def _getitem(self: Tensor, key: Any) -> Any:

@@ -9,6 +9,7 @@ from twofold.ops.linear_algebra import norms, orthogonal, singular_values, solvi
 from twofold.static.define import Number, axis_of, counted, numbers, operation
 from twofold.static.docstrings import example
 from twofold.static.math import matmul, trace
+from twofold.static.named_results import LogMatrixDeterminant, Qr
 from twofold.static.namespaces import look_up
 from twofold.static.renamed import renamed
 
@@ -88,7 +89,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return tuple(_svd(tensor, full_matrices, name=name))
 
 
-@operation("Qr", several=tuple)
+@operation("Qr", several=Qr._make)
 @example("q, r = tf.qr([[3.0, 1.0], [4.0, 2.0]])", "tf.round(tf.matmul(q, r))", "[[3. 1.]\n [4. 2.]]")
 def qr(input: Any, full_matrices: Number = False) -> Any:
     """Q with orthonormal columns and upper triangular R whose product is the input."""
@@ -141,16 +142,11 @@ def matvec(a: Any, b: Any, transpose_a: Number = False) -> Any:
     return ops.squeeze(ops.matmul(left, ops.unsqueeze(b, -1)), -1)
 
 
-@operation("LogMatrixDeterminant", several=list)
-def _sign_and_logarithm(input: Any) -> Any:
-    return list(ops.slogdet(input))
-
-
-@example("tf.linalg.slogdet([[-2.0, 0.0], [0.0, 2.0]])[0]", "-1.0")
-def slogdet(input: Any, name: str | None = None) -> tuple[Any, Any]:
+@operation("LogMatrixDeterminant", several=LogMatrixDeterminant._make)
+@example("tf.linalg.slogdet([[-2.0, 0.0], [0.0, 2.0]]).sign", "-1.0")
+def slogdet(input: Any) -> Any:
     """The sign of each determinant and the logarithm of its absolute value."""
-    sign, logarithm = _sign_and_logarithm(input, name=name)
-    return sign, logarithm
+    return list(ops.slogdet(input))
 
 
 log_matrix_determinant = slogdet

@@ -8,6 +8,7 @@ from typing import Any
 from twofold.dtypes import float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
+from twofold.runtime.tracing import here
 from twofold.static import modes
 from twofold.static.define import as_tensor, constant, define
 from twofold.static.docstrings import START, example
@@ -165,6 +166,54 @@ class AdagradOptimizer(Optimizer):
     def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1, **options: Any) -> None:
         super().__init__(**options)
         self._first, self._numbers = {"accumulator": initial_accumulator_value}, {"lr": learning_rate}
+
+
+def _adagrad_da(p: Any, total: Any, square: Any, g: Any, lr: Any, step: Any, l1: Any, l2: Any) -> list[Any]:
+    total, square = ops.add(total, g), ops.add(square, ops.square(g))
+    steps = ops.cast(step, p.dtype)
+    beyond = ops.maximum(ops.subtract(ops.abs(total), ops.multiply(steps, l1)), 0.0)
+    spread = ops.add(ops.multiply(ops.multiply(steps, l2), lr), ops.sqrt(square))
+    moved = ops.divide(ops.multiply(ops.multiply(ops.sign(total), beyond), lr), spread)
+    return [ops.negative(moved), total, square]
+
+
+@_stepped("AdagradDAOptimizer(0.25, tf.train.create_global_step())", "-0.2469324")
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averaging: ``variable = -rate * shrunk(sum of gradients) / (l2 * step * rate + sqrt(squares))``.
+
+    The sum is shrunk towards zero by ``l1 * step``; ``squares`` are the sums of squared gradients (Duchi et al. 2011).
+    ``global_step`` counts the steps, from 0.
+    """
+
+    _type, _rule = "ApplyAdagradDA", staticmethod(_adagrad_da)
+
+    @takes(use_locking=False, name="AdagradDA")
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        **options: Any,
+    ) -> None:
+        first = initial_gradient_squared_accumulator_value
+        if first <= 0:
+            raise ValueError(
+                f"AdagradDAOptimizer: initial_gradient_squared_accumulator_value is {first}, at {here()}. "
+                "Give a positive number."
+            )
+        super().__init__(**options)
+        self._first = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": first}
+        self._step = global_step
+        self._numbers = {
+            "lr": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+
+    def _prepare(self, first: Variable) -> None:
+        self._numbers["step"] = as_tensor(self._step) + 1
 
 
 def _rmsprop(p: Any, v: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:

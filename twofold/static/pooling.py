@@ -16,6 +16,7 @@ from twofold.static.define import Number, convert_to_tensor, counted, numbers, o
 from twofold.static.docstrings import described, example
 from twofold.static.flow import failed
 from twofold.static.math import cast
+from twofold.static.named_results import MaxPoolWithArgmax
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _DATA = {1: "signals", 2: "images", 3: "volumes"}
@@ -259,7 +260,7 @@ def max_pool_with_argmax(
     Targmax: Any = int64,
     name: str | None = None,
     include_batch_in_index: bool = False,
-) -> tuple[Any, Any]:
+) -> Any:
     """The largest elements of windows, and their indices ``(row * width + column) * channels + channel``."""
     if include_batch_in_index or padding not in ("SAME", "VALID"):
         what = f"padding is {padding!r} and include_batch_in_index {include_batch_in_index}"
@@ -268,4 +269,4 @@ def max_pool_with_argmax(
             ArgumentError(what, "Use 'SAME' or 'VALID', and indices within the image."),
         )
     found, positions = _with_positions(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
-    return found, cast(positions, Targmax)
+    return MaxPoolWithArgmax(found, cast(positions, Targmax))

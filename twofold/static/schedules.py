@@ -10,6 +10,7 @@ from twofold.dtypes import float32
 from twofold.ops.base import ops
 from twofold.static.define import as_tensor, convert_to_tensor, define
 from twofold.static.docstrings import example
+from twofold.static.random import random_normal
 from twofold.static.signatures import defaults_of, with_parameters
 
 
@@ -153,7 +154,50 @@ def linear_cosine_decay(
 ) -> Any:
     """A line down to zero times a cosine of ``num_periods`` periods (Bello et al. 2017)."""
     part = ops.divide(ops.minimum(global_step, decay_steps), decay_steps)
+    return _cosine_of_line(learning_rate, part, ops.subtract(1.0, part), num_periods, alpha, beta)
+
+
+def _cosine_of_line(
+    learning_rate: Any, part: Any, line: Any, num_periods: float, alpha: float, beta: float
+) -> Any:
     wave = _half_cosine(ops.multiply(part, 2.0 * num_periods))
-    return ops.multiply(
-        ops.add(ops.multiply(ops.add(ops.subtract(1.0, part), alpha), wave), beta), learning_rate
-    )
+    return ops.multiply(ops.add(ops.multiply(ops.add(line, alpha), wave), beta), learning_rate)
+
+
+@_schedule("NoisyLinearCosineDecay")
+def _noisy(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    noise: Any,
+    initial_variance: float,
+    variance_decay: float,
+    num_periods: float,
+    alpha: float,
+    beta: float,
+) -> Any:
+    step = ops.minimum(global_step, decay_steps)
+    part = ops.divide(step, decay_steps)
+    variance = ops.divide(initial_variance, ops.pow(ops.add(step, 1.0), variance_decay))
+    line = ops.add(ops.subtract(1.0, part), ops.multiply(noise, ops.sqrt(variance)))
+    return _cosine_of_line(learning_rate, part, line, num_periods, alpha, beta)
+
+
+@example("tf.train.noisy_linear_cosine_decay(1.0, tf.constant(0), 10, initial_variance=0.0)", "1.001")
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Any:
+    """``linear_cosine_decay`` with noise on the line, whose variance falls with the steps (Bello et al. 2017).
+
+    The variance is ``initial_variance / (1 + global_step) ** variance_decay``; the noise is new in every run.
+    """
+    given = initial_variance, variance_decay, num_periods, alpha, beta
+    return _noisy(learning_rate, global_step, decay_steps, random_normal([]), *given, name)

@@ -33,6 +33,7 @@ from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import describe
 from twofold.static.host_calls import in_python
+from twofold.static.named_results import ListDiff, Unique, UniqueWithCounts
 from twofold.static.positions import count_up_to
 
 
@@ -93,10 +94,10 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
 
 
 @example(
-    "tf.unique_with_counts([3, 1, 3])",
-    "(array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32), array([2, 1], dtype=int32))",
+    "tf.unique_with_counts([3, 1, 3]).count",
+    "[2 1]",
 )
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any, Any]:
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     """The different elements of a vector in the order they are first seen, where each belongs, and how often."""
     tensor, kind = convert_to_tensor(x), as_dtype(out_idx)
 
@@ -106,19 +107,17 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
     length = tensor.type_.shape[0]
     results = [(tensor.dtype, (None,)), (kind, (length if length >= 0 else None,)), (kind, (None,))]
-    found, positions, counts = in_python("UniqueWithCounts", function, [tensor], results, name)
-    return found, positions, counts
+    return UniqueWithCounts(*in_python("UniqueWithCounts", function, [tensor], results, name))
 
 
-@example("tf.unique([3, 1, 3])", "(array([3, 1], dtype=int32), array([0, 1, 0], dtype=int32))")
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Any, Any]:
+@example("tf.unique([3, 1, 3])", "Unique(y=array([3, 1], dtype=int32), idx=array([0, 1, 0], dtype=int32))")
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     """The different elements of a vector in the order they are first seen, and where each element belongs."""
-    found, positions, _ = unique_with_counts(x, out_idx, name or "Unique")
-    return found, positions
+    return Unique(*unique_with_counts(x, out_idx, name or "Unique")[:2])
 
 
-@example("tf.setdiff1d([1, 2, 3, 4], [2, 4])", "(array([1, 3], dtype=int32), array([0, 2], dtype=int32))")
-def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Any, Any]:
+@example("tf.setdiff1d([1, 2, 3, 4], [2, 4]).out", "[1 3]")
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> Any:
     """The elements of vector ``x`` that ``y`` does not hold, in order, and their positions."""
     tensor, kind = convert_to_tensor(x), as_dtype(index_dtype)
 
@@ -128,8 +127,7 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 
     other = convert_to_tensor(y, tensor.dtype)
     results = [(tensor.dtype, (None,)), (kind, (None,))]
-    found, positions = in_python("ListDiff", function, [tensor, other], results, name)
-    return found, positions
+    return ListDiff(*in_python("ListDiff", function, [tensor, other], results, name))
 
 
 @example(

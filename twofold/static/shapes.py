@@ -169,6 +169,16 @@ def sizes_of_shape(shape: Any) -> Shape:
     return tuple(new_unknown_size() if dim.value is None or dim.value < 0 else dim.value for dim in dims)
 
 
+def narrowed_sizes(sizes: Shape, shape: Any) -> Shape:
+    """The sizes of a type with those of a compatible shape in place of unknown ones."""
+    if TensorShape(shape).dims is None:
+        return sizes
+    given = sizes_of_shape(shape)
+    if sizes == UNKNOWN_RANK:
+        return given
+    return tuple([new if old < 0 <= new else old for old, new in zip(sizes, given, strict=True)])
+
+
 def shape_text(sizes: Sequence[int]) -> str:
     """Sizes for a message: ``[?,3]``, or ``of unknown rank``."""
     if tuple(sizes) == UNKNOWN_RANK:

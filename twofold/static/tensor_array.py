@@ -21,7 +21,7 @@ from twofold.ops.base import apply, ops
 from twofold.static.array import identity
 from twofold.static.at_once import compute
 from twofold.static.bodies import source_of
-from twofold.static.define import Slot, as_dtype, convert_to_tensor, numbers, whole
+from twofold.static.define import Number, Slot, as_dtype, convert_to_tensor, numbers, operation, whole
 from twofold.static.flow import failed
 from twofold.static.flows import is_unwritten
 from twofold.static.graph import Tensor, at_once, describe, get_default_graph
@@ -211,6 +211,12 @@ class TensorArray:
         made._size = None
         return made
 
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array of the parts of ``value`` along its first axis; ArgumentError unless all ``lengths`` are equal."""
+        made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, name=name))
+        made._size = None
+        return made
+
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` as elements ``indices``."""
         positions, rows = convert_to_tensor(indices), convert_to_tensor(value)
@@ -249,6 +255,20 @@ class TensorArray:
     def close(self, name: str | None = None) -> Any:
         """An operation that does nothing."""
         return get_default_graph().add("NoOp", name, (), ())
+
+
+@operation("TensorArraySplit")
+def _split(value: Any, lengths: Number) -> Any:
+    found = numbers(lengths)
+    if len(set(found)) > 1:
+        raise ArgumentError(
+            f"parts of lengths {found}", "Split into equal parts: the elements of an array have one shape."
+        )
+    if sum(found) != value.shape[0]:
+        raise ArgumentError(
+            f"{len(found)} parts of length {found[0]} of {value.shape[0]} rows", "Split all rows."
+        )
+    return ops.reshape(value, (len(found), *found[:1], *tuple(value.shape)[1:]))
 
 
 def _scattered(flow: Any, rows: Any, positions: Any) -> Any:

@@ -27,6 +27,7 @@ from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from twofold.static.optimizer import Optimizer as Optimizer
 from twofold.static.optimizer_rules import AdadeltaOptimizer as AdadeltaOptimizer
+from twofold.static.optimizer_rules import AdagradDAOptimizer as AdagradDAOptimizer
 from twofold.static.optimizer_rules import AdagradOptimizer as AdagradOptimizer
 from twofold.static.optimizer_rules import AdamOptimizer as AdamOptimizer
 from twofold.static.optimizer_rules import FtrlOptimizer as FtrlOptimizer
@@ -55,6 +56,7 @@ from twofold.static.schedules import exponential_decay as exponential_decay
 from twofold.static.schedules import inverse_time_decay as inverse_time_decay
 from twofold.static.schedules import linear_cosine_decay as linear_cosine_decay
 from twofold.static.schedules import natural_exp_decay as natural_exp_decay
+from twofold.static.schedules import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from twofold.static.schedules import piecewise_constant as piecewise_constant
 from twofold.static.schedules import piecewise_constant_decay as piecewise_constant_decay
 from twofold.static.schedules import polynomial_decay as polynomial_decay

@@ -41,7 +41,14 @@ from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
 from twofold.static.placement import check_device
 from twofold.static.positions import written_at
-from twofold.static.shapes import TensorShape, fits, shape_of_sizes, shape_text, sizes_of_shape
+from twofold.static.shapes import (
+    TensorShape,
+    fits,
+    narrowed_sizes,
+    shape_of_sizes,
+    shape_text,
+    sizes_of_shape,
+)
 
 
 class _Resources:
@@ -245,9 +252,11 @@ class Variable:
         return _read_or_not(assign_sub(self, delta, name=name), read_value)
 
     def set_shape(self, shape: Any) -> None:
-        """Raise ValueError unless ``shape`` is compatible."""
+        """Let what is declared from now on take the sizes of ``shape`` for unknown ones; ValueError if it cannot."""
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"set_shape: {shape} is not compatible with {self.describe()}")
+        self.type_ = tensor_type(self.dtype, narrowed_sizes(self.type_.shape, shape))
+        _core.set_type(self._handle, self.type_)
 
     def __getitem__(self, key: Any) -> Tensor:
         """A part of the value, whose ``assign`` writes that part alone."""
