@@ -82,6 +82,7 @@ const HookSlot kHooks[] = {
     {"symbolic_type", &hooks.symbolic_type},
     {"wrong_gradient", &hooks.wrong_gradient},
     {"listed_operand", &hooks.listed_operand},
+    {"in_default_dtype", &hooks.in_default_dtype},
     {"template_of", &hooks.template_of},
     {"template_gradients", &hooks.template_gradients},
     {"template_program", &hooks.template_program},

@@ -1,5 +1,6 @@
 #include "tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
+#include "owned.h"
 #include "purity.h"
 
 namespace twofold {
@@ -160,9 +162,44 @@ PyObject* complex_scalar(PyObject* object) {
   return wrap(std::move(value));
 }
 
+Type* operand_type(const Operand& operand) { return operand.value ? operand.value->type : operand.scalar_type; }
+
+// Whether no operand says which floating dtype to compute in.
+bool lacks_float(const Operand* operands, size_t count) {
+  return std::none_of(operands, operands + count, [](const Operand& operand) {
+    const Type* type = operand_type(operand);
+    return !type->weak && type->dtype >= kFloat16 && type->dtype <= kComplex128;
+  });
+}
+
+// As bind_operands, with the default dtype of the program where the result depends on it. On success without a value nothing
+// depends on it.
+bool bind_in_default_dtype(Operation* op, Attributes* attributes, const Operand* operands, size_t count, PyObject* const* arguments,
+                           uint32_t location, ValueRef* bound) {
+  std::vector<Type*> types(count);
+  std::transform(operands, operands + count, types.begin(), operand_type);
+  Owned given(types_tuple(types.data(), count));
+  Owned objects(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  if (!given || !objects) return false;
+  for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(objects.object, static_cast<Py_ssize_t>(i), Py_NewRef(arguments[i]));
+  Owned found(PyObject_CallFunctionObjArgs(hooks.in_default_dtype, op->python, attributes->tuple, given.object, objects.object, nullptr));
+  if (!found || found.object == Py_None) return static_cast<bool>(found);
+  std::vector<Operand> said(count);
+  std::vector<PyObject*> held(count, nullptr);
+  bool read = true;
+  for (size_t i = 0; i < count && read; ++i) read = to_operand(PyTuple_GET_ITEM(found.object, i), &said[i], &held[i]) == 1;
+  if (read) *bound = bind_operands(op, attributes, said.data(), count, arguments, location);
+  for (PyObject* object : held) Py_XDECREF(object);
+  return read && *bound;
+}
+
 }  // namespace
 
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
+  if (hooks.in_default_dtype && arguments && lacks_float(operands, count)) {
+    ValueRef bound;
+    if (!bind_in_default_dtype(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
+  }
   Recorder& recorder = Recorder::current();
   bool declares = attributes->symbolic;
   for (size_t i = 0; i < count; ++i) declares = declares || (operands[i].value && is_symbolic(operands[i].value));

@@ -46,10 +46,9 @@ from twofold.frontend.creation import (
     as_tensor,
     from_dlpack,
     from_numpy,
-    get_default_dtype,
-    set_default_dtype,
     tensor,
 )
+from twofold.frontend.default_dtype import get_default_dtype, set_default_dtype
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE

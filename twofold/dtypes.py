@@ -7,6 +7,9 @@ mixed kinds open, PyTorch: an integer tensor with a floating tensor gives the fl
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -166,6 +169,41 @@ def as_dtype(value: object) -> DType:
         raise TypeError(f"not a dtype of Twofold: {value!r}. Use one of {', '.join(BY_NAME)}.") from None
 
 
+class _DefaultFloat(threading.local):
+    dtype = float32
+
+
+_default_float = _DefaultFloat()
+
+
+def default_float() -> DType:
+    """The floating dtype of what rules compute of integers and Python floats alone: float32.
+
+    Define-by-run programs may choose another one for what they record (``torch.set_default_dtype``), whose operands
+    are cast: graphs do not depend on it.
+
+    >>> default_float()
+    twofold.float32
+    """
+    return _default_float.dtype
+
+
+@contextmanager
+def rules_in_default(dtype: DType) -> Iterator[None]:
+    """Let rules that run inside in this thread compute in another floating dtype by default.
+
+    >>> with rules_in_default(float64):
+    ...     promote_scalar(int32, float)
+    twofold.float64
+    """
+    before = _default_float.dtype
+    _default_float.dtype = dtype
+    try:
+        yield
+    finally:
+        _default_float.dtype = before
+
+
 def promote(a: DType, b: DType) -> DType:
     """The dtype of a result computed from operands of dtypes ``a`` and ``b``.
 
@@ -209,10 +247,10 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
         raise TypeError(
             f"string and a Python {scalar.__name__} have no common dtype. Convert one of them first."
         )
+    if scalar in (float, complex) and dtype.kind in "biu":
+        dtype = default_float()
     if scalar is complex:
         return dtype.complex
-    if scalar is float and dtype.kind in "biu":
-        return float32
     if scalar is int and dtype.kind == "b":
         return int64
     return dtype

@@ -8,8 +8,9 @@ from twofold import _core, dtypes
 from twofold.array_api.functions import functions
 from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import as_tensor, get_default_dtype, tensor
+from twofold.frontend.creation import as_tensor, tensor
 from twofold.frontend.creation import from_dlpack as shared_memory
+from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.options import check_device
 
 Tensor = _core.Tensor

@@ -7,7 +7,7 @@ from typing import Any
 from twofold import dtypes
 from twofold.array_api.data_types import isdtype
 from twofold.dtypes import DType
-from twofold.frontend.creation import get_default_dtype
+from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.methods import Device
 from twofold.frontend.options import check_device
 

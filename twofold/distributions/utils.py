@@ -9,7 +9,8 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import Size, finfo
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import get_default_dtype, tensor
+from twofold.frontend.creation import tensor
+from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.sampling import stream
 from twofold.ops.base import broadcast_shapes, ops
 from twofold.ops.random import distributions, sampling

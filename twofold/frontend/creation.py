@@ -11,6 +11,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, uint64
 from twofold.errors import ShapeError
+from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.inplace import write_out
 from twofold.frontend.options import OPTIONS, check_device, check_options, check_pinned, in_format
 from twofold.frontend.storage import shared_tensor
@@ -22,30 +23,6 @@ from twofold.ops.signatures import keyword, shows
 from twofold.ops.tables import BY_CALL, FUNCTIONS
 
 Tensor = _core.Tensor
-_default = [float32]
-
-
-def set_default_dtype(d: Any) -> None:
-    """Set the dtype that Python floats become.
-
-    >>> import twofold as torch
-    >>> torch.set_default_dtype(torch.float64)
-    >>> torch.tensor(0.5).dtype
-    twofold.float64
-    >>> torch.set_default_dtype(torch.float32)
-    """
-    _default[0] = as_dtype(d)
-    _core.forget_calls_by_types()
-
-
-def get_default_dtype() -> DType:
-    """The dtype that Python floats become.
-
-    >>> import twofold as torch
-    >>> torch.get_default_dtype()
-    twofold.float32
-    """
-    return _default[0]
 
 
 def _nested(data: Any) -> numpy.ndarray:
@@ -68,9 +45,11 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
     if dtype is None and not isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor)):
         if array.dtype == numpy.float64:
             with numpy.errstate(over="ignore"):
-                return array.astype(numpy.float32 if _default[0] is bfloat16 else _default[0].numpy)
+                return array.astype(
+                    numpy.float32 if get_default_dtype() is bfloat16 else get_default_dtype().numpy
+                )
         if array.dtype == numpy.complex128:
-            return array.astype(_default[0].complex.numpy)
+            return array.astype(get_default_dtype().complex.numpy)
     if array.dtype.kind not in "biufc":
         raise TypeError(
             f"tensor: data of type {type(data).__name__} does not become numbers. Give numbers or nested lists of them."
@@ -155,7 +134,7 @@ def tensor(
     check_device(device)
     check_pinned(pin_memory)
     wanted = None if dtype is None else as_dtype(dtype)
-    plain = _core.from_numbers(data, _default[0].code) if wanted is None else None
+    plain = _core.from_numbers(data, get_default_dtype().code) if wanted is None else None
     if plain is not None:
         made = plain
     elif isinstance(data, Tensor):
@@ -236,8 +215,8 @@ def _of_numbers(arguments: Sequence[Any]) -> DType | None:
     if any(isinstance(one, (Tensor, numpy.generic)) for one in arguments):
         return None
     if any(isinstance(one, complex) for one in arguments):
-        return _default[0].complex
-    return _default[0] if any(isinstance(one, float) for one in arguments) else None
+        return get_default_dtype().complex
+    return get_default_dtype() if any(isinstance(one, float) for one in arguments) else None
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
@@ -250,8 +229,12 @@ def _leaf_maker(op: Any) -> Callable[..., Tensor]:
         if kwargs.get("dtype", 0) is None:
             del kwargs["dtype"]
         if op.creates == "default":
-            kwargs.setdefault("dtype", _default[0])
-        elif _default[0] is not float32 and has_dtype and (found := _of_numbers((*args, *kwargs.values()))):
+            kwargs.setdefault("dtype", get_default_dtype())
+        elif (
+            get_default_dtype() is not float32
+            and has_dtype
+            and (found := _of_numbers((*args, *kwargs.values())))
+        ):
             kwargs.setdefault("dtype", found)
         if "size" in kwargs:
             args = (kwargs.pop("size"), *args)

@@ -15,7 +15,7 @@ from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, as_tensor, from_dlpack, tensor
-from twofold.frontend.creation import get_default_dtype as default_dtype
+from twofold.frontend.default_dtype import get_default_dtype as default_dtype
 from twofold.frontend.legacy import WHOLE
 from twofold.frontend.options import OPTIONS, check_options
 from twofold.ops.promotion import need_fitting_tensor

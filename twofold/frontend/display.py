@@ -9,10 +9,10 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.errors import ArgumentError
+from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.grad_fn import grad_fn
 
 Tensor = _core.Tensor
-_DEFAULTS = (dtypes.float32, dtypes.int64, dtypes.bool_, dtypes.complex64)
 
 
 class PrintOptions:
@@ -123,7 +123,9 @@ def display(tensor: Tensor) -> str:
     else:
         body = array_text(numpy.asarray(array), 7)
     suffix = []
-    if tensor.dtype not in _DEFAULTS or (array.size == 0 and tensor.dtype is not dtypes.float32):
+    default = get_default_dtype()
+    usual = (default,) if array.size == 0 else (default, default.complex, dtypes.int64, dtypes.bool_)
+    if tensor.dtype not in usual:
         suffix.append(f"dtype={tensor.dtype!r}")
     if tensor.requires_grad:
         node = grad_fn(tensor)

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from twofold import _core
-from twofold.dtypes import DType, as_dtype
+from twofold.dtypes import DType, as_dtype, rules_in_default
 from twofold.errors import ArgumentError
-from twofold.frontend.creation import set_default_dtype
+from twofold.frontend.default_dtype import get_default_dtype, set_default_dtype
 from twofold.frontend.legacy import CONSTRUCTORS
 from twofold.frontend.options import check_device, check_pinned
 from twofold.ir.types import TensorType, tensor_type
@@ -30,7 +30,8 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     twofold.float32
     """
-    return common_dtype([_type_of(value) for value in (tensor1, tensor2)])[0]
+    with rules_in_default(get_default_dtype()):
+        return common_dtype([_type_of(value) for value in (tensor1, tensor2)])[0]
 
 
 def _type_of(value: Any) -> TensorType:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.dtypes import DType, bool_, complex64, float32, float64, int64
+from twofold.dtypes import DType, bool_, default_float, float64, int64
 from twofold.errors import DTypeError, IndexRangeError, ShapeError, TwofoldError
 from twofold.ir.bind import bind, constant
 from twofold.ir.layout import Layout
@@ -299,7 +299,7 @@ class Elementwise(Operation):
         common, weak = common_dtype(types)
         if weak and self.operand_dtypes:
             # beside a tensor whose dtype does not count, numbers are tensors of their own
-            common, weak = float32 if common.kind == "f" else common, False
+            common, weak = default_float() if common.kind == "f" else common, False
         operand, result = self.result_dtype(common)
         if weak and operand.kind == "f":
             operand, result = float64, float64 if result.kind == "f" else result
@@ -393,7 +393,7 @@ def strong(node: Node) -> Node:
     """A weak value as a tensor of the default dtype of its kind; any other as it is."""
     if not node.type.weak:
         return node
-    default = {"f": float32, "c": complex64}
+    default = {"f": default_float(), "c": default_float().complex}
     return convert(node, default.get(node.type.dtype.kind, node.type.dtype))
 
 

@@ -13,10 +13,9 @@ from twofold.dtypes import (
     DType,
     bfloat16,
     bool_,
-    complex64,
+    default_float,
     finfo,
     float16,
-    float32,
     float64,
     iinfo,
     int64,
@@ -40,7 +39,7 @@ def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
         order = {"b": 0, "i": 1, "f": 2, "c": 3}
         kind = max((type.dtype.kind for type in types), key=order.__getitem__)
         if kind == "c":
-            return complex64, False
+            return default_float().complex, False
         return {"b": bool_, "i": int64, "f": float64}[kind], weak
     for type in types:
         if type.weak:
@@ -164,8 +163,8 @@ def same(common: DType) -> tuple[DType, DType]:
 
 
 def to_float(common: DType) -> tuple[DType, DType]:
-    """Integers and bools become float32."""
-    dtype = common if common.is_differentiable else float32
+    """Integers and bools become float32 (see ``default_float``)."""
+    dtype = common if common.is_differentiable else default_float()
     return dtype, dtype
 
 

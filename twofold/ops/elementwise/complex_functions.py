@@ -198,7 +198,7 @@ def power(z: Any, n: Any) -> Any:
     """``exp(n log z)``; 0 to the power 0 is 1, and to any other 0."""
     zero = ops.logical_not(truth(z))
     raised = exp(multiply(n, log(ops.where(zero, 1.0, z))))
-    return ops.where(zero, ops.where(truth(n), 0.0, 1.0), raised)
+    return ops.where(zero, ops.where(truth(n), 0.0, ops.ones_like(raised)), raised)
 
 
 def sinh(z: Any) -> Any:
@@ -224,7 +224,7 @@ def tanh(z: Any) -> Any:
     infinite = ops.isinf(t)
     real = ops.where(infinite, 1 / s, beta * ops.sqrt(1 + s * s) * s / scale)
     imag = ops.where(infinite, 0, t / scale)
-    limit = ops.copysign(ops.where(ops.logical_or(directed, ops.isinf(x)), 1.0, math.nan), x)
+    limit = ops.where(ops.logical_or(directed, ops.isinf(x)), ops.copysign(1.0, x), math.nan)
     beyond = ops.where(
         ops.isinf(x), ops.copysign(0.0, y), 4 * ops.sin(y) * ops.cos(y) * ops.exp(-2 * ops.abs(x))
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, bool_, float32, int64, uint8
+from twofold.dtypes import DType, bool_, default_float, int64, uint8
 from twofold.errors import DTypeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
@@ -186,7 +186,7 @@ class logcumsumexp:
 
     def compute(x: Any, axis: int) -> Any:
         x = strong(x)
-        x = x if x.dtype.kind in "fc" else convert(x, float32)
+        x = x if x.dtype.kind in "fc" else convert(x, default_float())
         flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
         sums = doubled(flat, "logaddexp") if x.dtype.kind == "c" else apply("cumulative_logsumexp", flat)
         return ops.reshape(sums, x.shape)

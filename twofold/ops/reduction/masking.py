@@ -120,7 +120,7 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
 
 @_publish("median", "The lower median along ``dim``", "tensor(1.)", "dim=0, ")
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    value = input if input.dtype.kind == "f" else ops.cast(input, float32)
+    value = input if input.dtype.kind == "f" else input * 1.0
     found = ops.nanmedian(kept(value, mask, math.nan), dim, keepdim).values
     return found if input.dtype.kind == "f" else _converted(found, dtype or input.dtype)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, float32, int64, uint8
+from twofold.dtypes import DType, as_dtype, default_float, int64, uint8
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import real
 from twofold.ops.autograd_names import over_axes
@@ -406,7 +406,7 @@ class count_nonzero:
 
 def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
     """Shifted by the largest element; by 0 where that is infinite."""
-    x = convert(x, x.dtype if x.dtype.kind in "fc" else float32)
+    x = convert(x, x.dtype if x.dtype.kind in "fc" else default_float())
     if count_over(x.shape, axes) == 0:
         return ops.log(apply("sum", x, attrs=(axes, keepdims)))
     real = ops.real(x) if x.dtype.kind == "c" else x

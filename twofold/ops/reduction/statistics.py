@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import float32
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
@@ -72,7 +71,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         raise ShapeError(
             f"observations with {len(input.shape)} axes", "Use (variables, observations) or a vector."
         )
-    x = input if input.dtype.kind in "fc" else ops.cast(input, float32)
+    x = input if input.dtype.kind in "fc" else input * 1.0
     rows = ops.reshape(x, (1, prod(x.shape))) if len(x.shape) < 2 else x
     count = rows.shape[1]
     for name, weights in (("fweights", fweights), ("aweights", aweights)):

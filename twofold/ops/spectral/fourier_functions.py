@@ -27,7 +27,7 @@ from twofold.ops.spectral.fourier import TURNED, resized
 def _floating(x: Any, name: str) -> Any:
     dtype = x.dtype
     if dtype.kind in "biu":
-        return to_dtype(x, float32)
+        return x * 1.0
     if dtype.real.itemsize < 4:
         raise DTypeError(f"{name} is {dtype.name}", "Cast it with .to() to float32 first.")
     return x
