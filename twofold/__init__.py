@@ -48,12 +48,12 @@ from twofold.frontend.creation import (
     from_numpy,
     tensor,
 )
-from twofold.frontend.default_dtype import get_default_dtype, set_default_dtype
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
 from twofold.frontend.methods import Device as device
+from twofold.frontend.options import get_default_dtype, set_default_dtype
 from twofold.frontend.sampling import DRAWING as _DRAWING
 from twofold.frontend.sampling import (
     Generator,

@@ -10,8 +10,7 @@ from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import as_tensor, tensor
 from twofold.frontend.creation import from_dlpack as shared_memory
-from twofold.frontend.default_dtype import get_default_dtype
-from twofold.frontend.options import check_device
+from twofold.frontend.options import check_device, get_default_dtype
 
 Tensor = _core.Tensor
 

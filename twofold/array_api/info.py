@@ -7,9 +7,8 @@ from typing import Any
 from twofold import dtypes
 from twofold.array_api.data_types import isdtype
 from twofold.dtypes import DType
-from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.methods import Device
-from twofold.frontend.options import check_device
+from twofold.frontend.options import check_device, get_default_dtype
 
 _DTYPES = (
     dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,

@@ -10,7 +10,7 @@ from twofold import _core
 from twofold.dtypes import Size, finfo
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import tensor
-from twofold.frontend.default_dtype import get_default_dtype
+from twofold.frontend.options import get_default_dtype
 from twofold.frontend.sampling import stream
 from twofold.ops.base import broadcast_shapes, ops
 from twofold.ops.random import distributions, sampling

@@ -11,9 +11,15 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, uint64
 from twofold.errors import ShapeError
-from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.inplace import write_out
-from twofold.frontend.options import OPTIONS, check_device, check_options, check_pinned, in_format
+from twofold.frontend.options import (
+    OPTIONS,
+    check_device,
+    check_options,
+    check_pinned,
+    get_default_dtype,
+    in_format,
+)
 from twofold.frontend.storage import shared_tensor
 from twofold.index import CREATES
 from twofold.lazy import LazyDict

@@ -15,9 +15,9 @@ from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import CREATION, as_tensor, from_dlpack, tensor
-from twofold.frontend.default_dtype import get_default_dtype as default_dtype
 from twofold.frontend.legacy import WHOLE
 from twofold.frontend.options import OPTIONS, check_options
+from twofold.frontend.options import get_default_dtype as default_dtype
 from twofold.ops.promotion import need_fitting_tensor
 from twofold.ops.signatures import method_like, shows
 

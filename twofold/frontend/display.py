@@ -9,8 +9,8 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.errors import ArgumentError
-from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.grad_fn import grad_fn
+from twofold.frontend.options import get_default_dtype
 
 Tensor = _core.Tensor
 

@@ -9,7 +9,7 @@ import numpy
 from twofold import _core, dtypes
 from twofold.dtypes import DType
 from twofold.frontend.creation import check_device, tensor
-from twofold.frontend.default_dtype import get_default_dtype
+from twofold.frontend.options import get_default_dtype
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.docstrings import shown
 

@@ -17,9 +17,8 @@ from twofold import _core
 from twofold.dtypes import DType, as_dtype, int64
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import leaf, tensor
-from twofold.frontend.default_dtype import get_default_dtype
 from twofold.frontend.mapping import sample_counter
-from twofold.frontend.options import OPTIONS, check_device, check_options, in_format
+from twofold.frontend.options import OPTIONS, check_device, check_options, get_default_dtype, in_format
 from twofold.ops.base import apply, broadcast_shapes
 from twofold.ops.random import distributions, sampling
 from twofold.ops.signatures import shows

@@ -12,9 +12,8 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, rules_in_default
 from twofold.errors import ArgumentError
-from twofold.frontend.default_dtype import get_default_dtype, set_default_dtype
 from twofold.frontend.legacy import CONSTRUCTORS
-from twofold.frontend.options import check_device, check_pinned
+from twofold.frontend.options import check_device, check_pinned, get_default_dtype, set_default_dtype
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.promotion import common_dtype
 
