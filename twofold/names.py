@@ -120,6 +120,7 @@ NAMES: dict[str, dict[str, str]] = {
             "cast to_float to_double to_int32 to_int64 to_complex64 to_complex128 to_bfloat16 linspace "
             "lin_space trace cross"
         ),
+        "twofold.static.meta_graph": "MetaGraphDef",
         "twofold.static.nn": "softmax",
         "twofold.static.parsing": (
             "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
@@ -208,6 +209,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.train": {
+        "twofold.static.meta_graph": "export_meta_graph",
         "twofold.static.monitored_session": (
             "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "
             "SessionManager SingularMonitoredSession"

@@ -184,6 +184,7 @@ if TYPE_CHECKING:
     from twofold.static.math import *  # noqa: F403
     from twofold.static.math import divide_no_nan as div_no_nan
     from twofold.static.math import inv
+    from twofold.static.meta_graph import MetaGraphDef
     from twofold.static.nn import softmax
     from twofold.static.parsing import (
         FixedLenFeature,

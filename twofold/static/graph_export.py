@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.dtypes import bool_, int32, string
+from twofold.static.flows import Choice
 from twofold.static.graph import Slot
 from twofold.static.graph_def import CODES, tensor_message
 from twofold.static.graph_export_shapes import axes_of
-from twofold.static.graph_writer import Writer, exports, index_dtype, shape_of
+from twofold.static.graph_writer import Writer, exports, index_dtype, other, shape_of
 from twofold.static.string_table import decode
 
 _UNARY = (
@@ -125,6 +126,28 @@ def _several(writer: Writer, refs: list[str]) -> None:
     writer.last("IdentityN", refs)
     node = writer.graph.node[-1]
     node.attr["T"].list.type.extend(CODES[writer.dtype_of(ref)] for ref in refs)
+
+
+@exports("Merge")
+def _choice(writer: Writer) -> None:
+    """A choice between two functions without effects: both are computed, and one is taken."""
+    operation = writer.operation
+    if not isinstance(operation.flow, Choice) or operation.inputs[0].dtype is not bool_:
+        other(writer)
+        return
+    no, yes = ([writer.of(source) for source in body.results] for body in operation.flow.bodies)
+    choice = writer.sources()[0]
+    if len(yes) == 1:
+        writer.last("Select", [choice, yes[0], no[0]], T=writer.dtype_of(yes[0]))
+        return
+    pairs = enumerate(zip(yes, no))
+    chosen = [
+        writer.node(
+            "Select", [choice, *pair], f"Select_{k}", writer.dtype_of(pair[0]), T=writer.dtype_of(pair[0])
+        )
+        for k, pair in pairs
+    ]
+    _several(writer, chosen)
 
 
 # Products and layers

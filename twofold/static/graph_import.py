@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twofold.dtypes import float32
+from twofold.ir.types import tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.runtime.tracing import here
 from twofold.static.bodies import source_of
 from twofold.static.define import convert_to_tensor, is_tensor_like
@@ -16,10 +19,15 @@ from twofold.static.layer_options import refuse
 
 
 class Importer:
-    """Declares the nodes of one message in a graph, each after its inputs."""
+    """Declares the nodes of one message in a graph, each after its inputs.
 
-    def __init__(self, graph: Graph, message: GraphDef, prefix: str, input_map: Mapping[str, Any]) -> None:
-        self.graph, self.prefix = graph, prefix
+    With ``stands`` nodes that cannot be imported stand for themselves by name, and raise when they are run.
+    """
+
+    def __init__(
+        self, graph: Graph, message: GraphDef, prefix: str, input_map: Mapping[str, Any], stands: bool = False
+    ) -> None:
+        self.graph, self.prefix, self._stands = graph, prefix, stands
         self.nodes: dict[str, NodeDef] = {node.name: node for node in message.node}
         self.given = dict(input_map)
         self.used: set[str] = set()
@@ -81,12 +89,9 @@ class Importer:
         return outputs[position]
 
     def _declare(self, node: NodeDef) -> None:
-        importer = IMPORTERS.get(node.op)
+        importer = IMPORTERS.get(node.op, self._standing if self._stands else None)
         if importer is None:
-            raise UnimplementedError(
-                f"import_graph_def: node '{node.name}' is a {node.op}, which cannot be imported, at {here()}",
-                "Freeze the graph, or leave out what only training needs.",
-            )
+            raise _unknown(node.name, node.op)
         inputs = [self._input(node, text) for text in node.input if not text.startswith("^")]
         controls = [self._control(text) for text in node.input if text.startswith("^")]
         wanted = f"{self.prefix}/{node.name}" if self.prefix else node.name
@@ -99,6 +104,21 @@ class Importer:
             with self.graph.name_scope(scope):
                 found = importer(Node(node, inputs, f"{wanted}/"))
                 self._keep(node, wanted, found)
+
+    def _standing(self, node: Node) -> Operation:
+        """An operation that has a name, inputs and as many results as the message reads, and cannot be run."""
+
+        def refuse_run(*values: Any) -> Any:
+            raise _unknown(node.name, node.op)
+
+        read = [text.partition(":") for other in self.nodes.values() for text in other.input]
+        last = max((int(index or 0) for name, _, index in read if name == node.name), default=0)
+        dtype = node.attr("T") or node.attr("dtype") or float32
+        types = [tensor_type(dtype, UNKNOWN_RANK)] * (last + 1)
+        sources = [source_of(value) for value in node.inputs if is_tensor_like(value)]
+        made = self.graph.add(node.op, node.name, types, sources)
+        made.python = refuse_run
+        return made
 
     def _control(self, text: str) -> Operation:
         mapped = self._mapped(text)
@@ -127,6 +147,13 @@ class Importer:
         if int(index) >= len(self.outputs[name]):
             raise ValueError(f"import_graph_def: '{text}' is no output of '{name}', at {here()}.")
         return self.outputs[name][int(index)]
+
+
+def _unknown(name: str, op: str) -> UnimplementedError:
+    return UnimplementedError(
+        f"import_graph_def: node '{name}' is a {op}, which cannot be imported, at {here()}",
+        "Freeze the graph, or leave out what only training needs.",
+    )
 
 
 def import_graph_def(

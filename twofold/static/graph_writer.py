@@ -83,7 +83,7 @@ class Writer:
         """The message of all operations."""
         for operation in self.operations:
             self.operation, self._constants = operation, {}
-            EXPORTERS.get(operation.type, _other)(self)
+            EXPORTERS.get(operation.type, other)(self)
         return self.graph
 
     # What the operation is given
@@ -196,7 +196,7 @@ def _holds_slot(value: Any) -> bool:
     return isinstance(value, Slot)
 
 
-def _other(writer: Writer) -> None:
+def other(writer: Writer) -> None:
     """An operation that TensorFlow has no counterpart of: its own type, its inputs, the dtypes of its results."""
     operation = writer.operation
     attrs: dict[str, Any] = {"T": operation.outputs[0].type_.dtype} if operation.outputs else {}

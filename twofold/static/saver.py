@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -17,7 +18,6 @@ from twofold import _core
 from twofold.dtypes import float32, int64, string
 from twofold.errors import GraphError
 from twofold.files import atomic_write
-from twofold.protobuf import nested
 from twofold.runtime.tracing import here
 from twofold.static.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables import Variable, global_variables
@@ -131,6 +131,10 @@ class Saver:
         assert self._found is not None
         return self._found
 
+    def export_meta_graph(self, filename: Any = None, **options: Any) -> Any:
+        """``tf.train.export_meta_graph`` with its options."""
+        return import_module("twofold.static.meta_graph").export_meta_graph(filename, **options)
+
     def save(
         self,
         sess: Any,
@@ -179,8 +183,8 @@ class Saver:
         os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
         write_bundle(save_path, tensors)
         if write_meta_graph:
-            content = nested(2, sess.graph.as_graph_def().SerializeToString())
-            _write(f"{save_path}.{meta_graph_suffix}", content)
+            message = import_module("twofold.static.meta_graph").meta_graph_of(sess.graph)
+            _write(f"{save_path}.{meta_graph_suffix}", message.SerializeToString())
         self._remember(save_path, meta_graph_suffix)
         if write_state:
             self._write_state(os.path.join(os.path.dirname(save_path), latest_filename or _STATE))
@@ -258,6 +262,44 @@ def _steps(powers: Mapping[str, float], tensors: Mapping[str, Any]) -> int:
 
 def _escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    input_map: Any = None,
+) -> Saver | None:
+    """Declare in the default graph what a saver wrote beside a checkpoint; a saver of its variables, None without any.
+
+    Operations without a counterpart in TensorFlow, those of training among them, are there by name and raise when they
+    are run.
+
+    Args:
+        meta_graph_or_file: The path of the file, or a message.
+        clear_devices: Whether devices are left out.
+        import_scope: Stands before all names.
+        input_map: Tensors that take the place of inputs, by their names in the message.
+
+    >>> import tempfile
+    >>> import twofold.static as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tf.Graph().as_default(), tf.Session() as session:
+    ...         y = tf.multiply(tf.Variable(3.0), 2.0, name="y")
+    ...         session.run(tf.global_variables_initializer())
+    ...         path = tf.train.Saver().save(session, folder + "/model")
+    ...     with tf.Graph().as_default(), tf.Session() as session:
+    ...         saver = tf.train.import_meta_graph(path + ".meta")
+    ...         saver.restore(session, path)
+    ...         print(session.run("y:0"))
+    6.0
+    """
+    module = import_module("twofold.static.meta_graph")
+    variables = module.enter_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map)
+    if not variables:
+        return None
+    scope = f"{import_scope}/" if import_scope else ""
+    return Saver({variable.op.name.removeprefix(scope): variable for variable in variables})
 
 
 def read_checkpoint(path: str) -> dict[str, tuple[Any, numpy.ndarray]]:

@@ -49,6 +49,7 @@ from twofold.static.readers import string_input_producer as string_input_produce
 from twofold.static.saver import Saver as Saver
 from twofold.static.saver import checkpoint_exists as checkpoint_exists
 from twofold.static.saver import get_checkpoint_state as get_checkpoint_state
+from twofold.static.saver import import_meta_graph as import_meta_graph
 from twofold.static.saver import latest_checkpoint as latest_checkpoint
 from twofold.static.schedules import cosine_decay as cosine_decay
 from twofold.static.schedules import cosine_decay_restarts as cosine_decay_restarts
@@ -64,6 +65,7 @@ from twofold.static.summary_messages import summary_iterator as summary_iterator
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
+    from twofold.static.meta_graph import export_meta_graph as export_meta_graph
     from twofold.static.monitored_session import ChiefSessionCreator as ChiefSessionCreator
     from twofold.static.monitored_session import MonitoredSession as MonitoredSession
     from twofold.static.monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
