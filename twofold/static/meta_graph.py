@@ -110,6 +110,8 @@ def meta_graph_of(graph: Graph) -> MetaGraphDef:
 
 def _enter(message: MetaGraphDef, key: str, value: Any) -> None:
     """Put a value of a collection in the message, if there is a kind of message for it."""
+    kind: str
+    content: Any
     if isinstance(value, Variable):
         kind, content = "bytes_list", _described(value).SerializeToString()
     elif isinstance(value, Operation):
