@@ -125,6 +125,10 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.parsing": (
             "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
         ),
+        "twofold.static.partitions": (
+            "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner "
+            "variable_axis_size_partitioner"
+        ),
         "twofold.static.platform": "app flags gfile",
         "twofold.static.queues": "FIFOQueue RandomShuffleQueue",
         "twofold.static.random": (

@@ -166,7 +166,8 @@ STATIC_REASONS: dict[str, str] = {
     "optimize": ONLY_SPEED,
     "infer_shape": "sizes are inferred either way, and a step of another size raises",
     "shared_name": "names a resource to other processes, and there are none",
-    "partition_info": "variables are not divided",
+    "partition_info": "tells of the whole of a part, on which few first values depend",
+    "bytes_per_string_element": "variables hold no strings",
 }
 
 

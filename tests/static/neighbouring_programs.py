@@ -371,7 +371,39 @@ def array_of_parts(tf: Any) -> Any:
         return session.run([parts.stack(), parts.concat(), total, tf.gradients(total, x)[0]])
 
 
+def variables_in_parts(tf: Any) -> Any:
+    data, given = _data(7, 2), [[4, 2], [100, 7], [3000, 40]]
+    divided = [
+        tf.fixed_size_partitioner(3),
+        tf.variable_axis_size_partitioner(32, max_shards=9),
+        tf.min_max_variable_partitioner(8, 1, 2000),
+    ]
+    found = [f(shape=tf.TensorShape(s), dtype=tf.float64) for f in divided for s in given]
+    with tf.variable_scope("a", partitioner=tf.fixed_size_partitioner(3)):
+        w = tf.get_variable("w", initializer=tf.constant(data), regularizer=tf.nn.l2_loss)
+        u = tf.get_variable("u", [5, 4], initializer=tf.initializers.identity(2.0))
+    tables = [tf.Variable(data[:3]), tf.Variable(data[3:5]), tf.Variable(data[5:])]
+    ids = tf.placeholder(tf.int64, [None, 2])
+    rows = tf.nn.embedding_lookup(tables, ids, partition_strategy="div")
+    sparse = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 6, 3], [2, 2])
+    both = [tf.nn.embedding_lookup(w, ids), tf.nn.embedding_lookup_sparse(w, sparse, None, combiner="sum")]
+    slices = tf.gradients(tf.square(both[0]), list(w))
+    losses = [tf.reduce_sum(tf.square(rows)), tf.reduce_sum(tf.square(tf.nn.embedding_lookup(w, ids)))]
+    step = tf.train.MomentumOptimizer(0.1, 0.9).minimize(sum(losses))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        feed = {ids: [[4, 0], [5, 4]]}
+        found += [session.run([rows, *both, u.as_tensor(), tf.matmul(tf.ones([1, 7]), w)], feed)]
+        found += [[session.run([one.indices, one.values], feed) for one in slices]]
+        for pair in ([0, 4], [6, 6], [1, 0]):
+            session.run(step, {ids: [pair]})
+        found += [session.run([*tables, *w, *tf.losses.get_regularization_losses()])]
+        found += [session.run(w.assign(data)), w.name, [v.name for v in w], tf.convert_to_tensor(w).name]
+    return found
+
+
 PROGRAMS = [
+    variables_in_parts,
     shapes_set_later,
     results_by_name,
     dual_averaging,

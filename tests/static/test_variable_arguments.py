@@ -72,7 +72,22 @@ def test_updates_that_are_not_read_are_operations(session):
     [
         (lambda: tf.Variable(1.0, nonsense=1), TypeError, "nonsense"),
         (lambda: tf.get_variable("v", [2], nonsense=1), TypeError, "nonsense"),
-        (lambda: tf.get_variable("v", [2], partitioner=lambda **more: [1]), ValueError, "partitioner"),
+        (
+            lambda: tf.get_variable("v", [2], partitioner=lambda **more: [3]),
+            ValueError,
+            "no more parts than rows",
+        ),
+        (
+            lambda: tf.get_variable("v", [2, 2], partitioner=lambda **more: [2, 2]),
+            ValueError,
+            "Divide one axis",
+        ),
+        (
+            lambda: tf.get_variable("v", [2], partitioner=tf.fixed_size_partitioner(2, 1)),
+            ValueError,
+            "axis 1",
+        ),
+        (lambda: tf.variable_axis_size_partitioner(0), ValueError, "positive"),
         (lambda: tf.Variable(1.0, caching_device="/bogus"), ValueError, "bogus"),
         (lambda: tf.Variable(1.0, variable_def=object()), ValueError, "variable_def is not offered"),
         (lambda: tf.Variable(1.0, import_scope="x"), ValueError, "import_scope is not offered"),
@@ -84,9 +99,36 @@ def test_what_is_not_offered_raises(session, make, error, words):
         make()
 
 
-def test_a_scope_refuses_a_partitioner(session):
-    with pytest.raises(ValueError, match="partitioner"), tf.variable_scope("s", partitioner=object()):
-        pass
+def test_parts_are_found_again_if_they_are_the_same_ones(session):
+    halves, thirds = tf.fixed_size_partitioner(2), tf.fixed_size_partitioner(3)
+    with tf.variable_scope("s", partitioner=halves):
+        w = tf.get_variable("w", [5, 2])
+        whole = tf.get_variable("scalar", [], initializer=tf.zeros_initializer())
+    assert [part.shape.as_list() for part in w] == [[3, 2], [2, 2]] and isinstance(whole, tf.Variable)
+    with tf.variable_scope("s", reuse=True):
+        assert tf.get_variable("w", [5, 2], partitioner=halves) is w is tf.get_variable("w")
+        with pytest.raises(ValueError, match="Use its partitioner"):
+            tf.get_variable("w", [5, 2], partitioner=thirds)
+        with pytest.raises(ValueError, match="shared with another shape"):
+            tf.get_variable("w", [6, 2])
+    with pytest.raises(ValueError, match="already exists"), tf.variable_scope("s"):
+        tf.get_variable("w", [5, 2], partitioner=halves)
+
+
+def test_initializers_know_the_whole_of_a_part(session):
+    given = []
+
+    def first(shape, dtype=None, partition_info=None):
+        given.append((list(shape), *map(list, partition_info)))
+        return tf.zeros(shape, dtype)
+
+    tf.get_variable("w", [5, 2], initializer=first, partitioner=tf.fixed_size_partitioner(2))
+    assert given == [([3, 2], [5, 2], [0, 0]), ([2, 2], [5, 2], [3, 0])]
+    large = tf.get_variable("g", [400, 4], partitioner=tf.fixed_size_partitioner(40))
+    started(session)
+    limit = (6 / 404) ** 0.5
+    values = session.run(large.as_tensor())
+    assert abs(values).max() <= limit and abs(values).max() > 0.9 * limit
 
 
 def test_getters_are_called_from_the_inside_out(session):

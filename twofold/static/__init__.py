@@ -193,6 +193,12 @@ if TYPE_CHECKING:
         parse_example,
         parse_single_example,
     )
+    from twofold.static.partitions import (
+        PartitionedVariable,
+        fixed_size_partitioner,
+        min_max_variable_partitioner,
+        variable_axis_size_partitioner,
+    )
     from twofold.static.platform import app, flags, gfile
     from twofold.static.queues import FIFOQueue, RandomShuffleQueue
     from twofold.static.random import (

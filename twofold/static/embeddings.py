@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
+from twofold.dtypes import int64
 from twofold.errors import ArgumentError
-from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import array, math
 from twofold.static.array import concat, gather, shape
 from twofold.static.clipping import clip_by_norm
 from twofold.static.control import name_scope
-from twofold.static.define import Number, Tensors, convert_to_tensor, operation
+from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
+from twofold.static.host_calls import in_python
+from twofold.static.partitions import PartitionedVariable
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
 from twofold.static.sparse import SparseTensor
 
@@ -33,19 +38,19 @@ def embedding_lookup(
 ) -> Any:
     """Rows of ``params`` by number, scaled down to norms of at most ``max_norm`` if that is given.
 
-    ``params`` may be a table in several parts, of which "mod" takes rows in turn and "div" one after the other.
+    ``params`` may be a table in several parts, of which "mod" takes rows in turn and "div" one after the other. Which
+    rows each part gives is found in Python, as by ``py_func``.
     ``validate_indices`` changes nothing: numbers are always checked.
     """
     if partition_strategy not in ("mod", "div"):
         raise ValueError(
             f"embedding_lookup: partition_strategy {partition_strategy!r}, at {here()}. Use 'mod' or 'div'."
         )
-    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    tables = list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
     given = convert_to_tensor(ids)
     with name_scope(name, "embedding_lookup"):
         if len(tables) > 1:
-            rows = _rows_of_parts(given, [shape(table)[0] for table in tables], partition_strategy == "div")
-            found = gather(concat(tables, 0), rows)
+            found = _of_parts(tables, given, partition_strategy == "div")
         else:
             found = gather(tables[0], given)
         if max_norm is None:
@@ -53,31 +58,35 @@ def embedding_lookup(
         return clip_by_norm(found, max_norm, list(range(given.type_.ndim, found.type_.ndim)))
 
 
-@operation("EmbeddingRows")
-def _rows_of_parts(ids: Any, counts: Tensors, div: Number) -> Any:
-    """The positions of rows in all parts of a table behind each other."""
-    parts, counts = len(counts), [ops.cast(count, ids.dtype) for count in counts]
-    if not div:
-        part, row = ops.remainder(ids, parts), ops.floor_divide(ids, parts)
-    else:
-        total: Any = counts[0]
-        for count in counts[1:]:
-            total = ops.add(total, count)
-        each, extra = ops.floor_divide(total, parts), ops.remainder(total, parts)
-        part = ops.maximum(
-            ops.floor_divide(ids, ops.add(each, 1)),
-            ops.floor_divide(ops.subtract(ids, extra), ops.maximum(each, 1)),
-        )
-        larger = ops.less(part, extra)
-        row = ops.where(
-            larger,
-            ops.remainder(ids, ops.add(each, 1)),
-            ops.remainder(ops.subtract(ids, extra), ops.maximum(each, 1)),
-        )
-    start: Any = ops.multiply(ids, 0)
-    for k, count in enumerate(counts[:-1]):
-        start = ops.add(start, ops.where(ops.greater(part, k), count, 0))
-    return ops.add(start, row)
+def _of_parts(tables: Sequence[Any], ids: Any, div: bool) -> Any:
+    """Rows of a table in parts: from each part those that it has, in the order in which they were asked for."""
+
+    def rows(ids: Any, *counts: Any) -> list[Any]:
+        part, row = _places(ids.ravel().astype(numpy.int64), [int(count) for count in counts], div)
+        chosen = [numpy.flatnonzero(part == k) for k in range(len(counts))]
+        return [*[row[own] for own in chosen], numpy.argsort(numpy.concatenate(chosen), kind="stable")]
+
+    counts = [shape(table)[0] for table in tables]
+    kinds = [(int64, (None,))] * (len(tables) + 1)
+    *chosen, order = in_python("EmbeddingRows", rows, [ids, *counts], kinds, None)
+    found = gather(concat([gather(table, own) for table, own in zip(tables, chosen)], 0), order)
+    made = array.reshape(found, concat([shape(ids), shape(found)[1:]], 0))
+    whole, table = ids.get_shape(), convert_to_tensor(tables[0]).get_shape()
+    if whole.dims is not None and table.dims is not None:
+        made.set_shape([*whole, *table[1:]])
+    return made
+
+
+def _places(ids: Any, counts: Sequence[int], div: bool) -> tuple[Any, Any]:
+    """The part of each row, and its position there; that of a row which no part has is behind all of them."""
+    parts = len(counts)
+    part, row = ids % parts, ids // parts
+    if div:
+        each, more = divmod(sum(counts), parts)
+        part = numpy.maximum(ids // (each + 1), (ids - more) // max(each, 1))
+        row = numpy.where(part < more, ids % (each + 1), (ids - more) % max(each, 1))
+    outside = (ids < 0) | (part >= parts)
+    return numpy.where(outside, 0, part), numpy.where(outside, max(counts), row)
 
 
 @example(

@@ -16,17 +16,20 @@ from twofold.static.random import random_normal, random_uniform, truncated_norma
 from twofold.static.signatures import with_parameters
 
 
+def _sizes(shape: Any) -> list[int]:
+    return [int(size) for size in ([shape] if isinstance(shape, int) else shape)]
+
+
 class Initializer:
     """Base of all initializers; call one with a shape.
 
-    ``partition_info`` changes nothing: variables are not divided.
+    ``partition_info`` says what it is a part of; only those whose numbers depend on the whole look at it.
     """
 
     dtype: Any = float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        sizes = [int(size) for size in ([shape] if isinstance(shape, int) else shape)]
-        return self._first(sizes, as_dtype(dtype or self.dtype))
+        return self._first(_sizes(shape), as_dtype(dtype or self.dtype))
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
         raise NotImplementedError
@@ -125,12 +128,19 @@ class VarianceScaling(Initializer):
     seed: int | None = None
     dtype: Any = float32
 
-    def _first(self, sizes: list[int], dtype: DType) -> Any:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        own = _sizes(shape)
+        whole = own if partition_info is None else _sizes(partition_info.full_shape)
+        return self._sampled(own, self._variance(whole), as_dtype(dtype or self.dtype))
+
+    def _variance(self, sizes: list[int]) -> float:
         field = math.prod(sizes[:-2])
         fan_in = sizes[0] if len(sizes) == 1 else sizes[-2] * field if sizes else 1
         fan_out = sizes[-1] * field if len(sizes) > 1 else fan_in
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
-        variance = self.scale / max(1.0, count)
+        return self.scale / max(1.0, count)
+
+    def _sampled(self, sizes: list[int], variance: float, dtype: DType) -> Any:
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
             return random_uniform(sizes, -limit, limit, dtype, self.seed)
@@ -169,9 +179,11 @@ class Identity(Initializer):
     gain: float = 1.0
     dtype: Any = float32
 
-    def _first(self, sizes: list[int], dtype: DType) -> Any:
-        rows, columns = sizes
-        return constant(self.gain * numpy.eye(rows, columns), dtype)
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        sizes = _sizes(shape)
+        (rows, columns), (row, column) = partition_info or (sizes, (0, 0))
+        whole = self.gain * numpy.eye(rows, columns)
+        return constant(whole[row:, column:][: sizes[0], : sizes[1]], as_dtype(dtype or self.dtype))
 
 
 @example("print(tf.uniform_unit_scaling_initializer(seed=1)([2, 3]).shape)", "(2, 3)")

@@ -358,4 +358,5 @@ def cross(a: Any, b: Any) -> Any:
     left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
     return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))
 
+
 __getattr__, __dir__ = look_up(__name__)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from twofold.dtypes import float32
-from twofold.errors import ArgumentError, GraphError
+from twofold.dtypes import DType, float32
+from twofold.errors import GraphError
 from twofold.runtime.tracing import here
 from twofold.static import initializers
-from twofold.static.define import as_dtype
+from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.graph import Graph, check_one_graph, get_default_graph
 from twofold.static.keys import GraphKeys
+from twofold.static.partitions import PartitionedVariable, PartitionInfo, parts_of, piece_of
 from twofold.static.placement import check_device
 from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable
@@ -42,6 +44,7 @@ class VariableScope:
         use_resource: bool | None = None,
         custom_getter: Any = None,
         constraint: Any = None,
+        partitioner: Any = None,
     ) -> None:
         self.name = name
         self.reuse = reuse
@@ -51,6 +54,7 @@ class VariableScope:
         self.use_resource = use_resource
         self.custom_getter = custom_getter
         self.constraint = constraint
+        self.partitioner = partitioner
         self.original_name_scope = name + "/" if name else ""
 
     def reuse_variables(self) -> None:
@@ -60,6 +64,10 @@ class VariableScope:
     def set_initializer(self, initializer: Any) -> None:
         """Set the default initializer."""
         self.initializer = initializer
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Set what divides variables into parts."""
+        self.partitioner = partitioner
 
     def global_variables(self) -> list[Variable]:
         """Variables whose names start with this scope."""
@@ -106,7 +114,7 @@ def variable_scope(
 
     ``tf.AUTO_REUSE`` takes what is there and makes what is not. The other arguments are defaults of the variables;
     ``custom_getter`` is called first, with that of the scope around it. Without ``auxiliary_name_scope`` operations
-    keep the name scope from outside. Raises ValueError for a ``partitioner``.
+    keep the name scope from outside.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default():
@@ -117,7 +125,6 @@ def variable_scope(
     True layer/w:0
     """
     graph = get_default_graph()
-    refuse_parts("variable_scope", partitioner)
     check_device("variable_scope", caching_device)
     check_one_graph("variable_scope", values)
     outer = get_variable_scope()
@@ -133,6 +140,7 @@ def variable_scope(
         inherited.use_resource if use_resource is None else use_resource,
         _around(custom_getter, inherited.custom_getter),
         inherited.constraint if constraint is None else constraint,
+        inherited.partitioner if partitioner is None else partitioner,
     )
     graph.variable_scopes.append(made)
     counts = graph.variable_scope_counts
@@ -220,8 +228,9 @@ def get_variable(
 
     ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform), and gives the shape if it
     is a value. ``custom_getter(getter, name, **arguments)`` is called in place of what makes or finds the variable.
-    Raises ValueError for a variable that exists (unless the scope reuses), is missing though it must not, or has
-    another shape, and for a ``partitioner``.
+    A ``partitioner``, such as ``tf.fixed_size_partitioner`` returns, divides it: the result is a
+    ``PartitionedVariable``. Raises ValueError for a variable that exists (unless the scope reuses), is missing though
+    it must not, or has another shape or other parts.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
@@ -229,7 +238,6 @@ def get_variable(
     layer/w:0
     """
     scope = get_variable_scope()
-    refuse_parts("get_variable", partitioner)
     check_device("get_variable", caching_device)
     given = {
         "shape": shape,
@@ -240,7 +248,7 @@ def get_variable(
         "trainable": trainable,
         "collections": collections,
         "caching_device": caching_device,
-        "partitioner": None,
+        "partitioner": scope.partitioner if partitioner is None else partitioner,
         "validate_shape": validate_shape,
         "use_resource": scope.use_resource if use_resource is None else use_resource,
         "constraint": scope.constraint if constraint is None else constraint,
@@ -250,15 +258,6 @@ def get_variable(
     full = f"{scope.name}/{name}" if scope.name else name
     getter = scope.custom_getter if custom_getter is None else custom_getter
     return _found_or_made(full, **given) if getter is None else getter(_found_or_made, full, **given)
-
-
-def refuse_parts(what: str, partitioner: Any) -> None:
-    """Raise ArgumentError for a partitioner: variables are not divided."""
-    if partitioner is not None:
-        fix = "Leave it out: all memory here is that of one machine."
-        raise ArgumentError(
-            f"{what}: a partitioner is given, and variables are not divided, at {here()}", fix
-        )
 
 
 def get_local_variable(*args: Any, **kwargs: Any) -> Any:
@@ -275,53 +274,89 @@ def get_local_variable(*args: Any, **kwargs: Any) -> Any:
     return get_variable(*args, **kwargs)
 
 
-def _found_or_made(
-    name: str,
-    shape: Any = None,
-    dtype: Any = float32,
-    initializer: Any = None,
-    regularizer: Any = None,
-    reuse: Any = None,
-    trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    constraint: Any = None,
-    **placement: Any,
-) -> Variable:
+def _found_or_made(name: str, shape: Any = None, dtype: Any = float32, **given: Any) -> Any:
+    """The variable ``name``, in parts where a partitioner divides it."""
     graph = get_default_graph()
-    refuse_parts("get_variable", partitioner)
+    partitioner = given.pop("partitioner", None)
+    reuse = given.get("reuse")
     found = graph.variable_store.get(name)
     if found is not None:
         _check_found(found, reuse, shape, dtype)
+        if isinstance(found, PartitionedVariable) and partitioner is not None:
+            _check_parts(found, partitioner)
         return found
     if reuse is True:
         raise ValueError(
             f"get_variable: variable '{name}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
         )
-    made = _new_variable(
-        graph,
-        name,
-        shape,
-        as_dtype(dtype),
-        initializer,
-        trainable=trainable is not False,
-        collections=collections,
-        caching_device=caching_device,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        constraint=constraint,
-        **placement,
-    )
+    made: Any = None if partitioner is None else _divided(name, shape, as_dtype(dtype), partitioner, given)
+    if made is None:
+        made = _made(graph, name, shape, as_dtype(dtype), **given)
     graph.variable_store[name] = made
+    return made
+
+
+def _made(
+    graph: Graph,
+    name: str,
+    shape: Any,
+    dtype: DType,
+    initializer: Any = None,
+    regularizer: Any = None,
+    reuse: Any = None,
+    trainable: bool | None = None,
+    **options: Any,
+) -> Variable:
+    made = _new_variable(graph, name, shape, dtype, initializer, trainable=trainable is not False, **options)
     if regularizer is not None and (loss := regularizer(made)) is not None:
         graph.add_to_collection("regularization_losses", loss)
     return made
 
 
-def _check_found(found: Variable, reuse: Any, shape: Any, dtype: Any) -> None:
+def _divided(
+    name: str, shape: Any, dtype: DType, partitioner: Any, given: dict[str, Any]
+) -> PartitionedVariable | None:
+    """A new variable in parts; None for a scalar, which has none."""
+    initializer = given.pop("initializer", None)
+    first = _initializer_of(initializer, dtype)
+    whole = TensorShape(shape) if callable(first) else convert_to_tensor(first).get_shape()
+    if not whole.is_compatible_with(shape):
+        raise ValueError(
+            f"get_variable: a value of shape {whole} for variable '{name}' of shape {shape}, at {here()}. "
+            "Make them equal."
+        )
+    if whole.dims == []:
+        given["initializer"] = initializer
+        return None
+    sizes = [int(size) for size in whole]
+    partitions = partitioner(shape=whole, dtype=dtype)
+    parts = []
+    for k, (offset, own) in enumerate(parts_of(sizes, partitions, name)):
+        if callable(first):
+            info = PartitionInfo(sizes, offset)
+            options = {"shape": own, "initializer": _told(first, info)}
+        else:
+            options = {"initializer": piece_of(first, offset, own)}
+        parts.append(_found_or_made(f"{name}/part_{k}", dtype=dtype, **options, **given))
+    return PartitionedVariable(name, whole, dtype, parts, partitions)
+
+
+def _told(initializer: Callable[..., Any], info: PartitionInfo) -> Callable[..., Any]:
+    """An initializer that is told of the part that it initialises, if it wants to know."""
+    asks = "partition_info" in inspect.signature(initializer).parameters
+    return functools.partial(initializer, partition_info=info) if asks else initializer
+
+
+def _check_parts(found: PartitionedVariable, partitioner: Any) -> None:
+    wanted = partitioner(shape=found.shape, dtype=found.dtype)
+    if list(wanted) != found.partitions:
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is in {found.partitions} parts, at {here()}. "
+            f"Use its partitioner, not one that gives {list(wanted)}."
+        )
+
+
+def _check_found(found: Any, reuse: Any, shape: Any, dtype: Any) -> None:
     if not reuse:
         raise ValueError(
             f"get_variable: variable {found.describe()} already exists, at {here()}. "
@@ -342,15 +377,7 @@ def _check_found(found: Variable, reuse: Any, shape: Any, dtype: Any) -> None:
 def _new_variable(
     graph: Graph, full: str, shape: Any, dtype: Any, initializer: Any, **options: Any
 ) -> Variable:
-    value: Any = initializer
-    if initializer is None:
-        initializer = (
-            initializers.glorot_uniform_initializer()
-            if dtype.kind == "f"
-            else initializers.zeros_initializer()
-        )
-    if isinstance(initializer, type):
-        initializer = initializer()
+    initializer = value = _initializer_of(initializer, dtype)
     if callable(initializer):
         if shape is None:
             raise ValueError(
@@ -364,6 +391,14 @@ def _new_variable(
         )
     with graph.name_scope(None):
         return Variable(value, name=full, dtype=dtype if callable(initializer) else None, **options)
+
+
+def _initializer_of(given: Any, dtype: DType) -> Any:
+    """What gives the first value, or that value."""
+    if given is None:
+        whole = initializers.zeros_initializer()
+        return initializers.glorot_uniform_initializer() if dtype.kind == "f" else whole
+    return given() if isinstance(given, type) else given
 
 
 def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, full: str) -> Callable[[], Any]:
