@@ -1,8 +1,9 @@
-"""A debugger that steps through everything and notes what it sees in one file."""
+"""``pdb``, given "step" wherever it stops, which notes what it shows of one file."""
 
 from __future__ import annotations
 
-import bdb
+import io
+import pdb
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -42,11 +43,12 @@ def is_seen(value: Any) -> bool:
     )
 
 
-class StepRecorder(bdb.Bdb):
-    """Steps into every line, as ``step`` of pdb does."""
+class StepRecorder(pdb.Pdb):
+    """Steps into every line."""
 
     def __init__(self, file: str) -> None:
-        super().__init__()
+        super().__init__(stdin=io.StringIO(), stdout=io.StringIO(), nosigint=True, readrc=False)
+        self.clear_all_breaks()  # those of other tests
         self.file = file
         self.seen: list[Seen] = []
         self.recorded_on: set[tuple[str, int]] = set()
@@ -58,8 +60,11 @@ class StepRecorder(bdb.Bdb):
         """What ``function`` returns, stepped through."""
         return self.runcall(function, *arguments)
 
-    def user_line(self, frame: Any) -> None:
-        """Called where a line is about to run."""
+    def user_call(self, frame: Any, argument_list: Any) -> None:
+        """Called where a function is entered; pdb would ask for a command there, too."""
+
+    def interaction(self, frame: Any, tb_or_exc: Any) -> None:
+        """Called where pdb asks for a command as a line is about to run."""
         if frame.f_code.co_filename == self.file:
             self._note_operations(frame)
             found = {name: value_of(one) for name, one in frame.f_locals.items() if is_seen(one)}

@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
+from twofold.event_files import step_stats
 from twofold.runtime.tracing import here
 
 _warned: set[str] = set()
@@ -203,6 +204,10 @@ class RunMetadata(_Message):
 
     _fields = {"cost_graph": None, "partition_graphs": []}
     _parts = {"step_stats": StepStats}
+
+    def SerializeToString(self) -> bytes:
+        """The profile as the protocol buffer message of TensorFlow."""
+        return step_stats([(one.device, one.node_stats) for one in self.step_stats.dev_stats])
 
 
 def traces_run(options: Any, run_metadata: Any) -> bool:

@@ -17,7 +17,6 @@ from twofold.event_files import (
     histogram_summary,
     image_summary,
     scalar_summary,
-    step_stats,
     text_summary,
 )
 from twofold.runtime.failures import end_at
@@ -179,10 +178,8 @@ class FileWriter:
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write the profile of a run."""
-        devices = [(one.device, one.node_stats) for one in run_metadata.step_stats.dev_stats]
-        self._file.add_run_metadata(
-            step_stats(devices), tag, None if global_step is None else int(global_step)
-        )
+        step = None if global_step is None else int(global_step)
+        self._file.add_run_metadata(run_metadata.SerializeToString(), tag, step)
 
     def flush(self) -> None:
         """Let TensorBoard see all that was written."""
