@@ -6,6 +6,8 @@ import io
 import pdb
 from typing import Any
 
+import pytest
+
 import twofold as torch
 import twofold.debug as debug
 import twofold.static as tf
@@ -104,6 +106,30 @@ def test_beyond_the_budget_values_are_computed_again() -> None:
     for budget in (0, 1 << 20):
         _, seen = positions(commands, lambda budget=budget: debug.run(programs.straight, x, w, budget=budget))
         assert seen == [str(torch.tanh(x @ w).tolist())]
+
+
+@pytest.mark.parametrize("budget", [0, 24, 1 << 20])
+def test_goto_beyond_the_budget(budget: int) -> None:
+    """From the end of a loop to its beginning, and from the backward pass to the forward pass and on again."""
+    x, factor = torch.tensor([0.5, -1.0]), torch.tensor(2.0)
+    commands = [f"tbreak {FILE}:{UNROLLED + 5}", "c", show("h.tolist()"), f"!goto({UNROLLED + 3})", "s"]
+    commands += [show("h.tolist()"), "!back(6)", "s", show("h.tolist()"), "c"]
+    _, seen = positions(commands, lambda: debug.run(programs.unrolled, x, factor, budget=budget))
+    states = [torch.exp(-x)]
+    for _ in range(3):
+        states.append(torch.sigmoid(states[-1] * factor + 1))
+    assert seen[:2] == [str(states[3].tolist()), str(states[2].tolist())]
+    assert seen[2] in [str(one.tolist()) for one in states[:2]]
+
+    x, w = arguments_of_straight()
+    w.requires_grad_()
+    given = programs.trained, x, w, torch.tensor([[0.0, 1.0]])
+    commands = [f"b {FILE}:{TRAINED + 2}", "c", "c", show("grad('error').tolist()"), f"!goto({TRAINED + 1})"]
+    commands += ["s", show("sorted(locals())"), "c", show("y.tolist()"), "c", show("grad('error').tolist()")]
+    commands += [f"cl {FILE}:{TRAINED + 2}", "c"]
+    lines, seen = positions(commands, lambda: debug.run(programs.differentiated, *given, budget=budget))
+    assert lines.count(TRAINED + 2) == 4 and seen[0] == seen[3]
+    assert seen[1:3] == ["['target', 'w', 'x']", str((x @ w).tolist())]
 
 
 def test_gradients_are_at_hand_in_the_backward_pass() -> None:

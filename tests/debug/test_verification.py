@@ -17,16 +17,11 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
-from twofold import _core, dynet, nn
-from twofold.compiler import fusing, linking, portable_trace
-from twofold.compiler.linking import Trace
+from tests.debug import wrong_compiler
+from twofold import dynet, nn
 from twofold.debug import verification
 from twofold.debug.recording import recorded
 from twofold.errors import ArgumentError, VerificationError
-from twofold.ir.graph import Graph, rebuild
-from twofold.ir.node import make_node
-from twofold.ir.op import REGISTRY
-from twofold.transforms.derived import graph_of_entry
 
 Build = Callable[[], tuple[Any, Any]]
 
@@ -199,42 +194,12 @@ def network(x: Any, w: Any) -> Any:
     return (mixed * 3).sum(1) - hidden.sum(1)
 
 
-class Nothing:
-    """No programs on disk."""
-
-    def key(self, *arguments: Any) -> None: ...
-    def read(self, key: Any) -> None: ...
-    def keep(self, key: Any, program: Any) -> None: ...
-
-
 @pytest.fixture(params=["always", "where it is inside"])
 def planted(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Programs of whole traces compute the sine for the cosine; also only where its value is not returned."""
-
-    def swapped(entry: Any) -> Graph:
-        def make(node: Any, operands: Any) -> Any:
-            op = REGISTRY["sin"] if node.op.name == "cos" else node.op
-            same = op is node.op and operands == node.inputs
-            return node if same else make_node(op, node.attrs, operands, node.type)
-
-        graph = graph_of_entry(entry)
-        return Graph(graph.input_types, rebuild(graph.outputs, make))
-
-    class Planted:
-        @staticmethod
-        def of(description: Any) -> Trace:
-            _, entries, outputs, _ = description
-            returned = {entries[ref][2].name for ref in outputs if ref >= 0}
-            right = request.param != "always" and "cos" in returned
-            monkeypatch.setattr(linking, "graph_of_entry", graph_of_entry if right else swapped)
-            return Trace.of(description)
-
-    monkeypatch.setattr(fusing, "Trace", Planted)
-    monkeypatch.setattr(fusing, "saved_plans", Nothing)
-    monkeypatch.setattr(portable_trace, "saved_plans", Nothing)
-    _core.set_templates("off")  # plans for all sizes would be right
+    """A compiler that computes the sine for the cosine; also only where its value is not returned."""
+    wrong_compiler.plant(monkeypatch, request.param == "always")
     yield request.param
-    _core.set_templates("second_size")
+    wrong_compiler.remove()
 
 
 def by_run(x: Any, w: Any, path: Path) -> None:

@@ -181,11 +181,19 @@ class _Check:
                 if any(ref >= 0 and values[ref] is None for ref in entry[1]):
                     values.append(None)
                 elif _is_pure(entry):
-                    values.append(computed(entry[2], entry[3], operands))
+                    values.append(self._computed(number, entry, operands))
                 else:
                     self.given.add(number)
                     values.append(returned.get(number))
         return values
+
+    def _computed(self, number: int, entry: tuple[Any, ...], operands: Sequence[Any]) -> Any:
+        """What a call gives, made at its line."""
+        before = _core.declare_at(self.run.lines[number][0])
+        try:
+            return computed(entry[2], entry[3], operands)
+        finally:
+            _core.declare_at(before)
 
     def differ(self, found: dict[int, Any]) -> list[int]:
         """The calls for which ``found`` has other bits, in order."""
