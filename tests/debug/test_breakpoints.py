@@ -98,6 +98,36 @@ def test_in_each_call_of_a_compiled_function(stops: Any, function: Any, last: li
     assert result.tolist() == last
 
 
+def test_a_compiled_function_stops_in_its_graph(stops: Any) -> None:
+    """It is declared once, and each call steps through the graph: a changed value is used."""
+    declared = []
+
+    @torch.compile
+    def squared(x: Any) -> Any:
+        declared.append(x)
+        y = x * 2.0
+        builtins.breakpoint()
+        z = y + 1.0
+        return z * z
+
+    x = torch.tensor([1.0, 2.0])
+    commands = [Y, "!y = y * 0", "n", "n", show("z.tolist()"), "c"]
+    result, printed, positions = stops(commands, squared, x)
+    assert printed == ["[2.0, 4.0]", "[1.0, 1.0]"] and result.tolist() == [1.0, 1.0]
+    result, printed, positions = stops([Y, "c"], squared, x + 1.0)
+    assert printed == ["[4.0, 6.0]"] and result.tolist() == [25.0, 49.0] and len(positions) == 1
+    assert len(declared) == 1
+    _, printed, _ = stops([Y, "c"], debug.run, squared, x)
+    assert printed == ["[2.0, 4.0]"] and len(declared) == 1
+
+
+@pytest.mark.parametrize("function", [thrice, nested])
+def test_in_each_pass_of_a_loop_of_a_compiled_function(stops: Any, function: Any) -> None:
+    commands = [show("x.tolist()"), "c"] * 3
+    result, printed, _ = stops(commands, torch.compile(function), torch.tensor(1.0))
+    assert result.tolist() == 8.0 and printed == ["2.0", "4.0", "8.0"]
+
+
 @pytest.mark.parametrize("function", [doubled, noted])
 def test_where_a_function_is_stepped_through(stops: Any, function: Any) -> None:
     commands = [Y, "!y = y * 0", "c"]

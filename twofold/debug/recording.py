@@ -133,13 +133,13 @@ class Recording:
 
         _rewrite(self.calls, below)
 
-    def begin_in(self, code: CodeType) -> None:
-        """Have chains begin in the function of ``code``, where they pass through it."""
+    def begin_in(self, code: CodeType, stops: Sequence[Call] = ()) -> None:
+        """Have chains, those of ``stops`` too, begin in the function of ``code``, where they pass through it."""
 
         def inner(chain: Chain) -> Chain:
             return chain[next((k for k, site in enumerate(chain) if site.code is code), 0) :]
 
-        _rewrite(self.calls, inner)
+        _rewrite([*self.calls, *stops], inner)
 
     def begin_together(self, stops: Sequence[Call]) -> None:
         """Have chains begin in one function, where some do not reach up to a module: they are cut off far above.

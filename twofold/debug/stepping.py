@@ -11,6 +11,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from twofold import _core
+from twofold.debug.declared_stops import insert_stops
 from twofold.debug.frames import BREAKPOINT, Frames
 from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
@@ -181,7 +182,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
         if isinstance(value, Tensor):
             value._realise()
     if graph is not None:
-        return _run_graph(graph, function, arguments, budget)
+        return run_graph(graph, function, arguments, budget)
     with recorded() as tape:
         caller = chain_of(_core.capture_location())
         result = function(*arguments, **named)
@@ -195,13 +196,15 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
 
 
-def _run_graph(
-    graph: DeclaredGraph, function: Callable[..., Any], arguments: Sequence[Any], budget: int
+def run_graph(
+    graph: DeclaredGraph, function: Callable[..., Any], arguments: Sequence[Any], budget: int = BUDGET
 ) -> Any:
-    """Step through a graph that was declared by ``function``."""
+    """Step through a graph that was declared by ``function``, with its breakpoints."""
     recording = Recording()
     results = recording.add_closed(graph.closed(), arguments)
-    recording.begin_in(inspect.unwrap(function).__code__)
+    stops = [recording.stop(location) for location in graph.stops]
+    recording.begin_in(inspect.unwrap(function).__code__, stops)
+    insert_stops(recording.calls, stops)
     stepper = Stepper(recording, _given(recording, function, arguments, {}), budget)
     stepper.run()
     found = tuple(stepper.interpreter.values[number] for number in results)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.errors import ArgumentError
-from twofold.frontend.breakpoints import breakpoints_as
+from twofold.frontend.breakpoints import breakpoints_as, stopping
 from twofold.frontend.purity import Impure, arguments_only
 
 Tensor = _core.Tensor
@@ -27,6 +27,8 @@ class DeclaredGraph(NamedTuple):
     """Whether the one output is returned as it is."""
     mark: int
     autocast: Any
+    stops: tuple[int, ...] = ()
+    """Locations of its breakpoints, in the order in which it came by them."""
 
     def closed(self) -> Any:
         """The closed trace."""
@@ -93,7 +95,8 @@ def compile(
     arguments alone that are called from tight loops. Their Python code runs once for each combination of types, so it
     must not branch on values (that raises). When an argument requires grad, or is no tensor, the function runs as
     plain Python. So it does from then on when it uses anything but its arguments and numbers: parameters, modules,
-    tensors that it closes over or makes, random numbers, writes to tensors, a ``breakpoint()``. Works as a decorator.
+    tensors that it closes over or makes, random numbers, writes to tensors. At a ``breakpoint()`` each call stops, in
+    frames that step through the graph. Works as a decorator.
 
     Args:
         model: The function.
@@ -122,30 +125,35 @@ def compile(
     return model if disable or backend == "eager" else _declared(model, verify)
 
 
+def _run_to_stops(graph: DeclaredGraph, model: Any, compiled: Callable[..., Any], *args: Any) -> Any:
+    """A call of a graph with breakpoints: in frames that are stepped through, unless nothing is to stop."""
+    if not stopping():
+        return compiled(*args)
+    return _core.call_untraced(import_module("twofold.debug.stepping").run_graph, graph, model, args)
+
+
 def _declared(model: Callable[..., Any], verify: bool) -> Any:
     """The callable that declares ``model`` for the types that it meets."""
     verification = import_module("twofold.debug.verification") if verify else None
     plain = verification.verified(model) if verification else model
-    stops = [False]
-
-    def stop() -> None:
-        raise Impure  # a breakpoint is for values
+    is_plain = [False]
 
     def declare(args: Sequence[Any]) -> Callable[..., Any] | None:
-        if not _declares(args) or stops[0] or len(made.graphs) >= _MOST_DECLARATIONS:
+        if not _declares(args) or is_plain[0] or len(made.graphs) >= _MOST_DECLARATIONS:
             return None
         mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
+        stops: list[int] = []
         try:
-            with breakpoints_as(stop), arguments_only():
+            with breakpoints_as(lambda: stops.append(_core.capture_location())), arguments_only():
                 result = model(*inputs)
         except Impure:
-            stops[0] = True
+            is_plain[0] = True
             return None
         single = isinstance(result, Tensor)
         outputs = (result,) if single else tuple(result)
-        stops[0] = any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs)
-        if stops[0]:
+        is_plain[0] = any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs)
+        if is_plain[0]:
             return None
         for position, output in enumerate(outputs):
             if not isinstance(output, Tensor):
@@ -155,8 +163,11 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
         if verification:
             function = verification.verified_function(function, inputs, outputs, mark)
+        graph = DeclaredGraph(inputs, outputs, single, mark, _autocast(), tuple(stops))
+        if stops:
+            function = functools.partial(_run_to_stops, graph, model, function)
         made.declare(tuple(args), function)
-        made.graphs.append(DeclaredGraph(inputs, outputs, single, mark, _autocast()))
+        made.graphs.append(graph)
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
