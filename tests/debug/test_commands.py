@@ -110,6 +110,14 @@ def test_what_cannot_be_drawn_or_told(tmp_path: Path, capsys: Any) -> None:
         assert end.value.code == 2 and "there is no program lost.py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments, said", [(["--help"], "--frameworks"), (["--only", "no such", "--rounds", "1"], "")]
+)
+def test_bench(arguments: list[str], said: str, capfd: Any) -> None:
+    assert main(["bench", *arguments]) == 0
+    assert said in capfd.readouterr().out
+
+
 def test_profile(script: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "line.json"
     assert main(["profile", "--timeline", str(out), str(script), "look"]) == 0

@@ -31,7 +31,10 @@ def add_commands(commands: Any) -> None:
     cache = commands.add_parser("cache", help="the machine code that is kept on disk")
     cache.add_argument("action", choices=("size", "clear", "verify"))
     cache.set_defaults(run=_cache)
-    bench = commands.add_parser("bench", help="the benchmarks, from a source tree")
+    # no argument is an option of this parser, the first one neither: all are those of the program
+    bench = commands.add_parser(
+        "bench", help="the benchmarks, from a source tree", prefix_chars="\0", add_help=False
+    )
     bench.add_argument("arguments", nargs=REMAINDER, help="arguments of bench/run.py")
     bench.set_defaults(run=_bench)
     drawn = _of_script(commands, "draw", "run a program and draw a variable of it")
