@@ -204,6 +204,7 @@ NAMES: dict[str, dict[str, str]] = {
             "max_pool2d max_pool3d max_pool_with_argmax pool"
         ),
         "twofold.static.random": "multinomial",
+        "twofold.static.raw_rnn": "raw_rnn",
         "twofold.static.reordering": "batch_to_space depth_to_space space_to_batch space_to_depth",
         "twofold.static.rnn": (
             "bidirectional_dynamic_rnn dynamic_rnn static_bidirectional_rnn static_rnn"

@@ -149,6 +149,21 @@ REASONS: dict[tuple[str, str], str] = {
     ("function", "jit_compile"): ONLY_SPEED,
     ("function", "reduce_retracing"): ONLY_SPEED,
     ("import_graph_def", "producer_op_list"): "defaults of attributes are those of the published schema",
+    ("colocate_with", "op"): NO_DEVICE,
+    ("colocate_with", "ignore_existing"): NO_DEVICE,
+    ("EstimatorSpec.__new__", "export_outputs"): "is for exported models, and nothing exports them",
+    ("export_meta_graph", "clear_extraneous_savers"): "a saver has no operations",
+    ("export_meta_graph", "strip_default_attrs"): "the graph is written without default attributes",
+    ("SessionManager.__init__", "recovery_wait_secs"): "is for waiting for other processes, and there are none",
+    ("Supervisor.__init__", "recovery_wait_secs"): "is for waiting for other processes, and there are none",
+    ("Supervisor.__init__", "local_init_run_options"): NO_DEVICE,
+    ("NeverTriggerTimer.should_trigger_for_step", "step"): ALWAYS,
+    ("SessionRunHook.after_create_session", "session"): NOT_NEEDED,
+    ("SessionRunHook.end", "session"): NOT_NEEDED,
+    ("SummarySaverHook.end", "session"): NOT_NEEDED,
+    ("CheckpointSaverListener.after_save", "session"): NOT_NEEDED,
+    ("CheckpointSaverListener.before_save", "session"): NOT_NEEDED,
+    ("CheckpointSaverListener.end", "session"): NOT_NEEDED,
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {
@@ -168,6 +183,11 @@ STATIC_REASONS: dict[str, str] = {
     "shared_name": "names a resource to other processes, and there are none",
     "partition_info": "tells of the whole of a part, on which few first values depend",
     "bytes_per_string_element": "variables hold no strings",
+    "max_wait_secs": "is for waiting for other processes, and there are none",
+    "coord": NOT_NEEDED,
+    "run_context": NOT_NEEDED,
+    "run_values": NOT_NEEDED,
+    "global_step_value": NOT_NEEDED,
 }
 
 

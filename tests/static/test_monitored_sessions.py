@@ -222,7 +222,7 @@ def test_a_scaffold_initialises(tmp_path):
         assert session.raw_session().graph is v.graph
     with tf.Graph().as_default():
         tf.get_variable("v", [])
-        with pytest.raises(RuntimeError, match="did not make model ready: v"):
+        with pytest.raises(RuntimeError, match="ready for local_init_op: v have no value"):
             tf.train.MonitoredSession(tf.train.ChiefSessionCreator(tf.train.Scaffold(init_op=tf.no_op())))
 
 

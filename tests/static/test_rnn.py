@@ -228,3 +228,36 @@ def test_a_copied_cell_does_not_copy_its_graph() -> None:
                 one(tf.ones([2, 4]), one.zero_state(2, tf.float32))
             assert len(graph.get_collection("variables")) == count
         assert late.variables[0] is cells.variables[0] and early.variables[0] is not cells.variables[0]
+
+
+def test_raw_rnn_does_what_dynamic_rnn_does():
+    x = numpy.random.default_rng(0).standard_normal((3, 5, 2)).astype("f")
+    lengths = numpy.array([2, 5, 3], "int32")
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(x, [1, 0, 2]))
+        cell = tf.nn.rnn_cell.LSTMCell(4)
+
+        def step(time, cell_output, cell_state, loop_state):
+            state = cell.zero_state(3, tf.float32) if cell_output is None else cell_state
+            count = tf.constant(0) if cell_output is None else loop_state + 1
+            ends = time >= lengths
+            every = tf.reduce_all(ends)
+            row = tf.cond(every, lambda: tf.zeros([3, 2]), lambda: rows.read(time))
+            return ends, row, state, cell_output, count
+
+        with tf.variable_scope("net"):
+            emitted, state, count = tf.nn.raw_rnn(cell, step)
+        with tf.variable_scope("net", reuse=True):
+            outputs, last = tf.nn.dynamic_rnn(
+                tf.nn.rnn_cell.LSTMCell(4), x, sequence_length=lengths, dtype=tf.float32
+            )
+        variables = tf.trainable_variables()
+        pairs = [
+            (tf.transpose(emitted.stack(), [1, 0, 2]), outputs),
+            *zip(state, last),
+            *zip(tf.gradients(state.h, variables), tf.gradients(last.h, variables)),
+        ]
+        session.run(tf.global_variables_initializer())
+        assert session.run(count) == 5
+        for one, other in session.run(pairs):
+            numpy.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)

@@ -101,6 +101,17 @@ def _plain(data: Any) -> Any:
     return [_plain(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
+def _of_data(data: Any, dtype: DType | None) -> Tensor:
+    """A tensor of a copy of numbers, lists and arrays; of the default dtype where they are Python floats."""
+    array = _array(data, dtype)
+    if dtype is not None:
+        _check_values(data, array, dtype)
+    elif get_default_dtype() is bfloat16 and array.dtype.kind == "f":
+        given = isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor))
+        dtype = None if given else bfloat16  # which NumPy lacks
+    return _converted(array, dtype, False)
+
+
 def _converted(array: numpy.ndarray, dtype: DType | None, share: bool) -> Tensor:
     if dtype is None or (dtype is not bfloat16 and array.dtype == dtype.numpy):
         return shared_tensor(array) if share else _core.from_array(array, False)
@@ -147,10 +158,7 @@ def tensor(
         made = data.detach().clone() if wanted is None else data.detach().to(wanted)._realise().clone()
         made = made._realise().detach()
     else:
-        array = _array(data, wanted)
-        if wanted is not None:
-            _check_values(data, array, wanted)
-        made = _converted(array, wanted, False)
+        made = _of_data(data, wanted)
     if requires_grad:
         made.requires_grad = True
     return made
@@ -190,10 +198,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if wanted is None or wanted is data.dtype else data.to(wanted)
     if isinstance(data, numpy.ndarray):
         return _converted(data, wanted, True)
-    array = _array(data, wanted)
-    if wanted is not None:
-        _check_values(data, array, wanted)
-    return _converted(array, wanted, False)
+    return _of_data(data, wanted)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:

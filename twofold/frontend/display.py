@@ -1,4 +1,4 @@
-"""How tensors are shown: values through NumPy's formatter, in PyTorch's dress."""
+"""How tensors are shown: as PyTorch shows them."""
 
 from __future__ import annotations
 
@@ -63,50 +63,96 @@ def set_printoptions(
             setattr(options, name, value)
 
 
-def _float_text(value: float, scientific: bool) -> str:
-    if value != value or value in (float("inf"), float("-inf")):
-        return str(value)
-    if scientific:
-        return f"{value:.{options.precision}e}"
-    return f"{value:.{options.precision}f}"
+class Formatter:
+    """How elements are written: one form and width for all, chosen from the values that are shown.
+
+    Source: PyTorch, ``torch/_tensor_str.py``, for what is written.
+    """
+
+    def __init__(self, shown: numpy.ndarray) -> None:
+        self._floating, self._whole, self._scientific = shown.dtype.kind == "f", True, False
+        self.width = 1
+        if not self._floating:
+            self.width = max([1, *(len(str(value)) for value in shown.ravel())])
+            return
+        values = shown[numpy.isfinite(shown) & (shown != 0)].astype(numpy.float64)
+        if values.size == 0:
+            return
+        sizes = numpy.abs(values)
+        self._whole = bool(numpy.all(values == numpy.floor(values)))
+        spread = sizes.max() / sizes.min() > 1000.0 or sizes.max() > 1e8
+        self._scientific = bool(spread or (not self._whole and sizes.min() < 1e-4))
+        if options.sci_mode is not None:
+            self._scientific = options.sci_mode
+        self.width = max(1, *(len(self._text(value)) for value in values))
+
+    def _text(self, value: Any) -> str:
+        if not self._floating or not numpy.isfinite(value):
+            return str(value)
+        if self._scientific:
+            return f"{value:.{options.precision}e}"
+        return f"{value:.0f}." if self._whole else f"{value:.{options.precision}f}"
+
+    def __call__(self, value: Any) -> str:
+        """The element, filled up with blanks on the left."""
+        return self._text(value).rjust(self.width)
 
 
-def _formatter(array: numpy.ndarray) -> Any:
-    finite = numpy.abs(array[numpy.isfinite(array)].astype(numpy.float64))
-    nonzero = finite[finite != 0]
-    if nonzero.size == 0 or numpy.all(nonzero == numpy.floor(nonzero)):
-        big = nonzero.size > 0 and nonzero.max() >= 1e8
-        return lambda x: (
-            f"{x:.{options.precision}e}"
-            if big and numpy.isfinite(x)
-            else f"{x:.0f}."
-            if numpy.isfinite(x)
-            else str(x)
-        )
-    spread = nonzero.max() / nonzero.min() > 1000.0 or nonzero.max() > 1e8 or nonzero.min() < 1e-4
-    scientific = spread if options.sci_mode is None else options.sci_mode
-    return lambda x: _float_text(float(x), scientific)
+class ComplexFormatter:
+    """A formatter for each part."""
+
+    def __init__(self, shown: numpy.ndarray) -> None:
+        self._real, self._imag = Formatter(shown.real), Formatter(shown.imag)
+        self.width = self._real.width + self._imag.width + 1
+
+    def __call__(self, value: Any) -> str:
+        """Both parts, with a sign between them."""
+        imaginary = self._imag(value.imag).lstrip() + "j"
+        return f"{self._real(value.real)}{'' if imaginary[0] in '+-' else '+'}{imaginary}"
+
+
+def _edges(count: int, summarized: bool) -> list[int | None]:
+    """The positions along an axis that are shown; None stands for those left out."""
+    edge = options.edgeitems
+    if not summarized or count <= 2 * edge:
+        return list(range(count))
+    return [*range(edge), None, *range(count - edge, count)]
+
+
+def _nested(array: numpy.ndarray, indent: int, summarized: bool, one: Any) -> str:
+    if array.ndim == 0:
+        return str(one(array[()]))
+    positions = _edges(len(array), summarized)
+    if array.ndim > 1:
+        rows = ["..." if k is None else _nested(array[k], indent + 1, summarized, one) for k in positions]
+        return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
+    words = [" ..." if k is None else one(array[k]) for k in positions]
+    count = max(1, (options.linewidth - indent) // (one.width + 2))
+    lines = [", ".join(words[k : k + count]) for k in range(0, len(words), count)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
 def array_text(array: numpy.ndarray, indent: int) -> str:
     """The elements of an array, nested in brackets, aligned in columns."""
-    formatter: Any = None
-    if array.dtype.kind == "c" and array.size:
-        real, imag = (_formatter(part) for part in (array.real, array.imag))
-        formatter = {
-            "complex_kind": lambda z: f"{real(z.real)}{'' if imag(z.imag)[0] == '-' else '+'}{imag(z.imag)}j"
-        }
-    if array.dtype.kind == "f" and array.size:
-        one = _formatter(array)
-        shown = array.ravel()
-        if array.size > options.threshold:
-            shown = numpy.concatenate([shown[: options.edgeitems], shown[-options.edgeitems :]])
-        width = max(len(one(x)) for x in shown)
-        formatter = {"float_kind": lambda x: one(x).rjust(width)}
-    return numpy.array2string(
-        array, separator=", ", prefix=" " * indent, formatter=formatter, threshold=options.threshold,
-        edgeitems=options.edgeitems, max_line_width=options.linewidth,
-    )  # fmt: skip
+    summarized, shown = array.size > options.threshold, array
+    if summarized:
+        for axis, count in enumerate(array.shape):
+            shown = shown.take([k for k in _edges(count, True) if k is not None], axis)
+    formatter = ComplexFormatter(shown) if array.dtype.kind == "c" else Formatter(shown)
+    return _nested(array, indent, summarized, formatter)
+
+
+def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+    """A text and what follows, on a new line where the last one would be too long."""
+    length = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if length + len(suffix) + 2 > options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            length = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            length += len(suffix) + 2
+    return text + ")"
 
 
 def display(tensor: Tensor) -> str:
@@ -116,18 +162,20 @@ def display(tensor: Tensor) -> str:
         name = getattr(tensor, "name", None)
         label = f"'{name}' " if name else ""
         return f"<tensor {label}shape=({shape}) dtype={tensor.dtype.name}, not yet bound>"
-    prefix = "Parameter containing:\ntensor(" if type(tensor).__name__ == "Parameter" else "tensor("
-    array = tensor.detach().numpy()
-    if array.size == 0 and array.ndim != 1:
-        body = f"[], size={tuple(array.shape)}"
+    prefix = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
+    array = numpy.asarray(tensor.detach().numpy())
+    suffixes = []
+    if array.size == 0:
+        body = "[]"
+        if array.ndim != 1:
+            suffixes.append(f"size={tuple(array.shape)}")
     else:
-        body = array_text(numpy.asarray(array), 7)
-    suffix = []
+        body = array_text(array, len("tensor("))
     default = get_default_dtype()
     usual = (default,) if array.size == 0 else (default, default.complex, dtypes.int64, dtypes.bool_)
     if tensor.dtype not in usual:
-        suffix.append(f"dtype={tensor.dtype!r}")
+        suffixes.append(f"dtype={tensor.dtype!r}")
     if tensor.requires_grad:
         node = grad_fn(tensor)
-        suffix.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
-    return prefix + ", ".join([body, *suffix]) + ")"
+        suffixes.append("requires_grad=True" if node is None else f"grad_fn=<{type(node).__name__}>")
+    return prefix + _with_suffixes("tensor(" + body, suffixes, len("tensor("))

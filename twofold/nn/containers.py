@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
@@ -263,6 +263,16 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
+def _listed(items: Iterable[tuple[Any, Any]], kind: Callable[[Any], str]) -> str:
+    """A line for each value under its position or name: ``kind`` says what a parameter's elements are."""
+    return "\n".join(
+        f"  ({key}): Parameter containing: [{kind(value)} of size {'x'.join(map(str, value.shape))}]"
+        if isinstance(value, Parameter)
+        else f"  ({key}): Object of type: {type(value).__name__}"
+        for key, value in items
+    )
+
+
 class ParameterList(Module):
     """A list whose tensors are parameters.
 
@@ -309,13 +319,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """One line for each parameter."""
-        return "\n".join(
-            f"  ({k}): Parameter containing: [torch.{value.dtype.name} of size "
-            f"{'x'.join(map(str, value.shape))}]"
-            if isinstance(value, Parameter)
-            else f"  ({k}): Object of type: {type(value).__name__}"
-            for k, value in enumerate(self)
-        )
+        return _listed(enumerate(self), lambda value: f"torch.{value.dtype.name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A list is not called."""
@@ -370,3 +374,7 @@ class ParameterDict(Module):
         """Add parameters from a dictionary or from pairs."""
         for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[key] = value
+
+    def extra_repr(self) -> str:
+        """One line for each parameter."""
+        return _listed(self.items(), lambda value: f"torch.{value.type().rpartition('.')[2]}")

@@ -21,6 +21,7 @@ from twofold.static.array import identity, stack
 from twofold.static.at_once import call_python
 from twofold.static.custom_gradients import with_gradient_of
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define
+from twofold.static.docstrings import example
 from twofold.static.flow import choose
 from twofold.static.graph import (
     Operation,
@@ -287,11 +288,19 @@ def _source(value: Any) -> Source:
     return found
 
 
+@example(
+    'x = tf.constant(1.0)',
+    'with tf.colocate_with(x):',
+    '    y = x + 1.0',
+    'y',
+    '2.0',
+)
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A block that changes nothing: there is one device, so all operations share it already."""
     return nullcontext()
 
 
+@example("with tf.init_scope():", "    y = tf.constant(2.0)", "y", "2.0")
 @contextmanager
 def init_scope() -> Iterator[None]:
     """A block whose operations depend on none of the surrounding ``control_dependencies``."""

@@ -58,7 +58,12 @@ def as_dtype(value: Any) -> DType:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """Whether a value is a declared tensor or a variable."""
+    """Whether a value is a declared tensor or a variable.
+
+    >>> import twofold.static as tf
+    >>> tf.is_tensor(1)
+    False
+    """
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 

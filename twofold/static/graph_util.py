@@ -185,5 +185,10 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array that a message says."""
+    """The array that a message says.
+
+    >>> import twofold.static as tf
+    >>> tf.make_ndarray(tf.make_tensor_proto([1.5]))
+    array([1.5], dtype=float32)
+    """
     return array_of_message(TensorProto.FromString(tensor.SerializeToString()))[0]

@@ -33,7 +33,12 @@ class _Stderr:
 
 
 def get_logger() -> _logging.Logger:
-    """The logger that shows the messages."""
+    """The logger that shows the messages.
+
+    >>> import twofold.static as tf
+    >>> tf.get_logger().name
+    'tensorflow'
+    """
     return _made()
 
 

@@ -12,6 +12,7 @@ from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
+from twofold.static.docstrings import example
 from twofold.static.graph import Graph, Operation, get_default_graph, name_of, owner_of
 from twofold.static.graph_def import GraphDef, message_of
 from twofold.static.graph_import import Importer
@@ -139,6 +140,11 @@ def _described(variable: Variable) -> VariableDef:
     return found
 
 
+@example(
+    'x = tf.constant(1.0, name="x")',
+    "print(tf.train.export_meta_graph().graph_def.node[0].name)",
+    "x",
+)
 def export_meta_graph(
     filename: Any = None,
     meta_info_def: Any = None,

@@ -11,6 +11,7 @@ from twofold.runtime.tracing import here
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator
 from twofold.static.datasets import OutOfRangeError
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.initialized import report_uninitialized_variables
 from twofold.static.keys import GraphKeys
@@ -30,6 +31,12 @@ from twofold.static.variables import (
 _DEFAULT: Any = object()
 
 
+@example(
+    'v = tf.get_variable("v", initializer=2.0)',
+    "scaffold = tf.train.Scaffold().finalize()",
+    "print(scaffold.init_op.type, tf.get_default_graph().finalized)",
+    "NoOp True",
+)
 class Scaffold:
     """What a session needs before the first run; what is not given is found or made in the default graph.
 
@@ -115,6 +122,13 @@ class Scaffold:
         return group(local_variables_initializer(), *tables)
 
 
+@example(
+    'v = tf.get_variable("v", initializer=2.0)',
+    "manager, start = tf.train.SessionManager(), tf.global_variables_initializer()",
+    'ready = manager.prepare_session("", start)',
+    "print(ready.run(v))",
+    "2.0",
+)
 class SessionManager:
     """Makes sessions whose variables have values: those of a checkpoint, or their first ones.
 
@@ -134,7 +148,8 @@ class SessionManager:
         graph: Any = None,
         recovery_wait_secs: float = 30,
     ) -> None:
-        self._local, self._ready, self._graph = local_init_op, ready_op, graph or get_default_graph()
+        self._local, self._graph = local_init_op, graph or get_default_graph()
+        self._ready, self._ready_for_local = ready_op, ready_for_local_init_op
 
     def prepare_session(
         self,
@@ -179,7 +194,8 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether it has the values of a checkpoint."""
+        """A session, and whether it has the values of a checkpoint; ``wait_for_checkpoint`` is refused."""
+        refuse("recover_session", wait_for_checkpoint=wait_for_checkpoint)
         session = Session(master, self._graph, config)
         path = checkpoint_filename_with_path
         if path is None and checkpoint_dir is not None and saver is not None:
@@ -191,14 +207,28 @@ class SessionManager:
 
     def _finish(self, session: Session) -> None:
         if self._local is not None:
+            self._check(session, self._ready_for_local, "ready for local_init_op")
             session.run(self._local)
-        if self._ready is not None and len(missing := session.run(self._ready)):
+        self._check(session, self._ready, "ready")
+
+    @staticmethod
+    def _check(session: Session, asked: Any, what: str) -> None:
+        if asked is not None and len(missing := session.run(asked)):
             names = ", ".join(name.decode() for name in missing)
             raise RuntimeError(
-                f"Init operations did not make model ready: {names} have no value, at {here()}."
+                f"Init operations did not make model {what}: {names} have no value, at {here()}."
             )
 
 
+@example(
+    "class Creator(tf.train.SessionCreator):",
+    "    def create_session(self):",
+    "        return tf.Session()",
+    "with tf.train.MonitoredSession(Creator()) as monitored:",
+    "    found = monitored.run(tf.get_default_graph().get_operations())",
+    "print(found)",
+    "[]",
+)
 class SessionCreator:
     """Makes the session of a ``MonitoredSession``."""
 
@@ -207,6 +237,12 @@ class SessionCreator:
         raise NotImplementedError("create_session is not implemented for SessionCreator.")
 
 
+@example(
+    'v = tf.get_variable("v", initializer=2.0)',
+    "creator = tf.train.ChiefSessionCreator()",
+    "print(creator.create_session().run(v))",
+    "2.0",
+)
 class ChiefSessionCreator(SessionCreator):
     """Makes sessions from a checkpoint, else from the first values of the variables.
 
@@ -233,7 +269,7 @@ class ChiefSessionCreator(SessionCreator):
     def create_session(self) -> Session:
         """The session."""
         scaffold = self._scaffold.finalize()
-        manager = SessionManager(scaffold.local_init_op, scaffold.ready_op)
+        manager = SessionManager(scaffold.local_init_op, scaffold.ready_op, scaffold.ready_for_local_init_op)
         start = scaffold.init_fn
         return manager.prepare_session(
             self._master,
@@ -378,6 +414,13 @@ class StepContext:
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
+@example(
+    'v = tf.get_variable("v", initializer=2.0)',
+    "with tf.train.SingularMonitoredSession() as monitored:",
+    "    found = monitored.raw_session().run(v)",
+    "print(found)",
+    "2.0",
+)
 class SingularMonitoredSession(MonitoredSession):
     """A ``MonitoredSession`` of one process, whose session is at hand.
 
@@ -409,6 +452,13 @@ class SingularMonitoredSession(MonitoredSession):
         return self._session
 
 
+@example(
+    'v = tf.get_variable("v", initializer=2.0)',
+    "with tf.train.MonitoredTrainingSession() as monitored:",
+    "    found = monitored.run(v)",
+    "print(found)",
+    "2.0",
+)
 def MonitoredTrainingSession(  # the name of a class of sessions in TensorFlow, too
     master: str = "",
     is_chief: bool = True,

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from twofold.static.pooling import max_pool_with_argmax as max_pool_with_argmax
     from twofold.static.pooling import pool as pool
     from twofold.static.random import multinomial as multinomial
+    from twofold.static.raw_rnn import raw_rnn as raw_rnn
     from twofold.static.reordering import batch_to_space as batch_to_space
     from twofold.static.reordering import depth_to_space as depth_to_space
     from twofold.static.reordering import space_to_batch as space_to_batch

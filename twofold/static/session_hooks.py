@@ -14,6 +14,7 @@ from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
 from twofold.static import logs
 from twofold.static.define import as_tensor
+from twofold.static.docstrings import example
 from twofold.static.global_step import get_global_step
 from twofold.static.graph import get_default_graph
 from twofold.static.graph_util import write_graph
@@ -31,6 +32,10 @@ from twofold.static.summary import FileWriterCache
 STEP_RATE = "global_step/sec"
 
 
+@example(
+    "print(tf.train.NanLossDuringTrainingError())",
+    "NaN loss during training.",
+)
 class NanLossDuringTrainingError(RuntimeError):
     """The loss is not a number."""
 
@@ -47,6 +52,14 @@ def _needed_step(what: str) -> Any:
     return step
 
 
+@example(
+    "x = tf.constant(1.0)",
+    'hook = tf.train.LoggingTensorHook({"x": x}, every_n_iter=10)',
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "1.0",
+)
 class LoggingTensorHook(SessionRunHook):
     """Shows the values of tensors (``tf.logging.info``).
 
@@ -112,6 +125,14 @@ class LoggingTensorHook(SessionRunHook):
         logs.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
+@example(
+    "x = tf.assign_add(tf.train.create_global_step(), 1)",
+    "hook = tf.train.StopAtStepHook(last_step=1)",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = int(monitored.run(x)), monitored.should_stop()",
+    "print(found)",
+    "(1, True)",
+)
 class StopAtStepHook(SessionRunHook):
     """Ends after a number of steps.
 
@@ -147,6 +168,14 @@ class StopAtStepHook(SessionRunHook):
             run_context.request_stop()
 
 
+@example(
+    "class Counting(tf.train.CheckpointSaverListener):",
+    "    saved = 0",
+    "    def after_save(self, session, global_step_value):",
+    "        self.saved += 1",
+    "print(Counting().saved)",
+    "0",
+)
 class CheckpointSaverListener:
     """Told when a ``CheckpointSaverHook`` writes; does nothing unless overridden."""
 
@@ -163,6 +192,17 @@ class CheckpointSaverListener:
         """Called at the end."""
 
 
+@example(
+    "import os, tempfile",
+    "x = tf.assign_add(tf.train.create_global_step(), 1)",
+    "with tempfile.TemporaryDirectory() as folder:",
+    "    hook = tf.train.CheckpointSaverHook(folder, save_steps=10, saver=tf.train.Saver())",
+    "    with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "        found = monitored.run(x)",
+    "    path = tf.train.latest_checkpoint(folder)",
+    "print(os.path.basename(path))",
+    "model.ckpt-1",
+)
 class CheckpointSaverHook(SessionRunHook):
     """Writes checkpoints: at the beginning, after each interval, and at the end.
 
@@ -246,6 +286,14 @@ class CheckpointSaverHook(SessionRunHook):
         return any(answers)
 
 
+@example(
+    "x = tf.assign_add(tf.train.create_global_step(), 1)",
+    'hook = tf.train.SummarySaverHook(save_steps=1, summary_op=tf.summary.scalar("x", x))',
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "1",
+)
 class SummarySaverHook(SessionRunHook):
     """Writes summaries after each interval.
 
@@ -311,6 +359,14 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
 
+@example(
+    "x = tf.assign_add(tf.train.create_global_step(), 1)",
+    "hook = tf.train.StepCounterHook(every_n_steps=10)",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "1",
+)
 class StepCounterHook(SessionRunHook):
     """Shows and writes how many steps a second there are.
 
@@ -355,6 +411,14 @@ class StepCounterHook(SessionRunHook):
             logs.info("%s: %g", STEP_RATE, rate)
 
 
+@example(
+    "x = tf.constant(1.0)",
+    "hook = tf.train.NanTensorHook(x)",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "1.0",
+)
 class NanTensorHook(SessionRunHook):
     """Ends the training where the loss is not a number: with NanLossDuringTrainingError or, if asked for, quietly."""
 
@@ -376,6 +440,14 @@ class NanTensorHook(SessionRunHook):
             run_context.request_stop()
 
 
+@example(
+    "x = tf.assign_add(tf.train.create_global_step(), 1)",
+    "hook = tf.train.GlobalStepWaiterHook(0)",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "1",
+)
 class GlobalStepWaiterHook(SessionRunHook):
     """Delays the first run until other sessions' training has reached a step."""
 
@@ -394,6 +466,14 @@ class GlobalStepWaiterHook(SessionRunHook):
                 time.sleep(0.5)
 
 
+@example(
+    "x = tf.constant(1.0)",
+    "hook = tf.train.FinalOpsHook(x * 2.0)",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found, hook.final_ops_values)",
+    "1.0 2.0",
+)
 class FinalOpsHook(SessionRunHook):
     """Runs something at the end; its values are ``final_ops_values``."""
 
@@ -407,6 +487,14 @@ class FinalOpsHook(SessionRunHook):
             self.final_ops_values = session.run(self._ops, self._feeds)
 
 
+@example(
+    "x = tf.constant(1.0)",
+    "hook = tf.train.FeedFnHook(lambda: {x: 3.0})",
+    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
+    "    found = monitored.run(x)",
+    "print(found)",
+    "3.0",
+)
 class FeedFnHook(SessionRunHook):
     """Feeds what a function returns, which is called before each run."""
 

@@ -7,8 +7,13 @@ from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.docstrings import example
 
 
+@example(
+    "print(tf.train.SessionRunArgs([1]).fetches)",
+    "[1]",
+)
 class SessionRunArgs(NamedTuple):
     """What is asked of a run: fetches, and what is fed for it."""
 
@@ -17,6 +22,10 @@ class SessionRunArgs(NamedTuple):
     options: Any = None
 
 
+@example(
+    "print(tf.train.SessionRunValues([1]).results)",
+    "[1]",
+)
 class SessionRunValues(NamedTuple):
     """What a run gave: the values of a hook's fetches."""
 
@@ -25,6 +34,12 @@ class SessionRunValues(NamedTuple):
     run_metadata: Any = None
 
 
+@example(
+    "context = tf.train.SessionRunContext(tf.train.SessionRunArgs([]), session)",
+    "context.request_stop()",
+    "print(context.stop_requested)",
+    "True",
+)
 class SessionRunContext:
     """The run that a hook takes part in.
 
@@ -80,6 +95,12 @@ class SessionRunHook:
         """Called at the end, unless that is an error other than OutOfRangeError and StopIteration."""
 
 
+@example(
+    "timer = tf.train.SecondOrStepTimer(every_steps=2)",
+    "found = timer.update_last_triggered_step(4)",
+    "print(timer.should_trigger_for_step(5), timer.should_trigger_for_step(6))",
+    "False True",
+)
 class SecondOrStepTimer:
     """Says when so many seconds or steps have passed since the last time.
 

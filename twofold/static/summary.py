@@ -23,6 +23,7 @@ from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.control import py_func
 from twofold.static.define import constant
+from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.summary_messages import Event as Event
@@ -197,6 +198,14 @@ class FileWriter:
         self.close()
 
 
+@example(
+    'import tempfile',
+    'with tempfile.TemporaryDirectory() as folder:',
+    '    same = tf.summary.FileWriterCache.get(folder) is tf.summary.FileWriterCache.get(folder)',
+    '    tf.summary.FileWriterCache.clear()',
+    'print(same)',
+    'True',
+)
 class FileWriterCache:
     """One ``FileWriter`` for each directory, which all who write there share."""
 

@@ -145,12 +145,13 @@ class Supervisor:
         self.coord = Coordinator()
         with self.graph.as_default():
             self._declare(ready_op, init_op, local_init_op, summary_op, saver, global_step)
+            early = None if ready_for_local_init_op is _DEFAULT else ready_for_local_init_op
             if summary_writer is not _DEFAULT:
                 self.summary_writer = summary_writer
             else:
                 self.summary_writer = None if self._folder is None else FileWriter(self._folder)
             self.session_manager = session_manager or SessionManager(
-                self.local_init_op, self.ready_op, graph=self.graph
+                self.local_init_op, self.ready_op, early, self.graph
             )
             self.graph.finalize()
 

@@ -24,7 +24,7 @@ class maximum:
 
     >>> import twofold as torch
     >>> torch.maximum(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
-    tensor([ 3.,  5., nan])
+    tensor([3., 5., nan])
     """
 
     signature = "input, other"
@@ -42,7 +42,7 @@ class minimum:
 
     >>> import twofold as torch
     >>> torch.minimum(torch.tensor([1.0, 5.0, float("nan")]), torch.tensor([3.0, 2.0, 0.0]))
-    tensor([ 1.,  2., nan])
+    tensor([1., 2., nan])
     """
 
     signature = "input, other"

@@ -14,8 +14,9 @@ from twofold.dtypes import (
     int16,
     int32,
     int64,
+    uint8,
 )  # fmt: skip
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.node import Attributes, Node
 from twofold.ops.base import Elementwise, apply, elementwise, logical, ops, publish, to_bool
 from twofold.ops.elementwise import complex_functions
@@ -472,6 +473,15 @@ class where:
         need_beside(other, input, need=need_fitting_tensor)
         need_beside(input, other, need=need_fitting_tensor)
         return apply("where", condition, input, other)
+
+    @staticmethod
+    def build(attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The choice; bytes are PyTorch's older truth values."""
+        dtype = inputs[0].type.dtype
+        if dtype is not bool_ and dtype is not uint8:
+            what = f"expected condition to be a boolean tensor, got one of {dtype.name}"
+            raise DTypeError(what, "Compare it, such as x != 0.")
+        return Elementwise.build(where, attrs, inputs)  # type: ignore[arg-type]
 
 
 publish(lambda input, condition, other: where.call(condition, input, other), (), ("where",))

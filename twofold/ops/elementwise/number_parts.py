@@ -368,7 +368,7 @@ class logaddexp2:
 
     >>> import twofold as torch
     >>> torch.logaddexp2(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
-    tensor([   1., 1001.])
+    tensor([1.0000e+00, 1.0010e+03])
     """
 
     signature = "input, other"
