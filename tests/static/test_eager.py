@@ -325,3 +325,79 @@ def test_layers_whose_names_start_alike_keep_their_own_variables():
     second(first(tf.zeros([1, 4])))
     assert [one.shape.as_list() for one in first.variables] == [[4, 2], [2]]
     assert [one.shape.as_list() for one in second.trainable_variables] == [[2, 3], [3]]
+
+
+TABLE = numpy.arange(8, dtype=numpy.float32).reshape(4, 2)
+BY_ROWS = [
+    (lambda t: tf.square(tf.gather(t, [1, 3, 1])), [1, 3, 1], [[4, 6], [12, 14], [4, 6]]),
+    (
+        lambda t: [tf.gather(t, [1]) ** 2, tf.nn.embedding_lookup(t, [[0], [3]])],
+        [1, 0, 3],
+        [[4, 6], [1, 1], [1, 1]],
+    ),
+    (lambda t: [tf.gather(t, [1]) ** 2, 3.0 * tf.gather(t, [2])][:1], [1], [[4, 6]]),
+]
+
+
+@pytest.mark.parametrize(("read", "indices", "values"), BY_ROWS)
+def test_the_gradient_of_a_table_is_slices(read, indices, values):
+    table = tf.Variable(TABLE)
+    with tf.GradientTape() as tape:
+        rows = read(table)
+    found = tape.gradient(rows, table)
+    assert isinstance(found, tf.IndexedSlices)
+    assert (lists(found.indices), lists(found.values)) == (indices, values)
+    dense = numpy.zeros_like(TABLE)
+    numpy.add.at(dense, indices, values)
+    assert lists(tf.convert_to_tensor(found)) == dense.tolist()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: tf.gather(t, [1, 3]) * tf.reduce_sum(t),
+        lambda t: tf.gather(t, [1], axis=1),
+        lambda t: t[1:2],
+    ],
+)
+def test_it_is_dense_where_more_than_rows_is_read(read):
+    table = tf.Variable(TABLE)
+    with tf.GradientTape() as tape:
+        value = read(table)
+    assert isinstance(tape.gradient(value, table), tf.Tensor)
+
+
+def test_tapes_in_tapes_and_jacobians_of_look_ups():
+    table = tf.Variable(TABLE)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            cubes = tf.gather(table, [1, 2]) ** 3
+        rows = inner.gradient(cubes, table)
+        value = tf.reduce_sum(rows.values**2)
+    close(tf.convert_to_tensor(outer.gradient(value, table)), 36.0 * TABLE**3 * [[0], [1], [1], [0]])
+    with tf.GradientTape() as tape:
+        squares = tf.gather(table, [3, 0])[:, 1] ** 2
+    wanted = numpy.zeros((2, 4, 2))
+    wanted[0, 3, 1], wanted[1, 0, 1] = 14, 2
+    close(tape.jacobian(squares, table), wanted)
+
+
+MOVED = {
+    tf.train.MomentumOptimizer: [[[0, 0.8], [0.6, 0.9], [3.2, 4.0], [4.8, 5.6]], {"momentum": 0.9}],
+    tf.train.RMSPropOptimizer: [
+        [[0, 0.82459], [1.48537, 2.44427], [3.70391, 4.69711], [5.69321, 6.69079]],
+        {},
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", MOVED)
+def test_rows_that_were_not_looked_up_do_not_move(kind):
+    expected, options = MOVED[kind]
+    optimizer, table = kind(0.1, **options), tf.Variable(TABLE)
+    for ids in ([0, 1], [3], [1, 1]):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(tf.gather(table, ids)))
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+    optimizer.minimize(lambda: tf.reduce_sum(tf.gather(table, [2]) ** 2))
+    close(table, expected)
