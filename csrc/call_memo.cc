@@ -72,7 +72,9 @@ bool CallKey::read_one(PyObject* object, int depth) {
       add(i);
       return true;
     }
-    add(reinterpret_cast<PyTensor*>(object)->view ? Word::kView : Word::kTensor);
+    const auto* tensor = reinterpret_cast<PyTensor*>(object);
+    add(tensor->view ? Word::kView : Word::kTensor);
+    add(tensor->standard);
     add(reinterpret_cast<uint64_t>(value->type));
     tensors_.push_back(Py_NewRef(object));
     return true;

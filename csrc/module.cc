@@ -82,7 +82,7 @@ const HookSlot kHooks[] = {
     {"symbolic_type", &hooks.symbolic_type},
     {"wrong_gradient", &hooks.wrong_gradient},
     {"listed_operand", &hooks.listed_operand},
-    {"in_default_dtype", &hooks.in_default_dtype},
+    {"cast_operands", &hooks.cast_operands},
     {"template_of", &hooks.template_of},
     {"template_gradients", &hooks.template_gradients},
     {"template_program", &hooks.template_program},
@@ -346,6 +346,11 @@ void bind_functions(nb::module_& m) {
   m.def("set_threads", &set_thread_count);
   m.def("threads", &thread_count);
   m.def("set_tier", &set_tier);
+  m.def("set_default_float", [](uint8_t dtype) { default_float = dtype; }, "The code of the dtype of calls whose operands have no floating one.");
+  m.def("follow_standard", [](nb::handle tensor) {
+    if (!is_tensor(tensor.ptr())) throw nb::type_error("not a tensor");
+    reinterpret_cast<PyTensor*>(tensor.ptr())->standard = true;
+  }, "Promote a tensor, and what is computed from it, as the array API standard says.");
   m.def("set_templates", &set_templates, "When plans with symbolic sizes are made: off, second_size or at_once.");
   m.def("run_size_program", &run_size_program, nb::arg("encoded"), nb::arg("values"), "Its results; None where a guard does not hold.");
   m.def("plan_arena", [](const std::vector<std::vector<int32_t>>& uses, const std::vector<int64_t>& sizes, bool reuse) {

@@ -176,8 +176,7 @@ struct Hooks {
   PyObject* symbolic_type = nullptr;      // (type with names of sizes) -> the type with symbols in their place, or the same
   PyObject* wrong_gradient = nullptr;   // (type, what the hook returned, the hook) -> error
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
-  PyObject* in_default_dtype = nullptr;   // (op, attrs, input types, operands) -> operands that say which floating dtype is meant, or None
-                                          // where none has to; null where rules take the right one by themselves
+  PyObject* cast_operands = nullptr;    // (op, attrs, input types, operands) -> operands, some of them cast, or None where none has to be
 };
 extern Hooks hooks;
 

@@ -164,41 +164,72 @@ PyObject* complex_scalar(PyObject* object) {
 
 Type* operand_type(const Operand& operand) { return operand.value ? operand.value->type : operand.scalar_type; }
 
-// Whether no operand says which floating dtype to compute in.
-bool lacks_float(const Operand* operands, size_t count) {
-  return std::none_of(operands, operands + count, [](const Operand& operand) {
+bool is_float(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
+
+// Whether an operand without axes may take one with axes to another dtype.
+bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
+  return scalar->dtype != kBool && std::none_of(operands, operands + count, [scalar](const Operand& operand) {
     const Type* type = operand_type(operand);
-    return !type->weak && type->dtype >= kFloat16 && type->dtype <= kComplex128;
+    if (type->weak || type->shape.empty()) return false;
+    return type->dtype == scalar->dtype || (is_float(type->dtype) && !is_float(scalar->dtype));
   });
 }
 
-// As bind_operands, with the default dtype of the program where the result depends on it. On success without a value nothing
-// depends on it.
-bool bind_in_default_dtype(Operation* op, Attributes* attributes, const Operand* operands, size_t count, PyObject* const* arguments,
-                           uint32_t location, ValueRef* bound) {
+// Whether a call may need casts that rules do not make: no operand says which floating dtype to compute in, and the default is
+// not that of the rules; or dtypes differ, and operands without axes stand beside others.
+bool may_need_casts(const Operand* operands, size_t count, PyObject* const* arguments) {
+  bool floats = false, mixed = false, wide = false, scalar = false;
+  const Type* first = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    const Type* type = operand_type(operands[i]);
+    if (type->weak) continue;
+    floats = floats || is_float(type->dtype);
+    mixed = mixed || (first && type->dtype != first->dtype);
+    first = type;
+    (type->shape.empty() ? scalar : wide) = true;
+  }
+  if (!floats && default_float != kFloat32) return true;
+  if (!mixed || !wide || !scalar || is_standard(arguments, count)) return false;
+  return std::any_of(operands, operands + count, [operands, count](const Operand& operand) {
+    const Type* type = operand_type(operand);
+    return !type->weak && type->shape.empty() && may_widen(type, operands, count);
+  });
+}
+
+// As bind_operands, with some operands cast. On success without a value none has to be.
+bool bind_cast(Operation* op, Attributes* attributes, const Operand* operands, size_t count, PyObject* const* arguments, uint32_t location,
+               ValueRef* bound) {
   std::vector<Type*> types(count);
   std::transform(operands, operands + count, types.begin(), operand_type);
   Owned given(types_tuple(types.data(), count));
   Owned objects(PyTuple_New(static_cast<Py_ssize_t>(count)));
   if (!given || !objects) return false;
   for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(objects.object, static_cast<Py_ssize_t>(i), Py_NewRef(arguments[i]));
-  Owned found(PyObject_CallFunctionObjArgs(hooks.in_default_dtype, op->python, attributes->tuple, given.object, objects.object, nullptr));
+  Owned found(PyObject_CallFunctionObjArgs(hooks.cast_operands, op->python, attributes->tuple, given.object, objects.object, nullptr));
   if (!found || found.object == Py_None) return static_cast<bool>(found);
-  std::vector<Operand> said(count);
+  std::vector<Operand> cast(count);
   std::vector<PyObject*> held(count, nullptr);
   bool read = true;
-  for (size_t i = 0; i < count && read; ++i) read = to_operand(PyTuple_GET_ITEM(found.object, i), &said[i], &held[i]) == 1;
-  if (read) *bound = bind_operands(op, attributes, said.data(), count, arguments, location);
+  for (size_t i = 0; i < count && read; ++i) read = to_operand(PyTuple_GET_ITEM(found.object, i), &cast[i], &held[i]) == 1;
+  if (read) *bound = bind_operands(op, attributes, cast.data(), count, arguments, location);
   for (PyObject* object : held) Py_XDECREF(object);
   return read && *bound;
 }
 
 }  // namespace
 
+uint8_t default_float = kFloat32;
+
+bool is_standard(PyObject* const* arguments, size_t count) {
+  return std::any_of(arguments, arguments + count, [](PyObject* argument) {
+    return is_tensor(argument) && reinterpret_cast<PyTensor*>(argument)->standard;
+  });
+}
+
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
-  if (hooks.in_default_dtype && arguments && lacks_float(operands, count)) {
+  if (arguments && may_need_casts(operands, count, arguments)) {
     ValueRef bound;
-    if (!bind_in_default_dtype(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
+    if (!bind_cast(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
   }
   Recorder& recorder = Recorder::current();
   bool declares = attributes->symbolic;
@@ -225,7 +256,7 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
   tensor->version = tensor->epoch = tensor->views = tensor->silent = 0;
   tensor->storage = nullptr;
   tensor->former = nullptr;
-  tensor->detached = false;
+  tensor->detached = tensor->standard = false;
   return reinterpret_cast<PyObject*>(tensor);
 }
 
@@ -429,6 +460,7 @@ PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const*
   if (status == 1) {
     ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
     if (value) result = wrap(std::move(value));
+    if (result) reinterpret_cast<PyTensor*>(result)->standard = is_standard(arguments, count);
     // In a graph for all sizes nothing is written in place.
     if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && !reinterpret_cast<PyTensor*>(result)->value->type->unknown &&
         !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {

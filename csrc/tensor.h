@@ -37,6 +37,7 @@ struct PyTensor {
   uint32_t silent;         // how many of the versions came from writes through `.data`
   Storage* storage;        // owned; null until a write that no graph records, or a view, asks for it
   bool detached;           // no gradient flows through this handle
+  bool standard;           // promotes as the array API standard says, and so does what is computed from it
 };
 
 extern PyTypeObject* tensor_type;
@@ -82,6 +83,9 @@ inline bool is_shared_outside(const Value* value) { return value->buffer && valu
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 
 void tensor_dealloc(PyObject* self);
+// The dtype that calls compute in none of whose operands has a floating one.
+extern uint8_t default_float;
+bool is_standard(PyObject* const* arguments, size_t count);
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location);
 int add_tensor_type(PyObject* module);
 extern PyGetSetDef tensor_attributes[];

@@ -66,6 +66,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
       ValueRef value = bind_operands(op, no_attributes(), operands, 2, arguments, location);
       if (value) result = wrap(std::move(value));
     }
+    if (result) reinterpret_cast<PyTensor*>(result)->standard = is_standard(arguments, 2);
     CallWatch::note(op, no_attributes(), arguments, 2, result);
   } else if (status == 0) {
     Py_INCREF(Py_NotImplemented);

@@ -79,7 +79,7 @@ RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 
 # What a program does not need to be imported, and what it may never need.
 LATE_IMPORTS = {
-    ("frontend/options.py", "twofold.frontend.default_casts"),
+    ("frontend/options.py", "twofold.frontend.operand_casts"),
     ("frontend/gradients.py", "twofold.frontend.transforms"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.columns"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.tiles"),

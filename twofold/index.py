@@ -392,7 +392,7 @@ FUNCTIONS: dict[str, str] = {
     "twofold.ops.shape.reshaping": (
         "flatten,.flatten unflatten,.unflatten squeeze,.squeeze,!squeeze unsqueeze,.unsqueeze,!unsqueeze "
         "expand_dims reshape_as,.reshape_as transpose,swapdims,.transpose,.swapdims,!transpose,!swapdims "
-        "swapaxes,.swapaxes,!swapaxes t,.t,!t matrix_transpose,adjoint,.adjoint "
+        "swapaxes,.swapaxes,!swapaxes t,.t,!t adjoint,.adjoint matrix_transpose "
         "movedim,moveaxis,.movedim,.moveaxis expand,.expand expand_as,.expand_as broadcast_tensors "
         "fliplr,.fliplr flipud,.flipud narrow,.narrow select,.select split,.split chunk,.chunk "
         "unbind,.unbind"

@@ -17,7 +17,7 @@ import samples as sampled
 
 from twofold.dtypes import complex64, complex128, float32, float64, rules_in_default
 from twofold.errors import TwofoldError
-from twofold.frontend.default_casts import caster
+from twofold.frontend.operand_casts import cast_operands
 from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply
@@ -82,7 +82,7 @@ def test_integers_are_computed_in_the_default(name: str, in_float64: None) -> No
         wanted = graph.outputs[0].type
         assert wanted.dtype in (usual.dtype, WIDER.get(usual.dtype))
         if wanted is usual:
-            assert caster(float64)(op, sample.attrs, sample.types, sample.arrays) is None
+            assert cast_operands(op, sample.attrs, sample.types, sample.arrays) is None
             continue
         got = apply(name, *tensors(sample), attrs=sample.attrs)
         assert got.dtype is wanted.dtype

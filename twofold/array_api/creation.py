@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from twofold import _core, dtypes
 from twofold.array_api.functions import functions
@@ -13,8 +15,23 @@ from twofold.frontend.creation import from_dlpack as shared_memory
 from twofold.frontend.options import check_device, get_default_dtype
 
 Tensor = _core.Tensor
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def _standard(function: Function) -> Function:
+    """``function``, whose new arrays promote as the standard says: those without axes like all others."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        made = function(*arguments, **options)
+        if not any(made is argument for argument in arguments):
+            _core.follow_standard(made)
+        return made
+
+    return cast(Function, call)
+
+
+@_standard
 def asarray(
     obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None
 ) -> Tensor:
@@ -36,6 +53,7 @@ def asarray(
     return shared if dtype is None else shared.to(dtype)
 
 
+@_standard
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None
 ) -> Tensor:
@@ -49,16 +67,19 @@ def arange(
     return functions.arange(start, stop, step, dtype=dtype)
 
 
+@_standard
 def empty(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of this shape whose values are not said."""
     return functions.empty(shape, dtype=dtype, device=device)
 
 
+@_standard
 def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array with the shape of ``x`` whose values are not said."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
+@_standard
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Any = None
 ) -> Tensor:
@@ -69,6 +90,7 @@ def eye(
     return on_diagonal.to(dtype or get_default_dtype())
 
 
+@_standard
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """An array that shares the memory of ``x``, or a copy of it."""
     check_device(device)
@@ -76,17 +98,20 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return shared.clone() if copy else shared
 
 
+@_standard
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of ``fill_value``; the default dtype is that of its kind."""
     check_device(device)
     return functions.full(shape if isinstance(shape, tuple) else (shape,), fill_value, dtype=dtype)
 
 
+@_standard
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of ``fill_value`` with the shape and dtype of ``x``."""
     return full(tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device)
 
 
+@_standard
 def linspace(
     start: Any,
     stop: Any,
@@ -113,11 +138,13 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return list(functions.meshgrid(*arrays, indexing=indexing))
 
 
+@_standard
 def ones(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of ones."""
     return functions.ones(shape, dtype=dtype, device=device)
 
 
+@_standard
 def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of ones with the shape and dtype of ``x``."""
     return functions.ones(tuple(x.shape), dtype=dtype or x.dtype, device=device)
@@ -133,11 +160,13 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return functions.triu(x, k)
 
 
+@_standard
 def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of zeros."""
     return functions.zeros(shape, dtype=dtype, device=device)
 
 
+@_standard
 def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
     """An array of zeros with the shape and dtype of ``x``."""
     return functions.zeros(tuple(x.shape), dtype=as_dtype(dtype or x.dtype), device=device)

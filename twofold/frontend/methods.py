@@ -533,7 +533,7 @@ METHODS: dict[str, Any] = {
     "T": property(_by_types(lambda self: self.permute(*reversed(range(self.ndim))))),
     "mT": property(_by_types(lambda self: self.transpose(-2, -1))),
     "H": property(lambda self: self.transpose(-2, -1).conj()),
-    "mH": property(lambda self: self.transpose(-2, -1).conj()),
+    "mH": property(lambda self: self.adjoint()),
     "real": property(lambda self: FUNCTIONS["real"](self)),
     "imag": property(lambda self: FUNCTIONS["imag"](self)),
     "cfloat": _caster("cfloat", dtypes.complex64),

@@ -5,7 +5,6 @@ There is one device and one layout: anything that would have to change the resul
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import Parameter
 from typing import Any
 
@@ -36,7 +35,7 @@ def set_default_dtype(d: Any) -> None:
     if default.kind != "f":
         raise TypeError(f"set_default_dtype: {default.name} is no floating dtype. Use float32 or float64.")
     _default[0] = default
-    _core.set_hook("in_default_dtype", None if default is float32 else _caster(default))
+    _core.set_default_float(default.code)
     _core.forget_calls_by_types()
 
 
@@ -50,10 +49,13 @@ def get_default_dtype() -> DType:
     return _default[0]
 
 
-def _caster(default: DType) -> Callable[..., Any]:
-    from twofold.frontend.default_casts import caster
+def _cast_operands(*call: Any) -> tuple[Any, ...] | None:
+    from twofold.frontend.operand_casts import cast_operands
 
-    return caster(default)
+    return cast_operands(*call)
+
+
+_core.set_hook("cast_operands", _cast_operands)
 
 
 class memory_format:

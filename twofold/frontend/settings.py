@@ -15,7 +15,7 @@ from twofold.errors import ArgumentError
 from twofold.frontend.legacy import CONSTRUCTORS
 from twofold.frontend.options import check_device, check_pinned, get_default_dtype, set_default_dtype
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.promotion import common_dtype
+from twofold.ops.promotion import common_beside_scalars
 
 Tensor = _core.Tensor
 
@@ -23,14 +23,16 @@ _PRECISIONS = ("highest", "high", "medium")
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """The dtype that an operation on both computes in; numbers count by their kind alone.
+    """The dtype that an operation on both computes in; of numbers, and of scalars beside axes, the kind counts.
 
     >>> import twofold as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     twofold.float32
+    >>> torch.result_type(torch.ones(2), torch.ones((), dtype=torch.float64))
+    twofold.float32
     """
     with rules_in_default(get_default_dtype()):
-        return common_dtype([_type_of(value) for value in (tensor1, tensor2)])[0]
+        return common_beside_scalars([_type_of(value) for value in (tensor1, tensor2)])
 
 
 def _type_of(value: Any) -> TensorType:

@@ -47,6 +47,23 @@ def common_dtype(types: Sequence[TensorType]) -> tuple[DType, bool]:
     return common, weak
 
 
+def common_beside_scalars(types: Sequence[TensorType]) -> DType:
+    """The dtype that PyTorch computes in: tensors without axes count by their kind alone beside those with axes."""
+    wide = [type for type in types if not type.weak and type.shape]
+    scalars = [type for type in types if not type.weak and not type.shape]
+    if not wide or not scalars:
+        return common_dtype(types)[0]
+    common, scalar = common_dtype(wide)[0], common_dtype(scalars)[0]
+    if common.kind == "f" and scalar.kind == "c":
+        common = common.complex
+    elif common is bool_ or (common.kind in "iu" and scalar.kind in "fc"):
+        common = _promote(common, scalar)
+    for type in types:
+        if type.weak:
+            common = _promote_scalar(common, _SCALAR_TYPES[type.dtype.kind])
+    return common
+
+
 def _promote_scalar(dtype: DType, scalar: type) -> DType:
     try:
         return promote_scalar(dtype, scalar)

@@ -181,7 +181,20 @@ def t(input: Any) -> Any:
     return ops.transpose(input, 0, 1) if len(input.shape) == 2 else input
 
 
-@public("matrix_transpose", "adjoint", methods=("adjoint",))
+@public(methods=("adjoint",))
+def adjoint(input: Any) -> Any:
+    """The last two axes exchanged and the elements conjugated, which is the property ``mH``.
+
+    >>> import twofold as torch
+    >>> torch.adjoint(torch.tensor([[1j, 2.0]]))
+    tensor([[0.-1.j],
+            [2.-0.j]])
+    """
+    transposed = ops.matrix_transpose(input)
+    return ops.conj(transposed) if input.dtype.kind == "c" else transposed
+
+
+@public("matrix_transpose")
 def matrix_transpose(input: Any) -> Any:
     """The last two axes exchanged, which is the property ``mT``.
 
