@@ -114,7 +114,8 @@ void set_templates(const std::string& mode) {
   if (mode == "off") template_mode = Templates::kOff;
   else if (mode == "second_size") template_mode = Templates::kSecondSize;
   else if (mode == "at_once") template_mode = Templates::kAtOnce;
-  else throw nb::value_error(("templates are made off, second_size or at_once, not " + mode).c_str());
+  else if (mode == "sizes_at_once") template_mode = Templates::kSizesAtOnce;
+  else throw nb::value_error(("templates are made off, second_size, at_once or sizes_at_once, not " + mode).c_str());
 }
 
 void set_hook(const std::string& name, nb::object value) {

@@ -162,9 +162,9 @@ struct Hooks {
   PyObject* bad_value = nullptr;        // (op, attrs, operands, result, (location, backward), where, op differentiated or None) -> exception, or
                                         // None where the call was to give infinity
   PyObject* is_cheap = nullptr;         // (op instance or template) -> whether a large result is better computed again than kept in memory
-  PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols) -> plan of the result or None
-  PyObject* template_gradients = nullptr;  // (template, inputs, values) -> plan of gradients or None
-  PyObject* template_program = nullptr;   // (template, values) -> plan of the program or None
+  PyObject* template_of = nullptr;      // (op, attrs, input types, which numbers are symbols, whether in any call, whether to make none) -> plan of the result or None
+  PyObject* template_gradients = nullptr;  // (template, inputs, values, whether to make none) -> plan of gradients or None
+  PyObject* template_program = nullptr;   // (template, values, whether to make none) -> plan of the program or None
   PyObject* plan_trace = nullptr;         // (executable, which numbers are symbols, wait, locations of its first and last entry) -> whether a plan comes
   PyObject* log_batches = nullptr;    // (locations of first and last entry, calls, launches, calls alone by cause): for the log, or null
   PyObject* plan_batch = nullptr;         // (family, op, attrs, input types, which have the leading axis, its length) -> whether a plan may come

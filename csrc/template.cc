@@ -18,9 +18,12 @@ using Values = std::vector<int64_t>;
 
 TemplateCounts counts{};
 
+constexpr size_t kAskedForKept = 4;  // members of a family without a plan that Python keeps, after which it is asked no more
+
 struct Family {
   uint64_t used = 0;  // when, see Cache
   Values first;
+  size_t not_kept = 0;  // members for which Python was asked in vain for a plan that it keeps
   std::vector<bool> varies;  // by position: it has been seen to
   Plans<std::shared_ptr<Template>> plans;
 
@@ -56,6 +59,13 @@ Values values_of(const Attributes* attributes, Type* const* inputs, size_t count
   return values;
 }
 
+// Which numbers vary where the first so many do not.
+std::vector<bool> varying(const Values& values, size_t fixed) {
+  std::vector<bool> varies(values.size(), true);
+  std::fill_n(varies.begin(), fixed, false);
+  return varies;
+}
+
 bool fits(const Template& plan, const Values& values, Values& shape) {
   for (auto [position, value] : plan.fixed) {
     if (values[position] != value) return false;
@@ -83,27 +93,40 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
   return made;
 }
 
-// Asks Python for a plan; null, with a Python error set only where it is not about the plan.
-std::shared_ptr<Template> make_template(const Family& family, Operation* op, Attributes* attributes, Type* const* inputs, size_t count,
-                                        const Values& values) {
+// Asks Python for a plan for symbols in place of what varies, or for one that it keeps; null, with a Python error set only
+// where it is not about the plan.
+std::shared_ptr<Template> make_template(const std::vector<bool>& varies, bool kept, Operation* op, Attributes* attributes, Type* const* inputs,
+                                        size_t count, const Values& values) {
   Owned types(types_tuple(inputs, count));
   Owned mask(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
   if (!types || !mask) return nullptr;
   for (size_t k = 0; k < values.size(); ++k) {
-    PyTuple_SET_ITEM(mask.object, static_cast<Py_ssize_t>(k), Py_NewRef(family.varies[k] ? Py_True : Py_False));
+    PyTuple_SET_ITEM(mask.object, static_cast<Py_ssize_t>(k), Py_NewRef(varies[k] ? Py_True : Py_False));
   }
-  Owned found(PyObject_CallFunctionObjArgs(hooks.template_of, op->python, attributes->tuple, types.object, mask.object, nullptr));
+  PyObject* const at_once = kept || template_mode >= Templates::kAtOnce ? Py_True : Py_False;
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_of, op->python, attributes->tuple, types.object, mask.object, at_once,
+                                           kept ? Py_True : Py_False, nullptr));
   if (!found || found.object == Py_None) return nullptr;
   PyObject *python, *result, *defers, *checks, *movement;
   int dtype, differentiable;
   if (!PyArg_ParseTuple(found.object, "OOipOOO", &python, &result, &dtype, &differentiable, &defers, &checks, &movement)) return nullptr;
   auto plan = std::make_shared<Template>(Py_NewRef(python));
   if (!plan->result.read(result) || !plan->traits.read(defers, checks, movement)) return nullptr;
+  plan->kept = kept;
   plan->dtype = static_cast<uint8_t>(dtype);
   plan->differentiable = differentiable && is_differentiable(plan->dtype);
   for (size_t k = 0; k < values.size(); ++k) {
-    if (!family.varies[k]) plan->fixed.emplace_back(static_cast<uint32_t>(k), values[k]);
+    if (!varies[k]) plan->fixed.emplace_back(static_cast<uint32_t>(k), values[k]);
   }
+  return plan;
+}
+
+// A plan that Python keeps for any sizes: with these attributes, or with any numbers in them.
+std::shared_ptr<Template> kept_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, const Values& values) {
+  const size_t own = attributes->numbers.size();
+  std::shared_ptr<Template> plan;
+  if (own < values.size()) plan = make_template(varying(values, own), true, op, attributes, inputs, count, values);
+  if (!plan && own > 0 && !PyErr_Occurred()) plan = make_template(varying(values, 0), true, op, attributes, inputs, count, values);
   return plan;
 }
 
@@ -184,14 +207,14 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   if (values->empty()) return nullptr;
   std::string key = family_key(op, attributes, inputs, count);
   std::shared_ptr<Family> family = families.find(key);
-  if (!family) {
+  const bool first = !family;
+  if (first) {
     family = std::make_shared<Family>();
     family->first = *values;
-    family->varies.assign(values->size(), template_mode == Templates::kAtOnce);
+    family->varies.assign(values->size(), false);
     families.insert(std::move(key), family);
     families.bound();
     ++counts.families;
-    if (template_mode != Templates::kAtOnce) return nullptr;
   }
   Values shape;
   auto& plans = family->plans;
@@ -199,11 +222,21 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
   if (const std::shared_ptr<Template> found = plans.find(fitting)) {
     return member(found, op, attributes, inputs, count, std::move(values), shape.data(), shape.size());
   }
-  for (size_t k = 0; k < values->size(); ++k) family->varies[k] = family->varies[k] || (*values)[k] != family->first[k];
-  if (!plans.may_add()) return nullptr;
-  ++plans.attempts;
-  const Family now = *family;  // Python may come back here meanwhile
-  std::shared_ptr<Template> plan = make_template(now, op, attributes, inputs, count, *values);
+  std::shared_ptr<Template> plan;
+  if (template_mode == Templates::kSecondSize) {
+    if (family->not_kept < kAskedForKept) plan = kept_template(op, attributes, inputs, count, *values);
+    if (!plan) ++family->not_kept;
+    if (!plan && (first || PyErr_Occurred())) return nullptr;
+    for (size_t k = 0; k < values->size(); ++k) family->varies[k] = family->varies[k] || (*values)[k] != family->first[k];
+  }
+  if (!plan) {
+    if (!plans.may_add()) return nullptr;
+    ++plans.attempts;
+    const std::vector<bool> varies = template_mode == Templates::kAtOnce        ? varying(*values, 0)
+                                     : template_mode == Templates::kSizesAtOnce ? varying(*values, attributes->numbers.size())
+                                                                                : family->varies;  // Python may come back here meanwhile
+    plan = make_template(varies, false, op, attributes, inputs, count, *values);
+  }
   ++(plan ? counts.made : counts.refused);
   if (!plan || !fits(*plan, *values, shape)) return nullptr;
   plans.add(plan);
@@ -225,9 +258,11 @@ std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint
   ++plans.attempts;
   Owned values(tuple_of(*signature->values));
   if (!values) return nullptr;
-  Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, nullptr));
+  PyObject* const make_none = plan.kept && plans.attempts == 1 ? Py_True : Py_False;
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, make_none, nullptr));
   auto made = std::make_shared<GradientTemplate>();
   if (!found || found.object == Py_None || !read_gradients(*made, found.object)) return nullptr;
+  for (const auto& piece : made->pieces) piece.made->kept = plan.kept;
   signature->plan->gradients[wanted].add(made);
   for (const auto& piece : made->pieces) families.charge(piece.made->memory());
   families.bound();
@@ -268,7 +303,8 @@ ProgramRef program_by_template(Signature* signature) {
   ++plans.attempts;
   Owned numbers(tuple_of(values));
   if (!numbers) return nullptr;
-  Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, nullptr));
+  PyObject* const make_none = plan->kept && plans.attempts == 1 ? Py_True : Py_False;
+  Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, make_none, nullptr));
   ProgramTemplate made;
   if (!found || found.object == Py_None || !made.read(found.object)) return nullptr;
   ++counts.programs;

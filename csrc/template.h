@@ -69,6 +69,10 @@ class ProgramTemplate {
 
 struct GradientTemplate;
 
+// For tests and for what comes with the package, everything is symbolic when first met, or all sizes of operands are.
+enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce, kSizesAtOnce };
+extern Templates template_mode;
+
 // Plans of one thing for different guards, the last one used in front. New ones are worth their while as long as
 // earlier ones are used.
 template <class Plan>
@@ -76,7 +80,7 @@ struct Plans {
   std::vector<Plan> list;
   size_t uses = 0, attempts = 0;
 
-  bool may_add() const { return attempts < 4 + uses / 8; }
+  bool may_add() const { return template_mode >= Templates::kAtOnce || attempts < 4 + uses / 8; }
   void add(Plan plan) { list.insert(list.begin(), std::move(plan)); }
   // What `make` gives of the first plan of which it gives something.
   template <class Make>
@@ -100,6 +104,7 @@ struct Template {
   size_t memory() const;
 
   PyObject* const python;  // twofold.compiler.templates.Template
+  bool kept = false;       // it was not made in this process; as of any first size, what is not kept with it is made for that size alone
   int8_t is_cheap = -1;    // -1 until Python has been asked
   SizeProgram result;      // the shape, and of a movement its offset and step
   std::vector<std::pair<uint32_t, int64_t>> fixed;  // numbers that are part of the plan, by position
@@ -124,9 +129,6 @@ struct GradientTemplate {
   SizeProgram numbers;  // of all pieces
   std::vector<Piece> pieces;
 };
-
-enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce };
-extern Templates template_mode;  // kAtOnce makes everything symbolic when first met, for tests
 
 // The attributes of an example with its integers replaced in order; a new reference, null with a Python error set.
 PyObject* with_numbers(PyObject* value, const int64_t*& next);

@@ -1,18 +1,22 @@
-"""Compiles the kernels that come with the package while it is built: CMake runs it.
+"""Compiles the kernels that come with the package while it is built, and plans common operations: CMake runs it.
 
-python tools/build_kernels.py CORE FOLDER       # the built extension module, and where the archives go
+python tools/build_kernels.py CORE FOLDER [own]   # the built module; where archives go, for this processor alone
 
-For each level of processors that this one reaches, a process runs ``tools/kernel_programs.py`` with machine code for
-that level and writes what LLVM made.
+For each level of processors that this one reaches, processes run ``tools/kernel_programs.py`` with machine code for
+that level: for what LLVM makes, and with symbols in place of all sizes, for the plans.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from build_stubs import use_core
 
@@ -21,16 +25,54 @@ _TURNS = 3
 """The first call, which runs operations one by one, and the ones that run them fused."""
 
 
-def build(level: str, folder: Path) -> None:
-    """Write the archive for one level; the environment says that code is generated for it."""
+def kernels(level: str, templates: str) -> dict[str, bytes]:
+    """Objects of all kernels of the programs; the environment says that code is generated for ``level``.
+
+    ``templates`` says which sizes are planned by themselves, see ``_core.set_templates``.
+    """
+    collecting = _collecting(level)
+    from twofold import _core
+
+    _core.set_templates(templates)
+    for step in _steps():
+        for _ in range(_TURNS):
+            step()
+    return collecting.objects
+
+
+def plans(level: str, templates: str) -> dict[str, bytes]:
+    """Plans for symbolic sizes of the operations of the programs, and objects of the kernels that these call."""
+    collecting = _collecting(level)
+    from twofold import _core
+    from twofold.compiler import saved_plans
+    from twofold.compiler.disk_cache import DiskCache
+
+    with tempfile.TemporaryDirectory() as empty:
+        made = saved_plans.SavedPlans(DiskCache(empty), "build", sys.maxsize, sys.maxsize)
+        saved_plans._saved.append(made)
+        _core.set_tier("unfused")
+        _core.set_templates(templates)
+        for step in _steps():
+            step()
+        atexit.unregister(made.flush)
+        return collecting.objects | made.for_package()
+
+
+_PARTS = {"second_size": kernels, "off": kernels, "at_once": plans, "sizes_at_once": plans}
+"""What is made in a process of its own, by how sizes are planned there."""
+
+
+def _steps() -> Iterator[Callable[[], object]]:
     import kernel_programs
 
+    return kernel_programs.programs()
+
+
+def _collecting(level: str) -> Any:
+    """A jit that keeps the objects of all kernels: one for each, so that a process maps what it needs."""
     from twofold.compiler import jit
-    from twofold.compiler.disk_cache import archive_path, write_archive
 
     class Collecting(jit.Jit):
-        """A jit that keeps the objects of all kernels: one for each, so that a process maps what it needs."""
-
         objects: dict[str, bytes]
 
         def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, jit.Kernel]:
@@ -48,28 +90,37 @@ def build(level: str, folder: Path) -> None:
     collecting = Collecting(processor=level, name="machine code")
     collecting.objects = {}
     jit._Shared.jit = collecting
-    for step in kernel_programs.programs():
-        for _ in range(_TURNS):
-            step()
-    write_archive(
-        archive_path(level, str(folder)), [([key], made) for key, made in collecting.objects.items()]
-    )
+    return collecting
+
+
+def build(level: str, core: str, folder: Path) -> None:
+    """Write the archive for one level."""
+    from twofold.compiler.disk_cache import archive_path, write_archive
+
+    settings = {"TWOFOLD_TARGET_CPU": level, "TWOFOLD_BACKGROUND": "0", "TWOFOLD_THREADS": "1"}
+    made: dict[str, bytes] = {}
+    for templates in _PARTS:
+        command = [sys.executable, __file__, core, str(folder), level, templates]
+        done = subprocess.run(command, check=True, env=os.environ | settings, stdout=subprocess.PIPE)
+        made |= pickle.loads(done.stdout)
+    write_archive(archive_path(level, str(folder)), [([key], payload) for key, payload in made.items()])
 
 
 def main() -> None:
     sys.dont_write_bytecode = True
-    core, folder, *level = sys.argv[1:]
+    core, folder, *asked = sys.argv[1:]
     use_core(core)
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    if level:
-        build(level[0], Path(folder))
+    if len(asked) == 2:
+        level, templates = asked
+        sys.stdout.buffer.write(pickle.dumps(_PARTS[templates](level, templates)))
         return
     from twofold import _core
 
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for name in LEVELS[: LEVELS.index(_core.processor_level()) + 1] if _core.processor_level() else ():
-        settings = {"TWOFOLD_TARGET_CPU": name, "TWOFOLD_BACKGROUND": "0", "TWOFOLD_THREADS": "1"}
-        subprocess.run([sys.executable, __file__, core, folder, name], check=True, env=os.environ | settings)
+    levels = LEVELS[: LEVELS.index(_core.processor_level()) + 1] if _core.processor_level() else ()
+    for level in levels[-1:] if asked == ["own"] else levels:
+        build(level, core, Path(folder))
 
 
 if __name__ == "__main__":

@@ -88,9 +88,8 @@ def perceptrons() -> Iterator[Step]:
 class Residual(nn.Module):
     """Two convolutions with a connection around them."""
 
-    def __init__(self, given: int, made: int, stride: int) -> None:
+    def __init__(self, given: int, inner: int, made: int, stride: int) -> None:
         super().__init__()
-        inner = max(made // 2, 4)
         self.body = nn.Sequential(
             nn.Conv2d(given, inner, 1, bias=False),
             nn.BatchNorm2d(inner),
@@ -109,6 +108,23 @@ class Residual(nn.Module):
         return torch.relu(self.body(x) + self.around(x))
 
 
+def layers() -> Iterator[Step]:
+    """Linear layers and bottlenecks in the widths that most networks have."""
+    widths = 64, 128, 256, 512, 1024
+    for given, made in itertools.product(widths, repeat=2):
+        layer = nn.Linear(given, made)
+        for shape in ((1,), (16,), (100,), (256,), (2, 50)):
+            x = normal(*shape, given).requires_grad_(True)
+            yield lambda layer=layer, x=x: layer(x).sum().backward()
+    for side, batch in ((16, 4), (4, 3), (3, 8)):
+        for given in (64, 256, 512, 1024, 2048):
+            for inner, stride in itertools.product((64, 128, 256, 512), (1, 2)):
+                if inner * 4 in (given, 2 * given) or given == inner:
+                    block = Residual(given, inner, 4 * inner, stride)
+                    x = normal(batch, given, side, side).requires_grad_(True)
+                    yield lambda block=block, x=x: block(x).sum().backward()
+
+
 def images() -> Iterator[Step]:
     """Convolution nets, small and residual, in training and evaluation."""
     for batch, side in ((2, 32), (8, 28), (1, 48)):
@@ -120,8 +136,8 @@ def images() -> Iterator[Step]:
             ),
             nn.Sequential(
                 nn.Conv2d(3, 32, 7, 2, padding=3, bias=False), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
-                Residual(32, 64, 1), Residual(64, 64, 1), Residual(64, 128, 2), Residual(128, 256, 2),
-                Residual(256, 512, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
+                Residual(32, 32, 64, 1), Residual(64, 32, 64, 1), Residual(64, 64, 128, 2), Residual(128, 128, 256, 2),
+                Residual(256, 256, 512, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
             ),
             nn.Sequential(
                 nn.Conv2d(3, 16, 3, 2, padding=1), nn.BatchNorm2d(16), nn.ReLU6(),
@@ -300,4 +316,6 @@ def copies() -> Iterator[Step]:
 
 def programs() -> Iterator[Step]:
     """Steps of all of them, each to be taken a few times."""
-    return itertools.chain(perceptrons(), images(), texts(), sequences(), arithmetic(), values(), copies())
+    return itertools.chain(
+        perceptrons(), layers(), images(), texts(), sequences(), arithmetic(), values(), copies()
+    )

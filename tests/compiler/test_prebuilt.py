@@ -29,7 +29,8 @@ for _ in range(3):
     optimizer.step()
     losses.append(loss.item())
     if len(losses) == 1:
-        print(torch.stats().prebuilt > 10, "llvmlite" in sys.modules)
+        found = torch.stats()
+        print(found.prebuilt > 10, "llvmlite" in sys.modules, found.plans_found > found.plans)
 print(*[number.hex() for number in (*losses, *(p.sum().item() for p in net.parameters()))])
 """
 
@@ -108,9 +109,9 @@ def run(tmp_path: Path, **settings: str) -> list[str]:
 @pytest.mark.skipif(not _core.processor_level(), reason="no code is compiled ahead for this processor")
 def test_the_first_step_of_a_common_program_compiles_nothing_and_has_the_same_bits(tmp_path: Path) -> None:
     first, bits = run(tmp_path / "archive")
-    assert first == "True False"
+    assert first.startswith("True False")
     without, same = run(tmp_path / "none", TWOFOLD_TARGET_CPU=_core.processor_level())
-    assert without == "False True"
+    assert without == "False True False"
     assert bits == same
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import twofold
 from twofold.compiler import saved_plans
-from twofold.compiler.disk_cache import DiskCache
+from twofold.compiler.disk_cache import Archive, DiskCache, write_archive
 from twofold.compiler.saved_plans import SavedPlans
 from twofold.dtypes import float32
 from twofold.ir.op import REGISTRY, Op
@@ -24,6 +24,8 @@ ROOT = Path(twofold.__file__).parents[1]
 PROGRAM = """
 import sys
 import twofold as torch
+from twofold.compiler.saved_plans import saved_plans
+saved_plans()._archive = None  # only what the program plans itself counts
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2))
 optimizer = torch.optim.Adam(net.parameters(), 0.1)
@@ -44,6 +46,8 @@ BATCHES = """
 import sys
 import twofold as torch
 from twofold import _core
+from twofold.compiler.saved_plans import saved_plans
+saved_plans()._archive = None
 _core.set_batching("at_once")
 torch.config.background_compile = False
 w = torch.linspace(-1, 1, 12).reshape(4, 3).requires_grad_(True)
@@ -136,6 +140,25 @@ def test_plans_of_batches_are_found(script: Path, tmp_path: Path) -> None:
     assert second.printed == first.printed
 
 
+@pytest.mark.parametrize("symbols", ["at_once", "sizes_at_once"])
+def test_plans_of_the_package_serve_the_first_size(script: Path, tmp_path: Path, symbols: str) -> None:
+    none = "saved_plans()._archive = None"
+    archive = str(tmp_path / "archive")
+    making = PROGRAM.replace(none, f"torch._core.set_templates({symbols!r}); {none}") + (
+        "from twofold.compiler.disk_cache import write_archive\n"
+        f"write_archive({archive!r}, [([key], plan) for key, plan in saved_plans().for_package().items()])\n"
+    )
+    taking = PROGRAM.replace(
+        none, f"import twofold.compiler.disk_cache as c; saved_plans()._archive = c.Archive({archive!r})"
+    )
+    made = run(script, tmp_path / "made", 8, 20, program=making)
+    found = run(script, tmp_path / "found", 9, 21, program=taking)
+    alone = run(script, tmp_path / "alone", 9, 21)
+    assert found.found > 20 and found.made < alone.made / 2
+    assert found.printed == alone.printed
+    assert made.printed == run(script, tmp_path / "other", 8, 20).printed
+
+
 def test_what_was_not_planned_yet_is_planned_from_what_was_found(script: Path, cache: Path) -> None:
     further = run(script, cache, 8, 20, 3, 60, 2)
     for plans in cache.glob("plans-*"):
@@ -163,7 +186,7 @@ def kept(directory: Path, **limits: int) -> SavedPlans:
     return SavedPlans(DiskCache(directory), "a program", **limits)
 
 
-def test_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys(tmp_path: Path) -> None:
     plans, types = kept(tmp_path), (tensor_type(float32, (2,)),)
     op = REGISTRY["add"]
     assert plans.key(op, (1,), types) == plans.key(op, (1,), types)
@@ -184,9 +207,46 @@ def test_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert plans.key(Foreign(), (), types) is None
     assert plans.key(op, (print,), types) is None
-    before = plans.key(op, (1,), types)
+
+
+def test_what_other_sources_have_planned_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = kept(tmp_path)
+    key = plans.key("one")
+    plans.keep(key, 1)
+    plans.flush()
+    assert kept(tmp_path).read(key) == 1
     monkeypatch.setattr(saved_plans, "_fingerprint", lambda: b"other sources")
-    assert kept(tmp_path).key(op, (1,), types) != before
+    other = kept(tmp_path)
+    assert other.read(key) is None
+    other.keep(other.key("two"), 2)
+    other.flush()
+    assert kept(tmp_path).read(key) is None and kept(tmp_path).read(other.key("two")) == 2
+
+
+def test_plans_of_the_package_are_found_by_the_sources_that_made_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def archived() -> SavedPlans:
+        archive = Archive(str(tmp_path / "archive"))
+        return SavedPlans(DiskCache(tmp_path / "cache"), "a program", archive=archive)
+
+    made = kept(tmp_path)
+    key = made.key("one")
+    made.keep_last(key, list(range(40)))
+    write_archive(str(tmp_path / "archive"), [([own], plan) for own, plan in made.for_package().items()])
+    plans = archived()
+    assert plans.read(key) == list(range(8, 40)) and plans.found == 1
+    assert plans.read(made.key("two")) is None
+    plans.flush()
+    with (
+        monkeypatch.context() as patched
+    ):  # what was asked for is the program's from now on, also that there is none
+        patched.setattr(Archive, "read", lambda *_: pytest.fail("the archive is read"))
+        again = archived()
+        assert again.read(key) == list(range(8, 40)) and again.read(made.key("two")) is None
+    shutil.rmtree(tmp_path / "cache")
+    monkeypatch.setattr(saved_plans, "_planning_sources", lambda: b"other sources")
+    assert archived().read(key) is None
 
 
 def test_what_was_used_least_recently_is_left_out(tmp_path: Path) -> None:

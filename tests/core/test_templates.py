@@ -196,6 +196,23 @@ def test_rows_that_are_equal_by_chance_need_no_plan_of_their_own() -> None:
     assert (after.templates, after.templates_refused) == (before.templates, before.templates_refused)
 
 
+def test_a_plan_of_a_product_serves_other_lengths_of_its_leading_axes() -> None:
+    def given(*shape: int) -> Any:
+        return torch.from_numpy(numpy.ones(shape, numpy.float32))
+
+    weight, bias, kernels = given(160, 96), given(160), given(80, 48, 1, 1)
+
+    def run(batch: int, length: int, side: int) -> None:
+        torch.nn.functional.linear(given(batch, length, 96), weight, bias).numpy()
+        torch.nn.functional.conv2d(given(3, 48, side, side), kernels).numpy()
+
+    with mode("sizes_at_once"), tier("unfused"):
+        run(4, 32, 12)
+        before = torch.stats().template_programs
+        run(8, 16, 13)
+        assert torch.stats().template_programs == before
+
+
 def test_threads_meet_new_sizes_together() -> None:
     failures: list[BaseException] = []
 

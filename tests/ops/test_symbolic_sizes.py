@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import samples as sampled
 
 from twofold import _core
-from twofold.compiler import templates
+from twofold.compiler import templates, trace_templates
 from twofold.compiler.compile import compile_graph
 from twofold.dtypes import bool_, float32
 from twofold.errors import TwofoldError
@@ -237,7 +237,7 @@ def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
         graph = stable_graph(op, sample.attrs, sample.types)
         for position in range(min(len(sample.arrays), 3)):
             flags = [k == position for k in range(len(sample.arrays))]
-            found = templates.template_batch(op, sample.attrs, sample.types, flags, planned)
+            found = trace_templates.template_batch(op, sample.attrs, sample.types, flags, planned)
             program = None if found is None else instantiated(found.encoded, [rows])
             if program is None:
                 continue

@@ -212,6 +212,7 @@ class Archive:
         (count,) = _COUNT.unpack_from(self._content, len(_ARCHIVE))
         start = len(_ARCHIVE) + _COUNT.size
         table = self._content[start : start + count * _ENTRY.size]
+        self.identity = hashlib.sha256(table).digest()
         self._entries = {key: (offset, length) for key, offset, length in _ENTRY.iter_unpack(table)}
 
     def __len__(self) -> int:

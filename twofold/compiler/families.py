@@ -9,9 +9,10 @@ from typing import Any
 from twofold import _core
 from twofold.compiler.compile import compile_graph
 from twofold.compiler.lower.memory import finite_checks
+from twofold.compiler.planned import planned
 from twofold.compiler.portable_program import Label
 from twofold.compiler.portable_template import ProgramTemplate
-from twofold.compiler.templates import attempt, narrowing, planned
+from twofold.compiler.templates import attempt, narrowing
 from twofold.ir.graph import Graph
 from twofold.ir.recording import Facts, Recording
 from twofold.ir.sizes import Symbol

@@ -19,7 +19,7 @@ from twofold.compiler.portable_trace import PortableTrace
 from twofold.compiler.process import CompileProcess
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import Spans, spanned
-from twofold.compiler.templates import Member, template_batch, template_body, template_trace
+from twofold.compiler.trace_templates import Member, template_batch, template_body, template_trace
 from twofold.config import config
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
@@ -204,7 +204,7 @@ def plan_body(
     flags: tuple[bool, ...],
     count: int,
 ) -> bool:
-    """As ``plan_batch``, for a few calls on each other's results, see ``twofold.compiler.templates.template_body``."""
+    """As ``plan_batch``, for calls on each other's results, see ``twofold.compiler.trace_templates.template_body``."""
     work = partial(_plan_body, family, members, outputs, types, flags, count)
     return _plan_for(family, work, members[0][0].name)
 

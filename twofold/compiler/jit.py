@@ -199,7 +199,7 @@ class Jit:
     ) -> None:
         self.disk = DiskCache(default_directory() if directory is None else directory)
         self._processor = processor
-        self._archive = archive
+        self.archive = archive
         target = processor or _core.host_cpu_identity()
         self.salt = f"{_llvm_identity()} {target}".encode()
         self._kernels: Cache[Kernel] = Cache(name, 2, lambda key, kernel: kernel.nbytes)
@@ -292,7 +292,7 @@ class Jit:
 
     def _archived(self, key: str) -> Kernel | None:
         """The kernel in the archive; None if there is none or it does not load."""
-        payload = None if self._archive is None else self._archive.read(key)
+        payload = None if self.archive is None else self.archive.read(key)
         if payload is None:
             return None
         try:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from twofold import _core
-from twofold.compiler.compile import FlatProgram
 from twofold.compiler.portable_program import kernel_by, key_of, spent_on
 from twofold.compiler.saved_plans import saved_plans
 from twofold.ir.size_program import Encoded
 
-_MOST = 8
-"""Plans under one key; the oldest are left out."""
+if TYPE_CHECKING:
+    from twofold.compiler.compile import FlatProgram
 
 Plan = TypeVar("Plan")
 
@@ -71,14 +70,14 @@ class ProgramTemplate(NamedTuple):
 def fitting(
     key: bytes | None,
     values: Sequence[int],
-    make: Callable[[], Plan | None],
+    make: Callable[[], Plan | None] | None,
     write: Callable[[Plan], tuple[Any, ...]],
     read: Callable[[tuple[Any, ...]], Plan],
 ) -> Plan | None:
     """A plan for ``values``: one kept under ``key`` whose guards hold, else what ``make`` gives, which is kept beside.
 
     ``write`` gives what is kept, whose first item is a size program with the guards; ``read`` makes a plan of it, or
-    raises LookupError. That ``make`` gives None is kept for these values alone.
+    raises LookupError. That ``make`` gives None is kept for these values alone. Without ``make`` none is made.
     """
     own = tuple(values)
     entries: list[tuple[tuple[int, ...], Any]] = saved_plans().read(key) or []
@@ -89,8 +88,10 @@ def fitting(
         elif _core.run_size_program(written[0], own) is not None:
             with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
                 return read(written)
+    if make is None:
+        return None
     made = make()
     entries = [entry for entry in entries if entry[0] != own]
     with contextlib.suppress(NotImplementedError):
-        saved_plans().keep(key, [*entries[1 - _MOST :], (own, None if made is None else write(made))])
+        saved_plans().keep_last(key, [*entries, (own, None if made is None else write(made))])
     return made

@@ -1,27 +1,30 @@
 """What planning found, kept on disk beside the machine code, so that a later process finds it again.
 
-A key says what was planned: the operation, its attributes and types, the sources of this package and the machine.
-Attributes that cannot be written down, and operations that are not of this package, have none; their plans are made
-in each process.
+A key says what was planned: the operation, its attributes and types. Attributes that cannot be written down, and
+operations that are not of this package, have none; their plans are made in each process. What is kept is for the same
+sources of this package and the same machine. Plans for symbolic sizes of common operations come with the package.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
 import sys
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from twofold.compiler import jit
-from twofold.compiler.disk_cache import DiskCache
+from twofold.compiler.disk_cache import Archive, DiskCache
 from twofold.config import config
 from twofold.dtypes import DType
 from twofold.index import ENTRIES
+from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
 from twofold.lazy import by_name
@@ -53,8 +56,32 @@ def _fingerprint() -> bytes:
     return hashed.digest()
 
 
-def _written(value: Any) -> str:
-    """A text that tells a value of attributes from all others; raises _Unwritten."""
+_PLANNING = ("ir", "ops", "transforms", "compiler")
+"""Folders of the sources that plans follow from, with those modules that lie beside them."""
+
+
+@functools.cache
+def _planning_sources() -> bytes:
+    """What changes with the contents of these sources, wherever they lie."""
+    hashed = hashlib.sha256()
+    home = os.fspath(Path(__file__).parents[1])
+    for top in ("", *_PLANNING):
+        for folder, folders, files in os.walk(os.path.join(home, top)):
+            folders[:] = sorted(folders) if top else []
+            for name in sorted(files):
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                        content = file.read()
+                    hashed.update(f"{os.path.relpath(folder, home)}/{name} {len(content)}\n".encode())
+                    hashed.update(content)
+    return hashed.digest()
+
+
+def _written(value: Any, any_numbers: bool = False) -> str:
+    """A text that tells a value of attributes from all others; raises _Unwritten.
+
+    With ``any_numbers`` it is the same for all integers.
+    """
     if isinstance(value, Op):
         if value.name not in _own:
             raise _Unwritten
@@ -65,14 +92,14 @@ def _written(value: Any) -> str:
             raise _Unwritten
         return repr(value)
     if type(value) in _parts:
-        return repr(value)
+        return "#" if any_numbers and type(value) is int else repr(value)
     if isinstance(value, TensorType):
         return f"{value.dtype.name}{_written(value.shape)}{value.weak}"
     if isinstance(value, DType):
         return value.name
     if isinstance(value, tuple):
         kind = "" if type(value) is tuple else type(value).__qualname__
-        return f"{kind}({','.join(map(_written, value))})"
+        return f"{kind}({','.join([_written(item, any_numbers) for item in value])})"
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
     raise _Unwritten
@@ -82,28 +109,39 @@ class SavedPlans:
     """Plans by key: those that earlier processes of this program have used, and new ones.
 
     The plans of a program are one file, so that a process reads them at once; it is written again when a process ends
-    that has made new ones.
+    that has made new ones. ``archive`` holds those that come with the package.
     """
 
-    def __init__(self, disk: DiskCache, program: str, most_bytes: int = 16 << 20) -> None:
+    def __init__(
+        self,
+        disk: DiskCache,
+        program: str,
+        most_bytes: int = 16 << 20,
+        most_plans: int = 32,
+        archive: Archive | None = None,
+    ) -> None:
         self.disk = disk
         self.found = 0
+        self._archive = archive
         self._most_bytes = most_bytes
-        self._salt = hashlib.sha256(_fingerprint() + jit.shared().salt)
+        self._most_plans = most_plans  # under one key
+        found_in = b"" if archive is None else archive.identity
+        self._made_by = hashlib.sha256(_fingerprint() + jit.shared().salt + found_in).digest()
         self._name = f"plans-{hashlib.sha256(program.encode()).hexdigest()}"
         self._read: dict[bytes, bytes] = self._on_disk()
         self._used: set[bytes] = set()
         self._new: dict[bytes, bytes] = {}
+        self._made: set[bytes] = set()  # by this process
         self._new_bytes = 0
         atexit.register(self.flush)
         os.register_at_fork(after_in_child=self._forget)
 
     def _on_disk(self) -> dict[bytes, bytes]:
-        payload = self.disk.read(self._name)
-        if payload is None:
+        payload = self.disk.read(self._name) or b""
+        if not payload.startswith(self._made_by):
             return {}
         try:
-            found = pickle.loads(payload)
+            found = pickle.loads(payload[len(self._made_by) :])
         except Exception:  # whatever a file of another Python raises
             return {}
         return found if isinstance(found, dict) else {}
@@ -118,25 +156,56 @@ class SavedPlans:
             text = _written(parts)
         except _Unwritten:
             return None
-        hashed = self._salt.copy()
-        hashed.update(text.encode())
-        return hashed.digest()
+        return hashlib.sha256(text.encode()).digest()
+
+    def key_for_sizes(
+        self, op: Op, attrs: Attributes, types: Sequence[TensorType], any_numbers: bool
+    ) -> bytes | None:
+        """The key of plans for calls in any sizes, with these attributes or with ``any_numbers`` in them."""
+        try:
+            own = _written((op, attrs), any_numbers)
+        except _Unwritten:
+            return None
+        return self.key(own, tuple([(type.dtype, len(type.shape), type.weak) for type in types]))
+
+    def _of_package(self, key: bytes) -> bytes:
+        """What came with the package under a key, empty if nothing did; from then on it is the program's."""
+        if self._archive is None:
+            return b""
+        payload = self._archive.read(_package_key(key)) or b""
+        self._new[key] = payload
+        self._new_bytes += len(payload)
+        return payload
+
+    def for_package(self) -> dict[str, bytes]:
+        """The new plans, by their keys in an archive."""
+        return {_package_key(key): payload for key, payload in self._new.items() if payload}
 
     def read(self, key: bytes | None) -> Any:
         """What was kept under a key; None if there is nothing."""
         if key is None or config.verify:
             return None
-        payload = self._new.get(key) or self._read.get(key)
-        if payload is None:
+        payload = self._payload(key)
+        if not payload:
             return None
         try:
             found = pickle.loads(payload)
         except Exception:  # a module or a name that is gone
             return None
-        if key not in self._new:
+        if key not in self._made:
             self.found += 1
             self._used.add(key)
         return found
+
+    def has(self, key: bytes | None) -> bool:
+        """Whether something was kept under a key."""
+        return key is not None and not config.verify and bool(self._payload(key))
+
+    def _payload(self, key: bytes) -> bytes:
+        payload = self._new.get(key)
+        if payload is None:
+            payload = self._read.get(key)
+        return self._of_package(key) if payload is None else payload
 
     def keep(self, key: bytes | None, plan: Any) -> None:
         """Keep a plan for later processes."""
@@ -144,7 +213,12 @@ class SavedPlans:
             return
         with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):
             payload = self._new[key] = pickle.dumps(plan, pickle.HIGHEST_PROTOCOL)
+            self._made.add(key)
             self._new_bytes += len(payload)
+
+    def keep_last(self, key: bytes | None, plans: list[Any]) -> None:
+        """Keep several plans under one key, as many as there may be; the oldest are left out."""
+        self.keep(key, plans[-self._most_plans :])
 
     def flush(self) -> None:
         """Write the file again if there are new plans; what was used least recently is left out where it is long."""
@@ -160,7 +234,11 @@ class SavedPlans:
             if size <= self._most_bytes:
                 break
             size -= len(plans.pop(key))
-        self.disk.write(self._name, pickle.dumps(plans, pickle.HIGHEST_PROTOCOL))
+        self.disk.write(self._name, self._made_by + pickle.dumps(plans, pickle.HIGHEST_PROTOCOL))
+
+
+def _package_key(key: bytes) -> str:
+    return hashlib.sha256(_planning_sources() + key).hexdigest()
 
 
 def _program() -> str:
@@ -174,5 +252,13 @@ _saved: list[SavedPlans] = []
 def saved_plans() -> SavedPlans:
     """Those of this process."""
     if not _saved:
-        _saved.append(SavedPlans(jit.shared().disk, _program()))
+        _saved.append(SavedPlans(jit.shared().disk, _program(), archive=jit.shared().archive))
     return _saved[0]
+
+
+def key_at_once(
+    op: Op, attrs: Attributes, types: Sequence[TensorType], varies: Sequence[bool]
+) -> bytes | None:
+    """The key of plans for calls in any sizes, where all sizes vary, and all numbers of the attributes or none."""
+    numbers = len(varies) - sum(len(type.shape) for type in types)
+    return saved_plans().key_for_sizes(op, attrs, types, numbers > 0 and varies[0])

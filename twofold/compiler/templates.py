@@ -9,31 +9,22 @@ cannot be planned so is planned for each size by itself.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from twofold.compiler.compile import FlatProgram, Inside, compile_graph
-from twofold.compiler.linking import Trace, compile_outlined
-from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_template import ProgramTemplate, fitting
-from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.saved_plans import key_at_once, saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
-from twofold.dtypes import BY_CODE
 from twofold.ir.attribute_numbers import numbers_in, replaced, with_examples
-from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph, graph_of_calls, inline_calls
+from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Facts, Narrowed, Recording
 from twofold.ir.size_program import SizeProgram
-from twofold.ir.sizes import identity, is_symbolic
 from twofold.ir.types import TensorType, check_limits, tensor_type
-from twofold.ops.base import broadcast
 from twofold.transforms.derived import PULLBACK, Traits, pullbacks_of, stable_graph, traits_of
-from twofold.transforms.outline import Entry
-from twofold.transforms.vmap import batch_graph, with_samples
 
 
 class Parts(NamedTuple):
@@ -115,8 +106,18 @@ def attempt(make: Callable[[], Any]) -> Any:
 
 
 @spanned("type rule for all sizes")
-def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies: tuple[bool, ...]) -> Any:
-    """The result of a call for symbols in place of the numbers that vary: what the core takes, or None."""
+def template_of(
+    op: Op,
+    attrs: Attributes,
+    types: tuple[TensorType, ...],
+    varies: tuple[bool, ...],
+    at_once: bool = False,
+    kept: bool = False,
+) -> Any:
+    """The result of a call for symbols in place of the numbers that vary: what the core takes, or None.
+
+    ``at_once`` where these vary in any call, not because they were seen to. Where it is to be ``kept``, none is made.
+    """
     values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
     given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
 
@@ -135,7 +136,7 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
         replaced(attrs, fixed),
         tuple([(type.dtype, tuple([next(fixed) for _ in type.shape]), type.weak) for type in types]),
     )
-    key = saved_plans().key("template", op, *known)
+    key = key_at_once(op, attrs, types, varies) if at_once else saved_plans().key("template", op, *known)
 
     def template_for(made_for: Sequence[int]) -> Template:
         def make() -> tuple[Parts, int]:
@@ -154,7 +155,7 @@ def template_of(op: Op, attrs: Attributes, types: tuple[TensorType, ...], varies
         template.take(made)
         return program, values, made.output.dtype.code, getattr(op, "differentiable", True), *own
 
-    found = fitting(key, values, lambda: attempt(make), _same, _same)
+    found = fitting(key, values, None if kept else lambda: attempt(make), _same, _same)
     if found is None:
         return None
     program, made_for, *rest = found
@@ -219,8 +220,13 @@ class _Gradient(NamedTuple):
 
 
 @spanned("gradient rule for all sizes")
-def template_gradients(template: Template, wanted: tuple[int, ...], values: tuple[int, ...]) -> Any:
-    """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes."""
+def template_gradients(
+    template: Template, wanted: tuple[int, ...], values: tuple[int, ...], kept: bool = False
+) -> Any:
+    """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes.
+
+    Where they are to be ``kept``, none are made, and None is returned.
+    """
     key = template.part("gradients", wanted)
 
     @functools.cache
@@ -251,7 +257,7 @@ def template_gradients(template: Template, wanted: tuple[int, ...], values: tupl
         heads = [one.head for one in gradients.values()]
         return program.encoded(), heads, [one.tail for one in gradients.values()], values
 
-    found = fitting(key, values, lambda: attempt(made), _same, _same)
+    found = fitting(key, values, None if kept else lambda: attempt(made), _same, _same)
     if found is None:
         return None
     program, heads, tails, made_for = found
@@ -282,167 +288,26 @@ def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradien
 
 
 @spanned("plan operation for all sizes")
-def template_program(template: Template, values: tuple[int, ...]) -> Any:
-    """The unfused program, planned for ``values`` and all that meet its guards: what the core takes, or None."""
+def template_program(template: Template, values: tuple[int, ...], kept: bool = False) -> Any:
+    """The unfused program, planned for ``values`` and all that meet its guards: what the core takes, or None.
+
+    Where it is to be ``kept``, none is made.
+    """
 
     def make(facts: Facts) -> ProgramTemplate:
+        from twofold.compiler.compile import compile_graph
+        from twofold.compiler.planned import planned
+
         parts, known = template.example(values, facts)
         return planned(parts.recording, partial(compile_graph, parts.graph), known)
 
-    found = _fitting_program(template.part("program"), values, make)
+    found = fitting_program(template.part("program"), values, None if kept else make)
     return None if found is None else found.encoded
 
 
-def _fitting_program(
-    key: bytes | None, values: Sequence[int], make: Callable[[Facts], ProgramTemplate]
+def fitting_program(
+    key: bytes | None, values: Sequence[int], make: Callable[[Facts], ProgramTemplate] | None
 ) -> ProgramTemplate | None:
-    """A program for ``values`` that was kept, or is made now."""
-    made: Callable[[], ProgramTemplate | None] = lambda: attempt(lambda: narrowing(make, Facts()))
+    """A program for ``values`` that was kept, or is made now if there is ``make``."""
+    made = partial(attempt, partial(narrowing, make, Facts())) if make else None
     return fitting(key, values, made, ProgramTemplate.portable, ProgramTemplate.found)
-
-
-Step = tuple[Any, tuple[Any, ...], int, int, "tuple[Any, ...] | None"]
-"""Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel.
-
-That is (programs, labels, form), or what gives a function of the host for numbers, and how many.
-"""
-
-
-def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> ProgramTemplate:
-    """A program whose numbers are expressions of symbols.
-
-    Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
-    as what they computed may have been found again here.
-    """
-    recording.strict = False  # plans keep the bits, whatever they take for equal
-    program = compiled()
-    results: list[Any] = []
-    steps = _steps(program, results)
-    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
-    return ProgramTemplate.of((sizes, steps), program)
-
-
-def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
-    """What the core takes of a program but for its numbers, which are put behind ``results`` in its order."""
-    steps: list[Step] = []
-    for address, buffers, params, work, grain, label, host in program.instructions:
-        results += [*params, work, grain]
-        inside: Any = None
-        if isinstance(host, Inside):
-            inside = [_steps(part, results) for part in host.programs], host.labels, host.form
-            results += host.numbers
-        elif host is not None:
-            maker, parameters = host.with_parameters()
-            inside = maker, len(parameters)
-            results += parameters
-        steps.append((address, buffers, len(params), label, inside))
-    results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
-    if any(is_symbolic(part) for step in steps for part in step[:4]):
-        raise NotImplementedError("a step depends on a size")
-    counts = len(program.output_types), len(program.buffer_sizes)
-    return steps, *counts, program.donations, program.further_work, program.tells_finite
-
-
-def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> ProgramTemplate | None:
-    """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
-    written, entries, outputs, steps = described
-    numbers = [size for _, shape, _ in written for size in shape]
-    lowest: list[int | None] = [0] * len(numbers)
-    for entry in entries:
-        own = numbers_in(entry[3])
-        numbers += own
-        lowest += [None] * len(own)
-    free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
-    free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
-
-    fixed = iter([None if own else value for value, own in zip(numbers, varies)])
-    leaves = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
-    calls = tuple([(op, replaced(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
-
-    def make(facts: Facts) -> ProgramTemplate:
-        recording = Recording(free_numbers, free_lowest, facts, strict=True)
-        free = iter(recording.inputs)
-        given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
-        return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
-
-    key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps), MODE.on)
-    return _fitting_program(key, free_numbers, make)
-
-
-def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
-    """A trace over symbols: with ``numbers`` as those of its leaves and attributes."""
-    written, described_entries, outputs, steps = described
-    types = [
-        tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
-        for code, shape, weak in written
-    ]
-    kinds: dict[Any, int] = {}
-    graphs: list[Graph] = []
-    entries: list[Entry] = []
-    for _, refs, op, attrs, _, _ in described_entries:
-        own = replaced(attrs, numbers)
-        given = [graphs[entries[ref].kind].outputs[0].type if ref >= 0 else types[~ref] for ref in refs]
-        key = op, id(attrs), identity(own), tuple(given)  # 1 and True are equal
-        kind = kinds.setdefault(key, len(graphs))
-        if kind == len(graphs):
-            graphs.append(stable_graph(op, own, given))
-        entries.append(Entry(kind, refs))
-    return Trace(types, graphs, entries, outputs, symbolic=True, steps=steps)
-
-
-def template_batch(
-    op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
-) -> ProgramTemplate | None:
-    """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
-
-    None if it has no such program.
-    """
-    key = saved_plans().key("batch", op, attrs, tuple(types), tuple(flags))
-    return _batched(key, lambda: stable_graph(op, attrs, types), types, flags, count)
-
-
-Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
-"""A call in a body: what it computes, and its operands: an earlier member, or ``~k`` for input ``k`` of the body."""
-
-
-def template_body(
-    members: Sequence[Member],
-    outputs: list[int],
-    types: Sequence[TensorType],
-    flags: Sequence[bool],
-    count: int,
-) -> ProgramTemplate | None:
-    """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
-
-    def graph() -> Graph:
-        calls = [(refs, stable_graph(op, attrs, own)) for op, attrs, own, refs in members]
-        return inline_calls(graph_of_calls(types, calls, outputs))
-
-    calls = tuple([(op, attrs, tuple(own), tuple(refs)) for op, attrs, own, refs in members])
-    key = saved_plans().key("batch", calls, tuple(outputs), tuple(types), tuple(flags))
-    return _batched(key, graph, types, flags, count)
-
-
-def _batched(
-    key: bytes | None,
-    graph: Callable[[], Graph],
-    types: Sequence[TensorType],
-    flags: Sequence[bool],
-    count: int,
-) -> ProgramTemplate | None:
-    def make(facts: Facts) -> ProgramTemplate:
-        whole = graph()
-        if any(node.op.kind in ("program", "host") for node in whole.nodes()):
-            raise NotImplementedError("programs inside and functions of the host are run one by one")
-        recording = Recording([count], [2], facts, strict=True)
-        (size,) = recording.inputs
-        own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
-        inputs = [input_node(k, type) for k, type in enumerate(own)]
-        outputs = [
-            # what reads no operand that has the axis is the same for all
-            output if batched else broadcast(output, (size, *output.shape))
-            for output, batched in batch_graph(whole, inputs, flags)
-        ]
-        return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
-
-    return _fitting_program(key, [count], make)

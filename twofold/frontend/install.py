@@ -241,7 +241,7 @@ _LATE_HOOKS = {
     "pullback_chain": "twofold.transforms.derived",
     "pullback_rows": "twofold.transforms.derived",
     "template_gradients": "twofold.compiler.templates",
-    "template_of": "twofold.compiler.templates",
+    "template_of": "twofold.runtime.instances",
     "template_program": "twofold.compiler.templates",
     "traits_of": "twofold.runtime.instances",
     "wrong_gradient": "twofold.runtime.failures",

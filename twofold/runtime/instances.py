@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from twofold.compiler.portable_program import PortableProgram
-from twofold.compiler.saved_plans import saved_plans
+from twofold.compiler.saved_plans import key_at_once, saved_plans
 from twofold.compiler.spans import spanned
 from twofold.errors import TwofoldError
 from twofold.ir.graph import Graph
@@ -162,6 +162,22 @@ def compile_signature(instance: OpInstance) -> Any:
     with contextlib.suppress(NotImplementedError):
         saved_plans().keep(key, PortableProgram.of(program))
     return program.program()
+
+
+def template_of(
+    op: Op,
+    attrs: Attributes,
+    types: tuple[TensorType, ...],
+    varies: tuple[bool, ...],
+    at_once: bool,
+    kept: bool,
+) -> Any:
+    """See ``twofold.compiler.templates``, which is imported only where there is a plan, or one is to be made."""
+    if kept and not saved_plans().has(key_at_once(op, attrs, types, varies)):
+        return None
+    from twofold.compiler import templates
+
+    return templates.template_of(op, attrs, types, varies, at_once, kept)
 
 
 def traits_of(instance: OpInstance) -> Traits:

@@ -271,7 +271,9 @@ class LoopNest:
         steps: list[Any] = []
         for step in self.steps:
             node = step.node
-            if step.kind in ("op", "reduce", "accumulator"):
+            if step.kind == "accumulator":  # whatever the product is
+                steps.append((step.kind, step.dtype))
+            elif step.kind in ("op", "reduce"):
                 steps.append((node.op.name, typed_attributes(node.attrs), node.type.dtype, step.args))
             elif step.kind == "constant":
                 plain = is_plain(node)
