@@ -350,7 +350,7 @@ void bind_functions(nb::module_& m) {
   m.def("set_default_float", [](uint8_t dtype) { default_float = dtype; }, "The code of the dtype of calls whose operands have no floating one.");
   m.def("follow_standard", [](nb::handle tensor) {
     if (!is_tensor(tensor.ptr())) throw nb::type_error("not a tensor");
-    reinterpret_cast<PyTensor*>(tensor.ptr())->standard = true;
+    reinterpret_cast<PyTensor*>(tensor.ptr())->standard = any_standard = true;
   }, "Promote a tensor, and what is computed from it, as the array API standard says.");
   m.def("set_templates", &set_templates, "When plans with symbolic sizes are made: off, second_size or at_once.");
   m.def("run_size_program", &run_size_program, nb::arg("encoded"), nb::arg("values"), "Its results; None where a guard does not hold.");

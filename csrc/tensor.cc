@@ -166,6 +166,18 @@ Type* operand_type(const Operand& operand) { return operand.value ? operand.valu
 
 bool is_float(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
 
+// Whether all operands but Python numbers have one floating dtype, which is what most calls have.
+inline bool agree(const Operand* operands, size_t count) {
+  if (count == 0) return false;
+  const Type* first = operand_type(operands[0]);
+  if (first->weak || !is_float(first->dtype)) return false;
+  for (size_t i = 1; i < count; ++i) {
+    const Type* type = operand_type(operands[i]);
+    if (type->dtype != first->dtype && !type->weak) return false;
+  }
+  return true;
+}
+
 // Whether an operand without axes may take one with axes to another dtype.
 bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
   return scalar->dtype != kBool && std::none_of(operands, operands + count, [scalar](const Operand& operand) {
@@ -219,15 +231,16 @@ bool bind_cast(Operation* op, Attributes* attributes, const Operand* operands, s
 }  // namespace
 
 uint8_t default_float = kFloat32;
+bool any_standard = false;
 
-bool is_standard(PyObject* const* arguments, size_t count) {
+bool any_is_standard(PyObject* const* arguments, size_t count) {
   return std::any_of(arguments, arguments + count, [](PyObject* argument) {
     return is_tensor(argument) && reinterpret_cast<PyTensor*>(argument)->standard;
   });
 }
 
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
-  if (arguments && may_need_casts(operands, count, arguments)) {
+  if (arguments && !agree(operands, count) && may_need_casts(operands, count, arguments)) {
     ValueRef bound;
     if (!bind_cast(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
   }

@@ -85,7 +85,9 @@ bool observe(PyTensor* tensor, const char* what);  // realises; false with an er
 void tensor_dealloc(PyObject* self);
 // The dtype that calls compute in none of whose operands has a floating one.
 extern uint8_t default_float;
-bool is_standard(PyObject* const* arguments, size_t count);
+extern bool any_standard;  // whether any tensor is or was
+bool any_is_standard(PyObject* const* arguments, size_t count);
+inline bool is_standard(PyObject* const* arguments, size_t count) { return any_standard && any_is_standard(arguments, count); }
 ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location);
 int add_tensor_type(PyObject* module);
 extern PyGetSetDef tensor_attributes[];
