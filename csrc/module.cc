@@ -348,6 +348,10 @@ void bind_functions(nb::module_& m) {
   m.def("threads", &thread_count);
   m.def("set_tier", &set_tier);
   m.def("set_default_float", [](uint8_t dtype) { default_float = dtype; }, "The code of the dtype of calls whose operands have no floating one.");
+  m.def("follows_standard", [](nb::handle tensor) {
+    PyObject* const object = tensor.ptr();
+    return is_tensor(object) && is_standard(&object, 1);
+  }, "Whether it promotes as the array API standard says.");
   m.def("follow_standard", [](nb::handle tensor) {
     if (!is_tensor(tensor.ptr())) throw nb::type_error("not a tensor");
     reinterpret_cast<PyTensor*>(tensor.ptr())->standard = any_standard = true;

@@ -7,7 +7,6 @@ from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
-from twofold.event_files import step_stats
 from twofold.runtime.tracing import here
 
 _warned: set[str] = set()
@@ -207,6 +206,8 @@ class RunMetadata(_Message):
 
     def SerializeToString(self) -> bytes:
         """The profile as the protocol buffer message of TensorFlow."""
+        from twofold.event_files import step_stats
+
         return step_stats([(one.device, one.node_stats) for one in self.step_stats.dev_stats])
 
 

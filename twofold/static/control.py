@@ -289,11 +289,11 @@ def _source(value: Any) -> Source:
 
 
 @example(
-    'x = tf.constant(1.0)',
-    'with tf.colocate_with(x):',
-    '    y = x + 1.0',
-    'y',
-    '2.0',
+    "x = tf.constant(1.0)",
+    "with tf.colocate_with(x):",
+    "    y = x + 1.0",
+    "y",
+    "2.0",
 )
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A block that changes nothing: there is one device, so all operations share it already."""

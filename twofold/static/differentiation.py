@@ -33,8 +33,8 @@ def as_list(value: Any) -> list[Any]:
 
 
 @example(
-    'print(tf.AggregationMethod.DEFAULT)',
-    '0',
+    "print(tf.AggregationMethod.DEFAULT)",
+    "0",
 )
 class AggregationMethod:
     """How ``gradients`` adds up terms; the choice changes nothing."""

@@ -199,12 +199,12 @@ class FileWriter:
 
 
 @example(
-    'import tempfile',
-    'with tempfile.TemporaryDirectory() as folder:',
-    '    same = tf.summary.FileWriterCache.get(folder) is tf.summary.FileWriterCache.get(folder)',
-    '    tf.summary.FileWriterCache.clear()',
-    'print(same)',
-    'True',
+    "import tempfile",
+    "with tempfile.TemporaryDirectory() as folder:",
+    "    same = tf.summary.FileWriterCache.get(folder) is tf.summary.FileWriterCache.get(folder)",
+    "    tf.summary.FileWriterCache.clear()",
+    "print(same)",
+    "True",
 )
 class FileWriterCache:
     """One ``FileWriter`` for each directory, which all who write there share."""

@@ -7,13 +7,15 @@ is one signature. As in PyTorch an integer selects before index arrays apply, so
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import bool_, int64
+from twofold import _core
+from twofold.dtypes import bool_, int64, uint8
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.op import REGISTRY
@@ -246,7 +248,14 @@ def _is_array(item: Any) -> bool:
 
 
 def _is_mask(item: Any) -> bool:
-    return item.dtype is bool_ or (isinstance(item, (numpy.ndarray, numpy.generic)) and item.dtype == bool)
+    if isinstance(item, (numpy.ndarray, numpy.generic)):
+        return bool(item.dtype == bool)
+    return item.dtype is bool_ or _is_byte_mask(item)
+
+
+def _is_byte_mask(item: Any) -> bool:
+    """Whether a tensor is a mask as of PyTorch before it had bools; arrays of the array API standard hold integers."""
+    return item.dtype is uint8 and isinstance(item, _core.Tensor) and not _core.follows_standard(item)
 
 
 def _items(key: Any, ndim: int) -> list[Any]:
@@ -332,6 +341,10 @@ def _mask_array(item: Any, observe: Observe | None) -> Any:
     """The NumPy value of a mask."""
     if isinstance(item, numpy.ndarray):
         return item
+    if item.dtype is uint8:
+        warnings.warn(
+            "indexing with masks of uint8 is deprecated: use bools, such as mask != 0", stacklevel=2
+        )
     if observe is None:
         what = "a mask as an index makes a result whose size depends on values"
         raise ArgumentError(what, "Use where or masked_fill, or index while values are known.")
@@ -421,7 +434,7 @@ def setitem(
         _array_mask_fits(mask, tuple(x.shape))
         wide = (*mask.shape, *(1,) * (len(x.shape) - len(mask.shape)))
         mask = lift(mask) if isinstance(mask, numpy.ndarray) else mask
-        return apply("masked_write", x, ops.reshape(mask, wide), value)
+        return apply("masked_write", x, ops.reshape(ops.not_equal(mask, 0), wide), value)
     normal = normalize_key(tuple(x.shape), key, observe)
     if normal.arrays:
         shown = x if normal.trivial else apply("basic_index", x, *normal.starts, attrs=normal.attrs)
