@@ -286,6 +286,11 @@ public(
     lambda: [call(normal(2, 3)), call(normal(4, 2, 3))],
 )
 public(
+    "adjoint",
+    lambda x: numpy.conj(numpy.einsum("...ij->...ji", x)),
+    lambda: [call(normal(2, 3)), call(complexes(4, 2, 3))],
+)
+public(
     "movedim moveaxis",
     numpy.moveaxis,
     lambda: [call(normal(2, 3, 4), 0, 2), call(normal(2, 3, 4), (0, 1), (2, 0)), call(normal(2, 3), -1, 0)],

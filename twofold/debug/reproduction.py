@@ -55,7 +55,7 @@ def write_script(
     head = _HEAD.format(name=public_name(entry[2]), where=_where(line[0]) or "an unknown line")
     kept = ", ".join(f"v{number}" for number in culprit.kept)
     body = "".join(f"    {one}\n" for one in writer.calls)
-    body = f"\n\ndef program():\n{body}    return [{kept}]\n\n\nshow(program, {culprit.tier!r})\n"
+    body = f'\n\ndef program():\n{body}    return [{kept}]\n\n\nshow(program, "{culprit.tier}")\n'
     path = Path(directory).absolute() / f"{public_name(entry[2]).rpartition('.')[2]}_differs.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join([head, *writer.inputs, body]), encoding="utf-8")

@@ -21,7 +21,7 @@ from twofold.ir.op import Op
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import result_type
-from twofold.ops.base import Elementwise, apply
+from twofold.ops.base import apply
 from twofold.ops.promotion import common_beside_scalars
 from twofold.transforms.derived import stable_graph
 
@@ -53,7 +53,7 @@ def _casts(default: DType, op: Op, attrs: Attributes, types: tuple[TensorType, .
         usual = _result(op, attrs, types)
         if default is not float32 and not any(type.dtype.kind in "fc" for type in types if not type.weak):
             return _in_default(default, op, attrs, types, usual)
-        return _beside_scalars(op, attrs, types, usual)
+        return _beside_scalars(op, types)
     except TwofoldError:
         return ()  # the call itself reports it
 
@@ -83,8 +83,10 @@ def _choices(default: DType, types: Sequence[TensorType]) -> Iterator[Dtypes]:
         yield tuple(default if n in chosen else dtype for n, dtype in enumerate(numbers))
 
 
-def _beside_scalars(op: Op, attrs: Attributes, types: tuple[TensorType, ...], usual: TensorType) -> Dtypes:
-    fixed = (isinstance(op, Elementwise) and op.operand_dtypes) or (None,) * len(types)
+def _beside_scalars(op: Op, types: Sequence[TensorType]) -> Dtypes:
+    if not getattr(op, "promotes", False):
+        return ()
+    fixed = getattr(op, "operand_dtypes", ()) or (None,) * len(types)
     free = [None if type.weak or dtype else type for type, dtype in zip(types, fixed, strict=True)]
     given = [type for type in free if type is not None]
     if not any(type.shape for type in given):
@@ -94,11 +96,7 @@ def _beside_scalars(op: Op, attrs: Attributes, types: tuple[TensorType, ...], us
         common if type is not None and not type.shape and promote(type.dtype, common) is not common else None
         for type in free
     )
-    if not any(dtypes) or (
-        not isinstance(op, Elementwise) and _result(op, attrs, _cast_types(types, dtypes)) is usual
-    ):
-        return ()
-    return dtypes
+    return dtypes if any(dtypes) else ()
 
 
 def _cast_types(types: Sequence[TensorType], dtypes: Dtypes) -> list[TensorType]:

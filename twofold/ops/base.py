@@ -175,6 +175,9 @@ class Operation(Op):
     without_gradient: tuple[int, ...] = ()  # inputs whose gradient has no formula: asking for it is an error
     exact_reference: bool = False  # the reference wants arrays of the true dtypes, not of float64
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
+    promotes: bool = (
+        False  # whether operands without axes count by their kind beside those with some, in define-by-run
+    )
     half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
     domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
@@ -270,6 +273,7 @@ class Elementwise(Operation):
     accuracy: tuple[float, float] = (0.5, 0.5)  # bounds in float32 and float64, in units in the last place
     amplitude: Callable[..., Any] | None = None  # of arrays: errors are relative to it where values are less
     accurate_where: Callable[..., Any] | None = None  # of arrays: where the bounds hold, if not everywhere
+    promotes = True
     divides: bool = False  # whether the second operand, of integers, must not be 0
     rule_lower: Callable[..., Any]
 

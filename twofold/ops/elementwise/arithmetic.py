@@ -552,7 +552,7 @@ class lerp:
     tensor([ 1.0000, 12.5000])
     """
 
-    inplace = True
+    inplace = promotes = True
     signature = "input, end, weight"
     methods = ("lerp",)
     reference = lambda a, b, w: a + w * (b - a)
@@ -568,7 +568,7 @@ class addcmul:
     tensor([ 81., 151.])
     """
 
-    inplace = True
+    inplace = promotes = True
     signature = "input, tensor1, tensor2, value"
     methods = ("addcmul",)
     reference = lambda x, a, b, value: x + value * a * b
@@ -588,7 +588,7 @@ class addcdiv:
     tensor([ 6., 16.])
     """
 
-    inplace = True
+    inplace = promotes = True
     signature = "input, tensor1, tensor2, value"
     methods = ("addcdiv",)
     domain = (reals(-3, 3), reals(-3, 3), nonzero(-3, 3, 0.5), reals(-3, 3))
