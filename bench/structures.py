@@ -207,9 +207,9 @@ def run(torch: Any, program: str, mode: str, batch: int, steps: int) -> None:
     times, spent, recording = [], [], []
     for _ in range(2 * steps):  # the first half warms up
         given = samples(batch)
-        start, cpu, own = time.perf_counter(), time.process_time(), time.thread_time()
+        start, cpu = time.perf_counter(), time.process_time()
         loss = loss_of(given)
-        recording.append(time.thread_time() - own)  # other threads may still be at work on the step before
+        recording.append(time.process_time() - cpu)
         optimizer.zero_grad()
         (loss / batch).backward()
         optimizer.step()
