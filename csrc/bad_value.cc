@@ -25,7 +25,7 @@ PyObject* operands_of(const Trace& trace, const Entry& entry, void* const* point
     } else {
       ValueRef value(new_value(type));
       value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
-      std::memcpy(value->buffer->address, pointers[k], static_cast<size_t>(type->nbytes));
+      std::memcpy(value->buffer->data, pointers[k], static_cast<size_t>(type->nbytes));
       value->location = ref >= 0 ? provenance[static_cast<size_t>(ref)].origin() : provenance.leaf_location(provenance.leaves, static_cast<size_t>(~ref));
       item = wrap(std::move(value));
     }
@@ -49,7 +49,7 @@ BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inp
       values_(canonical.trace.entries.size()) {
   bool overwritten = false;
   for (void*& input : inputs_) {
-    const auto taken = [&](const BufferRef& output) { return output && output->address == input; };
+    const auto taken = [&](const BufferRef& output) { return output && output->data == input; };
     if (!std::any_of(outputs.begin(), outputs.end(), taken)) continue;
     input = nullptr;
     overwritten = true;
@@ -62,7 +62,7 @@ BadValueSearch::BadValueSearch(const CanonicalTrace& canonical, void* const* inp
 void* BadValueSearch::data_of(Ref ref) const {
   if (ref < 0) return inputs_[static_cast<size_t>(~ref)];
   const BufferRef& value = values_[static_cast<size_t>(ref)];
-  return value ? value->data() : nullptr;
+  return value ? value->data : nullptr;
 }
 
 void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
@@ -86,7 +86,7 @@ void BadValueSearch::compute(Ref output, Interrupts& interrupts) {
     for (uint32_t k = 0; k < entry.count; ++k) pointers.push_back(data_of(trace_.inputs(entry)[k]));
     if (std::count(pointers.begin(), pointers.end(), nullptr)) continue;
     BufferRef result(new_buffer(static_cast<size_t>(entry.signature->output->nbytes)));
-    void* data = result->address;
+    void* data = result->data;
     program->run(pointers.data(), &data, interrupts);
     values_[i] = std::move(result);
   }

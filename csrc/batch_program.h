@@ -52,7 +52,6 @@ extern uint64_t batch_families_ready;
 
 struct BatchCounts {
   uint64_t traces, launches, calls, plans;  // traces run in batches, launches of several calls, these calls, programs planned
-  uint64_t behind;                          // traces that ran while Python went on
 };
 extern BatchCounts batch_counts;
 

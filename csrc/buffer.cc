@@ -184,7 +184,7 @@ void pool_reset_peak() {
 Buffer* new_buffer(size_t nbytes) {
   auto* buffer = new (free_buffers.take()) Buffer();
   try {
-    buffer->address = pool_allocate(nbytes, &buffer->capacity);
+    buffer->data = pool_allocate(nbytes, &buffer->capacity);
   } catch (...) {
     free_buffers.give(buffer);
     throw;
@@ -195,7 +195,7 @@ Buffer* new_buffer(size_t nbytes) {
 
 Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes) {
   auto* buffer = new (free_buffers.take()) Buffer();
-  buffer->address = data;
+  buffer->data = data;
   buffer->nbytes = nbytes;
   buffer->whole = whole;
   ++whole->references;
@@ -204,7 +204,7 @@ Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes) {
 
 Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared) {
   auto* buffer = new (free_buffers.take()) Buffer();
-  buffer->address = data;
+  buffer->data = data;
   buffer->nbytes = nbytes;
   buffer->owner = owner;
   buffer->base = base;
@@ -220,7 +220,7 @@ void destroy_buffer(Buffer* buffer) noexcept {
   } else if (buffer->owner) {
     Py_DECREF(buffer->owner);
   } else {
-    pool_release(buffer->address, buffer->capacity);
+    pool_release(buffer->data, buffer->capacity);
   }
   free_buffers.give(buffer);
 }

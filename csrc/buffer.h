@@ -11,12 +11,10 @@ namespace twofold {
 
 constexpr size_t kAlignment = 64;
 
-class RunBehind;
-
 struct Buffer {
   int32_t references = 1;
   int32_t exports = 0;         // arrays outside that share this memory; those of parts count for the whole
-  void* address = nullptr;
+  void* data = nullptr;
   size_t nbytes = 0;
   size_t capacity = 0;         // of the pool block; 0 for memory owned by somebody else, and for a part
   Buffer* whole = nullptr;     // of which this is a part, and holds it
@@ -24,41 +22,14 @@ struct Buffer {
   PyObject* base = nullptr;    // whose memory the owner shows, if it is a view; kept alive by the owner
   bool read_only = false;
   bool always_shared = false;  // somebody outside whom no reference count shows may hold the memory
-  bool failed = false;         // the run behind that was to make the contents could not
-  uint32_t step = 0;           // after which the contents are there
-  const RunBehind* maker = nullptr;  // of contents that are still to come
 
-  // The memory once its contents are there.
-  void* data() const {
-    if (maker) [[unlikely]] wait();
-    return address;
-  }
-  void wait() const;
   // True while somebody outside may write to this memory.
   bool shared_outside() const;
 };
 
-// Raw blocks of the pool, 64-byte aligned, for any thread; allocate throws std::bad_alloc.
+// Raw blocks of the pool, 64-byte aligned; allocate throws std::bad_alloc.
 void* pool_allocate(size_t nbytes, size_t* capacity);
 void pool_release(void* data, size_t capacity) noexcept;
-
-class PoolBlock {
- public:
-  PoolBlock() = default;
-  explicit PoolBlock(int64_t nbytes) { if (nbytes > 0) data_ = pool_allocate(static_cast<size_t>(nbytes), &capacity_); }
-  PoolBlock(PoolBlock&& other) noexcept : data_(std::exchange(other.data_, nullptr)), capacity_(other.capacity_) {}
-  PoolBlock& operator=(PoolBlock other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(capacity_, other.capacity_);
-    return *this;
-  }
-  ~PoolBlock() { if (data_) pool_release(data_, capacity_); }
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  void* data_ = nullptr;
-  size_t capacity_ = 0;
-};
 void pool_trim() noexcept;
 struct PoolStatistics { size_t in_use, cached, peak; };
 PoolStatistics pool_statistics();

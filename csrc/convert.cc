@@ -76,7 +76,6 @@ int import_numpy() {
 }
 
 PyObject* array_of(PyTensor* tensor, bool copy) {
-  if (!copy && !RunBehind::finish()) return nullptr;  // which may read what the array is to write to
   Value* value = tensor->value;
   const Type* type = value->type;
   npy_intp shape[NPY_MAXDIMS];
@@ -85,10 +84,10 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
   Buffer* buffer = value->buffer.get();
   if (copy) {
     PyObject* array = PyArray_SimpleNew(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype]);
-    if (array) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), buffer->data(), static_cast<size_t>(type->nbytes));
+    if (array) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), buffer->data, static_cast<size_t>(type->nbytes));
     return array;
   }
-  PyObject* array = PyArray_SimpleNewFromData(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype], buffer->data());
+  PyObject* array = PyArray_SimpleNewFromData(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype], buffer->data);
   Buffer* held = buffer->whole ? buffer->whole : buffer;
   PyObject* capsule = array ? PyCapsule_New(held, "twofold.buffer", guarded<release_export>) : nullptr;
   if (!capsule) {
@@ -172,7 +171,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
       value->buffer = shared_buffer(array, static_cast<size_t>(type->nbytes));
     } else {
       value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
-      std::memcpy(value->buffer->address, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
+      std::memcpy(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
     }
   } catch (const std::bad_alloc&) {
     raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of an array, " + type->text(), {value->location, 0});
@@ -194,7 +193,7 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
   ValueRef value(new_value(type_of(floats ? float_code : uint8_t{kInt64}, &count, is_list)));
   value->location = location;
   value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
-  void* target = value->buffer->address;
+  void* target = value->buffer->data;
   for (int64_t k = 0; k < count; ++k) {
     if (Py_TYPE(items[k]) != kind) return ValueRef();
     int overflow = 0;
@@ -209,7 +208,7 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
 }
 
 PyObject* scalar_item(Value* value, size_t offset) {
-  const void* data = value->buffer->data();
+  const void* data = value->buffer->data;
   switch (value->type->dtype) {
     case kBool: return PyBool_FromLong(read<uint8_t>(data, offset));
     case kInt8: return PyLong_FromLong(read<int8_t>(data, offset));

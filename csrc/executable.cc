@@ -199,11 +199,11 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
 }
 
 bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                     Interrupts& interrupts, std::shared_ptr<RunBehind>* behind) {
+                     Interrupts& interrupts) {
   const Anomaly anomaly = settings.anomaly;
-  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, nullptr, behind);
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, nullptr);
   FiniteWatch watch{harmless_, anomaly == Anomaly::kBackward};
-  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, &watch, nullptr)) return false;
+  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, &watch)) return false;
   if (watch.complete && watch.found.empty()) return true;
   if (!check_finite(inputs, outputs, provenance, anomaly, interrupts)) return false;
   note_harmless(watch);
@@ -224,7 +224,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
   for (size_t k = 0; k < outputs.size(); ++k) {
     const Ref output = canonical.outputs[k];
     if (output < 0 || !outputs[k] || (backward_only && !provenance[static_cast<size_t>(output)].forward)) continue;
-    const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data());
+    const Finite found = finite_in(canonical.trace.type_of_ref(output), outputs[k]->data);
     if (found == Finite::kAll || (found == Finite::kInfinite && (backward_only || given_infinite_[k]))) continue;
     BadValueSearch search(canonical, inputs, outputs, provenance, backward_only);
     const Ref origin = search.origin_of(output, interrupts);
@@ -238,7 +238,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
 }
 
 bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts, FiniteWatch* watch, std::shared_ptr<RunBehind>* behind) {
+                           Interrupts& interrupts, FiniteWatch* watch) {
   try {
     used = next_use();
     const profile::Run profiled(*this, provenance);
@@ -256,7 +256,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     if (fused) {
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts, watch)) return false;
-    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts, behind)
+    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts)
                                      : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
     }
@@ -284,9 +284,8 @@ bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) co
 }
 
 bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts, std::shared_ptr<RunBehind>* behind) {
+                           Interrupts& interrupts) {
   const bool batching = settings.batching != Batching::kOff;
-  if (behind && !may_run_behind()) behind = nullptr;
   std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
   if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
   if (batching && !plan && !stands_alone_) {
@@ -306,9 +305,8 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
   }
   if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
   bool made = false;
-  if (!RunBehind::finish()) return false;
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
-  if (!fails_together([&] { made = run_batches(canonical, plan, inputs, apart, outputs, interrupts, behind); }, interrupts)) {
+  if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, apart, outputs, interrupts); }, interrupts)) {
     if (!made) note_interrupted_compile(interrupts);
     return made;
   }
@@ -316,15 +314,8 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
   return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }
 
-bool Executable::may_run_behind() {
-  if (thread_count() < 2 || profile::is_on()) return false;
-  if (settings.batching == Batching::kAtOnce) return true;
-  return canonical.trace.entries.size() > kMostFused && (!comes_back_ || !worth_fusing());
-}
-
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                            RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch) {
-  if (!RunBehind::finish()) return false;
   constexpr size_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -349,7 +340,7 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   auto run = [&] {
     for (size_t i = 0; i < count; ++i) {
       if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
-      pointers[i] = outputs[i]->address;
+      pointers[i] = outputs[i]->data;
     }
     program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr);
     if (watch) watch->complete = told;
@@ -366,7 +357,6 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
 
 bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
                              Interrupts& interrupts) {
-  if (!RunBehind::finish()) return false;
   for (const Entry& entry : canonical.trace.entries) {
     if (!program_of(entry.signature)) return note_interrupted_compile(interrupts), false;
   }

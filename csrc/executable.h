@@ -47,12 +47,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Those behind the first `apart` ones may be parts of one buffer, as they are let go of together.
   // Returns false with a Python error set; then the inputs are as they were, but for spare ones where the error is that of
   // an operation.
-  // With `behind` the outputs may be still to come, see run_batches.
   bool run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-           Interrupts& interrupts, std::shared_ptr<RunBehind>* behind = nullptr);
-  // One operation after the other; where one fails, `outputs` has what does not depend on it.
-  bool run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                   Interrupts& interrupts);
+           Interrupts& interrupts);
   // Makes the fused program before any run, and keeps it; false with a Python error set.
   bool prepare(RunProvenance provenance, Interrupts& interrupts);
   // Called under the interpreter lock, from any thread, with the nanoseconds that it took to make the program.
@@ -67,7 +63,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts, FiniteWatch* watch, std::shared_ptr<RunBehind>* behind);
+                 Interrupts& interrupts, FiniteWatch* watch);
   // The program once more, with kernels that tell what is not finite; until it is there results are looked over.
   bool ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void note_harmless(const FiniteWatch& watch);
@@ -78,12 +74,12 @@ class Executable : public std::enable_shared_from_this<Executable> {
                  RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch);
   // In batches where that is worth it, else one operation after the other.
   bool run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts, std::shared_ptr<RunBehind>* behind);
-  // Whether a run may go on while Python records: of a trace that is long, and not to be measured.
-  bool may_run_behind();
+                 Interrupts& interrupts);
   // The locations of the first and the last entry.
   std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;
   bool log_batches(const BatchPlan& plan, RunProvenance provenance) const;
+  bool run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
+                   Interrupts& interrupts);
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);

@@ -171,8 +171,8 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
     }
     for (size_t k = 0; k < s->sources.size(); ++k) {
       LeafSource& source = s->sources[k];
-      pointers[k] = source.input >= 0     ? inputs[static_cast<size_t>(source.input)]->buffer->data()
-                    : source.captured.value ? source.captured.value->buffer->data()
+      pointers[k] = source.input >= 0     ? inputs[static_cast<size_t>(source.input)]->buffer->data
+                    : source.captured.value ? source.captured.value->buffer->data
                                             : &source.captured.scalar;
     }
     Interrupts interrupts;
@@ -231,8 +231,8 @@ bool quick_feed(PyObject* object, Type* declared, ValueRef* out) {
   value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
   for (int64_t i = 0; i < count; ++i) {
     double number = PyFloat_AS_DOUBLE(list ? PyList_GET_ITEM(object, i) : object);
-    if (declared->dtype == kFloat32) store<float>(value->buffer->address, static_cast<size_t>(i), number);
-    else store<double>(value->buffer->address, static_cast<size_t>(i), number);
+    if (declared->dtype == kFloat32) store<float>(value->buffer->data, static_cast<size_t>(i), number);
+    else store<double>(value->buffer->data, static_cast<size_t>(i), number);
   }
   *out = std::move(value);
   return true;

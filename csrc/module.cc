@@ -266,7 +266,6 @@ void set_tier(const std::string& name) {
 
 nb::dict statistics() {
   Recorder& recorder = Recorder::current();
-  if (!RunBehind::settle()) throw nb::python_error();  // it holds memory
   PoolStatistics pool = pool_statistics();
   nb::dict out;
   for (const CacheAccount* cache : cache_accounts()) out[cache->name] = cache->count;
@@ -287,7 +286,6 @@ nb::dict statistics() {
   out["batch_launches"] = batch_counts.launches;
   out["batched_calls"] = batch_counts.calls;
   out["batch_plans"] = batch_counts.plans;
-  out["behind_traces"] = batch_counts.behind;
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -385,10 +383,7 @@ void bind_functions(nb::module_& m) {
   m.def("statistics", &statistics);
   m.def("set_cache_budget", &set_cache_budget, nb::arg("bytes"), "Of all caches of the core; each has a part of it.");
   m.def("caches", &caches, "For each cache of the core: name, count, bytes, budget, hits, misses, evictions.");
-  m.def("reset_peak", [] {
-    if (!RunBehind::settle()) throw nb::python_error();
-    pool_reset_peak();
-  });
+  m.def("reset_peak", &pool_reset_peak);
   m.def("clear_caches", [] {
     clear_cached_traces();
     clear_executables();
@@ -471,10 +466,7 @@ void bind_functions(nb::module_& m) {
   }, "Where a value was recorded.");
   m.def("set_scope", &set_scope);
   m.def("scope_of", &scope_of);
-  m.def("profile_start", [] {
-    if (!RunBehind::settle()) throw nb::python_error();
-    profile::start();
-  });
+  m.def("profile_start", &profile::start);
   m.def("profile_stop", [] {
     PyObject* found = profile::stop();
     if (!found) throw nb::python_error();

@@ -67,9 +67,6 @@ struct CodeOwners {
   std::vector<PyObject*> kernels;
 };
 
-// Below this much work (rough nanoseconds) releasing the interpreter lock costs more than it gives.
-constexpr int64_t kReleaseWork = 1 << 16;
-
 class Program {
  public:
   std::shared_ptr<CodeOwners> code = std::make_shared<CodeOwners>();

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "process.h"
-#include "run_behind.h"
 #include "value.h"
 
 namespace twofold {
@@ -216,8 +215,6 @@ bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack);
 bool need_values(const Value* value);
 // What `data` holds, at the position in the graph where `value` stands; both are computed. Null with a Python error set.
 ValueRef with_data(Value* value, Value* data);
-// False with a Python error set of a value that could not be computed.
-bool can_read(const Value* value);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);
 void clear_cached_traces();

@@ -52,7 +52,7 @@ struct RunLeaves {
 };
 
 bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
-                    std::vector<BufferRef>& results, Interrupts& interrupts, std::shared_ptr<RunBehind>* behind) try {
+                    std::vector<BufferRef>& results, Interrupts& interrupts) try {
   const auto& source = cached.leaf_source;
   constexpr size_t kOnStack = 128;
   void* pointers_on_stack[kOnStack];
@@ -70,9 +70,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
   for (size_t k = 0; k < source.size(); ++k) {
     Leaf& leaf = leaves[static_cast<size_t>(source[k])];
     Value* value = leaf.value.get();
-    if (value && !can_read(value)) return false;
-    // What is divided into batches is decided by numbers.
-    pointers[k] = !value ? &leaf.scalar : value->type->shape.empty() ? value->buffer->data() : value->buffer->address;
+    pointers[k] = value ? value->buffer->data : &leaf.scalar;
     // Only this trace holds the value, and only the value holds the memory.
     bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
@@ -80,33 +78,11 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
   }
   const RunLeaves lines{source, leaves};
   return cached.executable->run(pointers, spare, cached.living, results,
-                                {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location}, interrupts, behind);
+                                {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location}, interrupts);
 } catch (...) {
   set_error_of_exception();
   return false;
 }
-
-// What a run behind reads, and what tells why it failed.
-struct RunAgain {
-  std::shared_ptr<CachedTrace> cached;
-  std::vector<Leaf> leaves;
-  std::vector<Provenance> provenance;
-
-  bool operator()(std::vector<BufferRef>& outputs) try {
-    std::vector<void*> pointers;
-    for (int32_t source : cached->leaf_source) {
-      Leaf& leaf = leaves[static_cast<size_t>(source)];
-      pointers.push_back(leaf.value ? leaf.value->buffer->address : &leaf.scalar);
-    }
-    Interrupts interrupts;
-    const RunLeaves lines{cached->leaf_source, leaves};
-    return cached->executable->run_unfused(pointers.data(), nullptr, outputs,
-                                           {provenance.data(), cached->entry_source.data(), &lines, &RunLeaves::location}, interrupts);
-  } catch (...) {
-    set_error_of_exception();
-    return false;
-  }
-};
 
 // The call that made an entry, before values were only handed on.
 Signature* maker(const Trace& trace, size_t index) {
@@ -150,7 +126,7 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
       value->saved = saved;
     }
   }
-  return !PyErr_Occurred();  // a run behind may have failed while what is deferred read from it
+  return true;
 } catch (...) {
   set_error_of_exception();
   for (ValueRef& value : living) {
@@ -394,10 +370,7 @@ bool Recorder::flush() {
   if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;
-  std::shared_ptr<RunBehind> behind;
-  const bool may_run_behind = !pack && !runs_at_once() && !is_on_tape();
-  if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts, may_run_behind ? &behind : nullptr)) {
-    if (behind) behind->fails_over(RunAgain{cached, leaves, old.entries});
+  if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts)) {
     bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved);
     return done && (!saved || !pack || pack_saved(*saved, pack, unpack));
   }
@@ -411,12 +384,6 @@ bool Recorder::flush() {
   // What does not depend on the operation that failed was computed all the same.
   results.resize(cached->outputs.size());
   static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved));
-  return false;
-}
-
-bool can_read(const Value* value) {
-  if (!value->failed && !(value->buffer && value->buffer->failed)) return true;
-  PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
   return false;
 }
 
@@ -466,10 +433,9 @@ ValueRef with_data(Value* value, Value* data) {
 }
 
 ValueRef stable_value(Value* value) {
-  if (!RunBehind::finish(value->buffer.get())) return ValueRef();
   try {
     BufferRef copy(new_buffer(value->buffer->nbytes));
-    std::memcpy(copy->address, value->buffer->data(), value->buffer->nbytes);
+    std::memcpy(copy->data, value->buffer->data, value->buffer->nbytes);
     return at_place_of(value, value->type, std::move(copy));
   } catch (const std::bad_alloc&) {
     raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared");
@@ -494,8 +460,11 @@ bool realise(Value* value) {
       return false;
     }
   }
-  if (!value->failed && value->buffer && value->buffer->maker && !RunBehind::finish(value->buffer.get())) return false;
-  return can_read(value);
+  if (value->failed) {
+    PyErr_SetString(PyExc_RuntimeError, "this value was never computed: the run that was to compute it raised an error");
+    return false;
+  }
+  return true;
 }
 
 size_t CachedTrace::memory() const {

@@ -157,7 +157,7 @@ PyObject* complex_scalar(PyObject* object) {
   ValueRef value(new_value(type));
   const double parts[2] = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
   value->buffer = BufferRef(new_buffer(sizeof parts));
-  std::memcpy(value->buffer->address, parts, sizeof parts);
+  std::memcpy(value->buffer->data, parts, sizeof parts);
   value->location = capture_location();
   return wrap(std::move(value));
 }

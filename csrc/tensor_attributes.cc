@@ -182,8 +182,8 @@ PyObject* realise_method(PyObject* self, PyObject*) {
 }
 
 PyObject* data_ptr(PyObject* self, PyObject*) {
-  if (!observe(as_tensor(self), "data_ptr()") || !RunBehind::finish()) return nullptr;
-  return PyLong_FromVoidPtr(as_tensor(self)->value->buffer->data());
+  if (!observe(as_tensor(self), "data_ptr()")) return nullptr;
+  return PyLong_FromVoidPtr(as_tensor(self)->value->buffer->data);
 }
 
 PyObject* assign_method(PyObject* self, PyObject* other) {

@@ -1,6 +1,7 @@
 #include "threads.h"
 
 #include <pthread.h>
+#include <signal.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -52,6 +53,21 @@ int64_t stretch_of(int64_t grain) {
 int64_t nanoseconds_of(int64_t items, int64_t grain) {
   return static_cast<int64_t>(static_cast<double>(items) / static_cast<double>(grain) * kGrainNanoseconds) + 100;
 }
+
+// Signals are for the threads that know what to do with them.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // A ticket is (generation << 32 | next piece). A claim is a compare-and-swap on it, so a worker that comes late
 // cannot take a piece of a newer job, and the caller never waits for a worker that has not started. A job's
@@ -192,18 +208,7 @@ void set_thread_count(int count) {
 
 int thread_count() { return wanted_threads.load(); }
 
-NoSignals::NoSignals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-NoSignals::~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 namespace {
-
-thread_local const std::atomic<int>* processor_unless = nullptr;
-
 
 int64_t run_alone(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
   const int64_t stretch = stretch_of(grain);
@@ -220,11 +225,8 @@ int64_t run_alone(Kernel kernel, void** buffers, const int64_t* params, int64_t 
 
 }  // namespace
 
-void leave_processor_unless(const std::atomic<int>* count) { processor_unless = count; }
-
 int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
   int threads = wanted_threads.load(std::memory_order_relaxed);
-  if (processor_unless && processor_unless->load(std::memory_order_relaxed) == 0) threads = std::max(1, threads - 1);
   if (work <= 0) return 0;
   grain = std::max<int64_t>(1, grain);
   int64_t pieces = std::min(threads * kPiecesPerThread, work / grain);

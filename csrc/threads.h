@@ -1,9 +1,6 @@
 // A pool of worker threads that spin briefly and then park; it starts anew after fork.
 #pragma once
 
-#include <signal.h>
-
-#include <atomic>
 #include <cstdint>
 
 #include "interrupts.h"
@@ -15,19 +12,6 @@ using Kernel = int64_t (*)(void** buffers, const int64_t* params, int64_t begin,
 
 void set_thread_count(int count);
 int thread_count();
-// Work that this thread shares with others leaves them one processor less while the count is 0.
-void leave_processor_unless(const std::atomic<int>* count);
-
-// Signals are for the threads that know what to do with them: one that is started meanwhile gets none.
-class NoSignals {
- public:
-  NoSignals();
-  ~NoSignals();
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // What takes about this many nanoseconds makes a grain of work.
 constexpr int64_t kGrainNanoseconds = 15'000;

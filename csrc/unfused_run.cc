@@ -127,7 +127,7 @@ bool UnfusedRun::point(const Entry& entry) {
   for (uint32_t k = 0; k < entry.count; ++k) {
     const bool is_leaf = refs[k] < 0;
     if (!is_leaf && !values_[static_cast<size_t>(refs[k])]) return false;
-    pointers_.push_back(is_leaf ? inputs_[~refs[k]] : values_[static_cast<size_t>(refs[k])]->address);
+    pointers_.push_back(is_leaf ? inputs_[~refs[k]] : values_[static_cast<size_t>(refs[k])]->data);
   }
   return true;
 }
@@ -139,9 +139,9 @@ bool UnfusedRun::run_step(size_t step) {
   try {
     size_t whole_from = SIZE_MAX;
     result = result_of(step, program, &whole_from);
-    void* output = result->address;
+    void* output = result->data;
     if (profile::is_on()) profile::context.entry = static_cast<int32_t>(index);
-    program.run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->address) : nullptr);
+    program.run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->data) : nullptr);
     values_[index] = std::move(result);
     return true;
   } catch (const KernelError& found) {

@@ -59,7 +59,6 @@ class Stats:
         batch_launches: Launches of several calls as one.
         batched_calls: The calls that these stood for.
         batch_plans: Programs planned for any number of calls.
-        behind_traces: Traces in batches that ran while Python recorded what came next.
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
@@ -98,7 +97,6 @@ class Stats:
     batch_launches: int
     batched_calls: int
     batch_plans: int
-    behind_traces: int
     kernels: int
     kernels_compiled: int
     compile_seconds: float
@@ -178,7 +176,6 @@ def stats() -> Stats:
         batch_launches=core["batch_launches"],
         batched_calls=core["batched_calls"],
         batch_plans=core["batch_plans"],
-        behind_traces=core["behind_traces"],
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
         compile_seconds=SPENT.kernel_seconds,
