@@ -15,6 +15,7 @@ namespace {
 struct Declaration {
   std::vector<Type*> types;
   int autocast;  // the dtype code of the region that it was declared in, or -1
+  uint8_t default_float;
   PyObject* function;  // owned
 };
 
@@ -45,11 +46,12 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
   bool grad_enabled = Recorder::current().grad_enabled;
   const int autocast = autocast_now();
+  const uint8_t default_now = default_float;
   bool fits = !names && count > 0;
   for (size_t i = 0; fits && i < count; ++i) fits = plain(arguments[i], grad_enabled);
   if (fits) {
     for (const auto& declaration : *compiled->declarations) {
-      if (declaration.types.size() != count || declaration.autocast != autocast) continue;
+      if (declaration.types.size() != count || declaration.autocast != autocast || declaration.default_float != default_now) continue;
       size_t i = 0;
       while (i < count && declaration.types[i] == reinterpret_cast<PyTensor*>(arguments[i])->value->type) ++i;
       if (i == count) return PyObject_Vectorcall(declaration.function, arguments, flags, nullptr);
@@ -62,7 +64,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
 PyObject* declare(PyObject* self, PyObject* arguments) {
   PyObject *tensors, *function;
   if (!PyArg_ParseTuple(arguments, "O!O", &PyTuple_Type, &tensors, &function)) return nullptr;
-  Declaration made{{}, autocast_now(), function};
+  Declaration made{{}, autocast_now(), default_float, function};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
     PyObject* tensor = PyTuple_GET_ITEM(tensors, i);
     if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "declare takes tensors");

@@ -20,6 +20,8 @@ def test_they_are_masks() -> None:
     assert torch.equal(x[mask], torch.tensor(X[MASK != 0]))
     assert torch.equal(x[rows], torch.tensor(X[ROWS != 0]))
     assert torch.equal(x[:, torch.tensor([1, 0, 1], dtype=torch.uint8)], torch.tensor(X[:, [0, 2]]))
+    one = torch.tensor(1, dtype=torch.uint8)
+    assert x[one].shape == x[torch.tensor(True)].shape == (1, 2, 3)
     x[mask] = -1
     assert torch.equal(x, torch.tensor(numpy.where(MASK != 0, -1, X)))
     x[rows] = torch.tensor([[7.0, 8.0, 9.0]])

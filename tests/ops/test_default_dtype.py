@@ -166,6 +166,18 @@ def test_compiled_functions(in_float64: None) -> None:
         assert compiled(numbers).dtype is float64
 
 
+def test_compiled_functions_follow_every_change() -> None:
+    third = torch.compile(lambda x: x / 3)
+    numbers = torch.arange(5)
+    try:
+        for default in (float32, float64, float32, float64):
+            torch.set_default_dtype(default)
+            assert torch.equal(third(numbers), numbers / 3)
+            assert third(numbers).dtype is default
+    finally:
+        torch.set_default_dtype(float32)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
 def test_only_floats_are_defaults(dtype: Any) -> None:
     with pytest.raises(TypeError, match="no floating dtype"):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.frontend.breakpoints import breakpoints_as, stopping
+from twofold.frontend.options import get_default_dtype
 from twofold.frontend.purity import Impure, arguments_only
 
 Tensor = _core.Tensor
@@ -26,7 +27,8 @@ class DeclaredGraph(NamedTuple):
     single: bool
     """Whether the one output is returned as it is."""
     mark: int
-    autocast: Any
+    dtypes: Any
+    """What it computes in: the default dtype, and that of a region of ``autocast``."""
     stops: tuple[int, ...] = ()
     """Locations of its breakpoints, in the order in which it came by them."""
 
@@ -35,9 +37,9 @@ class DeclaredGraph(NamedTuple):
         return _core.close(self.inputs, self.outputs, self.mark)
 
 
-def _autocast() -> Any:
+def _dtypes() -> Any:
     enabled, dtype = _core.autocast_state()
-    return dtype if enabled else None
+    return get_default_dtype(), dtype if enabled else None
 
 
 def _declares(arguments: Sequence[Any]) -> bool:
@@ -51,11 +53,11 @@ def graph_of_call(compiled: Any, arguments: Sequence[Any]) -> DeclaredGraph | No
     """The graph that a compiled function runs for arguments, declared if need be; None of what runs as Python."""
     if not _declares(arguments):
         return None
-    types, autocast = [value.type_ for value in arguments], _autocast()
+    types, dtypes = [value.type_ for value in arguments], _dtypes()
 
     def known() -> DeclaredGraph | None:
         fits = (one for one in compiled.graphs if [value.type_ for value in one.inputs] == types)
-        return next((one for one in fits if one.autocast == autocast), None)
+        return next((one for one in fits if one.dtypes == dtypes), None)
 
     if known() is None:
         compiled.declare_graph(arguments)
@@ -163,7 +165,7 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
         if verification:
             function = verification.verified_function(function, inputs, outputs, mark)
-        graph = DeclaredGraph(inputs, outputs, single, mark, _autocast(), tuple(stops))
+        graph = DeclaredGraph(inputs, outputs, single, mark, _dtypes(), tuple(stops))
         if stops:
             function = functools.partial(_run_to_stops, graph, model, function)
         made.declare(tuple(args), function)

@@ -17,7 +17,7 @@ from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import check_device, check_layout, in_format
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.docstrings import shown
-from twofold.ops.indexing.keys import getitem, setitem
+from twofold.ops.indexing.keys import getitem, is_byte_mask, setitem
 from twofold.ops.promotion import need_fitting, need_fitting_tensor
 from twofold.ops.shape.contiguity import dense_copy
 from twofold.ops.signatures import method_like
@@ -320,7 +320,7 @@ def _key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(_key(item) for item in key)
     if isinstance(key, Tensor) and key.ndim == 0 and key.dtype.kind in "iu" and not key._is_symbolic:
-        return key.item()
+        return key if is_byte_mask(key) else key.item()
     return key
 
 

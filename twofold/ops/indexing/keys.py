@@ -250,10 +250,10 @@ def _is_array(item: Any) -> bool:
 def _is_mask(item: Any) -> bool:
     if isinstance(item, (numpy.ndarray, numpy.generic)):
         return bool(item.dtype == bool)
-    return item.dtype is bool_ or _is_byte_mask(item)
+    return item.dtype is bool_ or is_byte_mask(item)
 
 
-def _is_byte_mask(item: Any) -> bool:
+def is_byte_mask(item: Any) -> bool:
     """Whether a tensor is a mask as of PyTorch before it had bools; arrays of the array API standard hold integers."""
     return item.dtype is uint8 and isinstance(item, _core.Tensor) and not _core.follows_standard(item)
 
