@@ -37,34 +37,6 @@ class Done:
         """Nothing: it has run."""
 
 
-class Reads:
-    """What an open tape has seen of variables: how often each was read, and the rows that were looked up in it."""
-
-    def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
-        self._rows: dict[Any, list[tuple[Tensor, Tensor]]] = {}
-
-    def note(self, variable: Any) -> None:
-        """A variable is read."""
-        self.counts[variable] = self.counts.get(variable, 0) + 1
-
-    def note_rows(self, table: Any, indices: Tensor, rows: Tensor) -> None:
-        """Rows of a value are looked up."""
-        for variable in self.counts:
-            if variable.now is table:
-                self._rows.setdefault(variable, []).append((indices, rows))
-
-    def rows_alone(self, variable: Any) -> list[tuple[Tensor, Tensor]]:
-        """Indices and rows of all look-ups in a variable, if nothing else read it."""
-        found = self._rows.get(variable, [])
-        return found if len(found) == self.counts.get(variable) else []
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.counts.clear()
-        self._rows.clear()
-
-
 def value_of(given: Any) -> Any:
     """An argument with the values of variables in their places."""
     if isinstance(given, (list, tuple)) and not hasattr(given, "_fields"):
@@ -91,9 +63,6 @@ def compute(
         local.in_body -= 1
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     outputs = [item if isinstance(item, Tensor) else _core.from_array(item, False) for item in results]
-    if type == "GatherV2" and named.get("axis") in (0, None) and isinstance(named["indices"], Tensor):
-        for reads in local.tapes:
-            reads.note_rows(named["params"], named["indices"], outputs[0])
     return Done(type, name, inputs, outputs)
 
 

@@ -13,13 +13,11 @@ from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import stack
-from twofold.static.at_once import Reads
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
 from twofold.static.differentiation import UnconnectedGradients, gradients
 from twofold.static.docstrings import example
 from twofold.static.filled import zeros_like
 from twofold.static.graph import Tensor, at_once, get_default_graph
-from twofold.static.indexed_slices import IndexedSlices
 from twofold.static.layer_options import refuse
 from twofold.static.modes import local, mode
 from twofold.static.shapes import TensorShape
@@ -65,8 +63,7 @@ class GradientTape:
     """Records operations inside its block, so that ``gradient`` can differentiate them.
 
     Trainable variables are watched by themselves, unless ``watch_accessed_variables`` is false; other values with
-    ``watch``. A tape that is not ``persistent`` gives one gradient. The gradient of a variable of which nothing
-    but rows was looked up is an ``IndexedSlices``. On declared tensors it is ``tf.gradients``.
+    ``watch``. A tape that is not ``persistent`` gives one gradient. On declared tensors it is ``tf.gradients``.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -81,7 +78,7 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent, self._automatic = persistent, watch_accessed_variables
         self._watched: list[Any] = []
-        self._read = Reads()
+        self._read: dict[Variable, None] = {}
         self._mode: Any = None
         self._used = False
 
@@ -101,14 +98,14 @@ class GradientTape:
         for item in flatten(tensor, "tensor")[0]:
             self._watched.append(item)
             if at_once():
-                value: Any = item.now if isinstance(item, Variable) else as_tensor(item)
+                value = as_tensor(item)
                 if value.dtype.kind == "f" and not value.requires_grad:
                     value.requires_grad_(True)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables that are watched: those given to ``watch``, and the trainable ones read in the block."""
         given = [item for item in self._watched if isinstance(item, Variable)]
-        return tuple(dict.fromkeys([*given, *(self._read.counts if self._automatic else ())]))
+        return tuple(dict.fromkeys([*given, *(self._read if self._automatic else ())]))
 
     def stop_recording(self) -> Any:
         """A block in which nothing is recorded."""
@@ -149,9 +146,7 @@ class GradientTape:
         return not source.is_leaf if at_once() else True
 
     def _at_once(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
-        tables = {item: self._read.rows_alone(item) for item in sources if isinstance(item, Variable)}
-        watched = [as_tensor(item) for item in sources if self._watches(item) and not tables.get(item)]
-        watched += [rows for item in tables if self._watches(item) for _, rows in tables[item]]
+        watched = [as_tensor(item) for item in sources if self._watches(item)]
         watched = [value for value in watched if value.requires_grad]
         roots = [k for k, y in enumerate(ys) if y.requires_grad]
         if not watched or not roots:
@@ -162,12 +157,7 @@ class GradientTape:
             [ys[k] for k in roots], watched, given, retain_graph=True, create_graph=again, allow_unused=True
         )
         by_value = {id(value): part for value, part in zip(watched, found)}
-        return [
-            _slices(item, tables[item], by_value)
-            if isinstance(item, Variable) and tables[item]
-            else by_value.get(id(as_tensor(item)))
-            for item in sources
-        ]
+        return [by_value.get(id(as_tensor(item))) for item in sources]
 
     def _declared(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
         if all(not self._watches(item) for item in sources):
@@ -188,8 +178,7 @@ class GradientTape:
         size = ops.reshape(y, (-1,)).shape[0]
         for k in range(size):
             seed = ops.reshape(ops.cast(ops.equal(ops.arange(size), k), y.dtype), tuple(y.shape))
-            found = self.gradient(y, values, seed, unconnected_gradients)
-            rows.append([None if part is None else as_tensor(part) for part in found])
+            rows.append(self.gradient(y, values, seed, unconnected_gradients))
         self._persistent = persistent
         found = [
             None
@@ -198,17 +187,6 @@ class GradientTape:
             for k in range(len(values))
         ]
         return unflatten(structure, found)
-
-
-def _slices(table: Variable, look_ups: Sequence[Any], found: dict[int, Any]) -> IndexedSlices | None:
-    """The gradient of a table, from those of the rows that were looked up."""
-    parts = [(indices, found[id(rows)]) for indices, rows in look_ups if found.get(id(rows)) is not None]
-    if not parts:
-        return None
-    shape = table.type_.shape
-    values = ops.concatenate([ops.reshape(part, (-1, *shape[1:])) for _, part in parts], 0)
-    indices = ops.concatenate([ops.cast(ops.reshape(own, (-1,)), parts[0][0].dtype) for own, _ in parts], 0)
-    return IndexedSlices(values, indices, shape)
 
 
 class TensorSpec:

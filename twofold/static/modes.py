@@ -13,7 +13,7 @@ class _Local(threading.local):
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
         self.in_body = 0  # whether bodies of operations run, which declare to the core
-        self.tapes: list[Any] = []  # what each open tape has seen read, see ``at_once.Reads``
+        self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
 
 
 class _Mode:

@@ -157,8 +157,8 @@ class Variable:
                 f"variable {self.describe()} was made {'in a graph' if self.now is None else 'outside of graphs'}, and "
                 f"is used elsewhere, at {here()}. Make it where it is used."
             )
-        for reads in local.tapes if self.trainable else ():
-            reads.note(self)
+        for read in local.tapes if self.trainable else ():
+            read[self] = None
         return self.now
 
     def _as_graph_element(self) -> Tensor:
