@@ -326,8 +326,10 @@ PyObject* host_function(PyObject* maker, const int64_t* numbers, size_t count) {
     PyTuple_SET_ITEM(arguments.object, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(numbers[k]));
   }
   PyObject* made = arguments ? PyObject_CallObject(maker, arguments.object) : nullptr;
-  if (!made) PyErr_Clear();
-  return made;
+  if (made) return made;
+  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // it comes again where somebody may catch it
+  PyErr_Clear();
+  return nullptr;
 }
 
 }  // namespace

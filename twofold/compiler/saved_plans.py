@@ -24,6 +24,7 @@ from twofold.compiler.disk_cache import Archive, DiskCache
 from twofold.config import config
 from twofold.dtypes import DType
 from twofold.index import ENTRIES
+from twofold.ir.attribute_numbers import numbers_in
 from twofold.ir.node import Attributes
 from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
@@ -92,7 +93,7 @@ def _written(value: Any, any_numbers: bool = False) -> str:
             raise _Unwritten
         return repr(value)
     if type(value) in _parts:
-        return "#" if any_numbers and type(value) is int else repr(value)
+        return "#" if any_numbers and numbers_in(value) else repr(value)
     if isinstance(value, TensorType):
         return f"{value.dtype.name}{_written(value.shape)}{value.weak}"
     if isinstance(value, DType):
