@@ -342,7 +342,7 @@ ProgramRef program_from_python(PyObject* object) {
 void bind_functions(nb::module_& m) {
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("value").none());
   m.def("set_package_directory", [](const std::string& directory) { set_package_directory(directory.c_str()); });
-  m.def("set_threads", &set_thread_count);
+  m.def("set_threads", &set_thread_count, nb::call_guard<nb::gil_scoped_release>());  // a run that another thread waits for may need the lock
   m.def("threads", &thread_count);
   m.def("set_tier", &set_tier);
   m.def("set_default_float", [](uint8_t dtype) { default_float = dtype; }, "The code of the dtype of calls whose operands have no floating one.");
