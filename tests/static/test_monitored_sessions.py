@@ -164,6 +164,24 @@ def test_logging_shows_values(caplog):
     assert found == ["a = 0.5", "a = 0.5", "a = 0.5", "is 0.5"]
 
 
+def test_logging_takes_names_of_operations():
+    tf.constant(0.5, name="x")
+    shown = []
+    with tf.train.MonitoredSession(
+        hooks=[tf.train.LoggingTensorHook(["x"], every_n_iter=1, formatter=shown.append)]
+    ) as session:
+        session.run("x:0")
+    assert shown == [{"x": 0.5}]
+
+
+@pytest.mark.parametrize("name, kind", [("two", ValueError), ("missing", KeyError)])
+def test_names_that_logging_refuses(name, kind):
+    tf.unstack(tf.constant([1.0, 2.0]), name="two")
+    hook = tf.train.LoggingTensorHook([name], every_n_iter=1)
+    with pytest.raises(kind, match=name):
+        tf.train.MonitoredSession(hooks=[hook])
+
+
 def test_a_loss_that_is_no_number_ends_training():
     x = tf.placeholder_with_default(float("nan"), [])
     with (

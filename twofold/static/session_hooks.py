@@ -52,6 +52,20 @@ def _needed_step(what: str) -> Any:
     return step
 
 
+def _found_tensor(item: Any) -> Any:
+    """The tensor that ``item`` is or names: an operation's name stands for its only output."""
+    graph = get_default_graph()
+    if isinstance(item, str) and ":" not in item:
+        outputs = len(graph.get_operation_by_name(item).outputs)
+        if outputs > 1:
+            raise ArgumentError(
+                f"LoggingTensorHook: {item!r} is ambiguous, the operation has {outputs} outputs, at {here()}",
+                f"Give '{item}:0' or another one.",
+            )
+        item = f"{item}:0"
+    return graph.as_graph_element(as_tensor(item))
+
+
 @example(
     "x = tf.constant(1.0)",
     'hook = tf.train.LoggingTensorHook({"x": x}, every_n_iter=10)',
@@ -64,7 +78,8 @@ class LoggingTensorHook(SessionRunHook):
     """Shows the values of tensors (``tf.logging.info``).
 
     Args:
-        tensors: Tensors or their names, or a dictionary of them by what they are called.
+        tensors: Tensors or their names, without ":0" those of operations with one output, or a dictionary of them by
+            what they are called.
         every_n_iter: How many runs lie between messages.
         every_n_secs: How many seconds; not together with ``every_n_iter``.
         at_end: Whether there is a message at the end, too; then neither of the others is needed.
@@ -96,8 +111,7 @@ class LoggingTensorHook(SessionRunHook):
         """Find the tensors."""
         self._timer.reset()
         self._count = 0
-        graph = get_default_graph()
-        self._found = {tag: graph.as_graph_element(as_tensor(item)) for tag, item in self._tensors.items()}
+        self._found = {tag: _found_tensor(item) for tag, item in self._tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Ask for the values where it is time."""
