@@ -167,3 +167,31 @@ def test_training_and_evaluating_in_turn(tmp_path):
     assert [int(each["global_step"]) for each in seen] == [2, 4, 5] and found is seen[-1] and exports == []
     numpy.testing.assert_array_equal(estimator.get_variable_value("w"), expected(5))
     assert estimator.train(rows(num_epochs=None), max_steps=5) is estimator  # which is reached
+
+
+@pytest.mark.parametrize(
+    "given, replaced, expected",
+    [
+        ({}, {}, (None, 600)),
+        ({"save_checkpoints_secs": 30}, {}, (None, 30)),
+        ({"save_checkpoints_steps": 7}, {}, (7, None)),
+        ({"save_checkpoints_steps": None}, {}, (None, None)),
+        ({}, {"save_checkpoints_secs": 30}, (None, 30)),
+        ({}, {"save_checkpoints_steps": 7}, (7, None)),
+        ({}, {"save_checkpoints_steps": None}, (None, 600)),
+        ({"save_checkpoints_steps": 7}, {"save_checkpoints_secs": 30}, (None, 30)),
+        ({"save_checkpoints_steps": 7}, {"save_summary_steps": 3}, (7, None)),
+        ({}, {"save_checkpoints_steps": None, "save_checkpoints_secs": None}, (None, None)),
+    ],
+)
+def test_intervals_of_checkpoints(given, replaced, expected):
+    config = tf.estimator.RunConfig(**given).replace(**replaced)
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == expected
+
+
+def test_training_without_checkpoints(tmp_path):
+    config = tf.estimator.RunConfig(save_checkpoints_steps=None, save_checkpoints_secs=None)
+    made = tf.estimator.Estimator(model, tmp_path, config, params={"rate": 0.1})
+    assert made.train(rows(num_epochs=None), steps=2).latest_checkpoint() is None
+    with pytest.raises(ValueError, match="saving_listeners without checkpoints"):
+        made.train(rows(), saving_listeners=[tf.train.CheckpointSaverListener()])

@@ -35,8 +35,6 @@ from twofold.static.session_run_hook import SessionRunContext, SessionRunHook
 from twofold.static.summary import FileWriter
 from twofold.static.variables import Variable
 
-_NEVER = 10**9  # steps
-
 
 class Estimator:
     """A model of which each call declares a graph anew, with the variables of the latest checkpoint.
@@ -197,15 +195,20 @@ class Estimator:
     def _usual_hooks(self, step: Variable, spec: EstimatorSpec, listeners: Sequence[Any] | None) -> list[Any]:
         config = self.config
         seconds, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
-        found: list[Any] = [
-            CheckpointSaverHook(
-                self.model_dir,
-                seconds,
-                steps or (None if seconds else _NEVER),
-                scaffold=spec.scaffold,
-                listeners=listeners,
+        found: list[Any] = []
+        if seconds or steps:
+            found.append(
+                CheckpointSaverHook(
+                    self.model_dir,
+                    seconds or None,
+                    steps or None,
+                    scaffold=spec.scaffold,
+                    listeners=listeners,
+                )
             )
-        ]
+        elif listeners:
+            what = f"train: saving_listeners without checkpoints, at {here()}"
+            raise ArgumentError(what, "Set save_checkpoints_steps or save_checkpoints_secs of RunConfig.")
         if config.log_step_count_steps:
             shown = {"loss": spec.loss, "step": step}
             found.append(LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))

@@ -10,6 +10,8 @@ from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.monitored_session import Scaffold
 
+_DEFAULT: Any = object()
+
 
 class ModeKeys:
     """What a model is declared for.
@@ -29,8 +31,8 @@ class RunConfig:
         model_dir: Directory of checkpoints.
         tf_random_seed: Seed of the graphs.
         save_summary_steps: After how many steps summaries are written.
-        save_checkpoints_steps: After how many steps a checkpoint is written; at the end of training one always is.
-        save_checkpoints_secs: The same in seconds; 600 unless steps are given.
+        save_checkpoints_steps: After how many steps a checkpoint is written, as at the end of training.
+        save_checkpoints_secs: The same in seconds; 600 unless steps are given. None for both writes none.
         session_config: A ``ConfigProto``.
         keep_checkpoint_max: How many checkpoints stay.
         keep_checkpoint_every_n_hours: Of the others, one for each such time stays.
@@ -45,30 +47,34 @@ class RunConfig:
         model_dir: Any = None,
         tf_random_seed: int = 1,
         save_summary_steps: int | None = 100,
-        save_checkpoints_steps: int | None = None,
-        save_checkpoints_secs: float | None = None,
+        save_checkpoints_steps: int | None = _DEFAULT,
+        save_checkpoints_secs: float | None = _DEFAULT,
         session_config: Any = None,
         keep_checkpoint_max: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10000.0,
         log_step_count_steps: int | None = 100,
     ) -> None:
+        if save_checkpoints_secs is _DEFAULT:
+            save_checkpoints_secs = 600 if save_checkpoints_steps is _DEFAULT else None
+        if save_checkpoints_steps is _DEFAULT:
+            save_checkpoints_steps = None
         if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
             what = f"RunConfig: both save_checkpoints_steps and save_checkpoints_secs, at {here()}"
             raise ArgumentError(what, "Give one of them.")
         self.model_dir, self.tf_random_seed = model_dir, tf_random_seed
         self.save_summary_steps, self.log_step_count_steps = save_summary_steps, log_step_count_steps
         self.save_checkpoints_steps, self.session_config = save_checkpoints_steps, session_config
-        self.save_checkpoints_secs = 600 if save_checkpoints_steps is None else save_checkpoints_secs
+        self.save_checkpoints_secs = save_checkpoints_secs
         self.keep_checkpoint_max = keep_checkpoint_max
         self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
 
     def replace(self, **kwargs: Any) -> RunConfig:
-        """A copy with other values for some."""
+        """A copy with other values for some; checkpoints after steps take the place of those after seconds."""
         names = inspect.signature(RunConfig).parameters
-        if "save_checkpoints_steps" in kwargs or "save_checkpoints_secs" in kwargs:
-            kwargs = {"save_checkpoints_steps": None, "save_checkpoints_secs": None, **kwargs}
-        elif self.save_checkpoints_steps is not None:
-            kwargs = {"save_checkpoints_secs": None, **kwargs}
+        steps, seconds = "save_checkpoints_steps", "save_checkpoints_secs"
+        for given, other in ((steps, seconds), (seconds, steps)):
+            if kwargs.get(given) is not None:
+                kwargs.setdefault(other, None)
         return RunConfig(**{**{name: getattr(self, name) for name in names}, **kwargs})
 
 
