@@ -149,6 +149,62 @@ def test_summaries_are_written_at_their_steps(tmp_path):
     assert found == [1, 3, 5]
 
 
+@pytest.mark.parametrize("every, rates", [(2, [3, 5, 7, 9, 11]), (3, [4, 7, 10]), (5, [6, 11])])
+def test_the_steps_at_which_hooks_write(tmp_path, every, rates):
+    def steps(name):
+        tf.summary.FileWriterCache.clear()
+        (path,) = glob.glob(f"{tmp_path}/{name}/events*")
+        return [event.step for event in tf.train.summary_iterator(path) if event.summary.value]
+
+    step, still = tf.train.create_global_step(), tf.constant(1.0)
+    summary, count = tf.summary.scalar("still", still), tf.assign_add(step, 1)
+    hooks = [
+        tf.train.StepCounterHook(every, output_dir=tmp_path / "rates"),
+        tf.train.SummarySaverHook(every, output_dir=tmp_path / "values", summary_op=summary),
+    ]
+    with tf.train.MonitoredSession(hooks=hooks) as session:
+        for _ in range(12):
+            session.run(count)
+        for _ in range(every):
+            session.run(still)  # the step stays: there is no rate
+    assert steps("rates") == rates
+    assert steps("values")[:4] == [1, *rates][:4]
+
+
+def test_a_variable_called_global_step_counts_steps(tmp_path):
+    step = tf.Variable(0, name="global_step", trainable=False)
+    assert tf.train.get_or_create_global_step().name == step.name
+    with pytest.raises(ValueError, match="already exists"):
+        tf.train.create_global_step()
+    w = tf.Variable(0.0)
+    update = tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(w), tf.train.get_global_step())
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path), hooks=[tf.train.StopAtStepHook(3)]
+    ) as session:
+        while not session.should_stop():
+            session.run(update)
+    assert steps_of(tmp_path) == [0, 3]
+    with tf.Graph().as_default():
+        tf.constant([1.0], name="global_step")
+        with pytest.raises(TypeError, match="no scalar of integers"):
+            tf.train.get_global_step()
+
+
+def test_checkpoints_are_written_by_the_saver_of_the_graph(tmp_path):
+    count = tf.assign_add(tf.train.create_global_step(), 1)
+    with tf.train.MonitoredSession(hooks=[tf.train.CheckpointSaverHook(tmp_path, save_steps=1)]) as session:
+        session.run(count)
+    assert steps_of(tmp_path) == [0, 1]
+    with tf.Graph().as_default():
+        tf.train.create_global_step()
+        for _ in range(2):
+            tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+        hook = tf.train.CheckpointSaverHook(tmp_path, save_steps=1)
+        scaffold = tf.train.Scaffold(saver=tf.train.Saver())
+        with pytest.raises(RuntimeError, match="the graph has 2 savers"):
+            tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), [hook])
+
+
 def test_logging_shows_values(caplog):
     x = tf.placeholder_with_default(0.5, [], name="x")
     tf.logging.set_verbosity(tf.logging.INFO)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 from twofold.dtypes import int64
+from twofold.runtime.tracing import here
 from twofold.static import modes
 from twofold.static.define import constant
 from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
+from twofold.static.graph import Tensor, get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.variables import Variable
 
@@ -18,7 +19,7 @@ from twofold.static.variables import Variable
 def create_global_step(graph: Any = None) -> Variable:
     """The variable that counts steps; raises ValueError if there is one."""
     found = graph or get_default_graph()
-    if found.get_collection(GraphKeys.GLOBAL_STEP):
+    if get_global_step(found) is not None:
         raise ValueError('"global_step" already exists.')
     with nullcontext() if modes.at_once() else found.as_default(), found.name_scope(None):
         made = Variable(constant(0, int64), False, name="global_step")
@@ -27,16 +28,28 @@ def create_global_step(graph: Any = None) -> Variable:
 
 
 @example("print(tf.train.get_global_step())", "None")
-def get_global_step(graph: Any = None) -> Variable | None:
-    """The variable that counts steps, or None."""
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
+def get_global_step(graph: Any = None) -> Variable | Tensor | None:
+    """The variable that counts steps, else the tensor ``global_step:0``, or None.
+
+    Raises TypeError for a tensor that is no scalar of integers.
+    """
+    graph = graph or get_default_graph()
+    if found := graph.get_collection(GraphKeys.GLOBAL_STEP):
+        return cast(Variable, found[0])
+    try:
+        tensor = cast(Tensor, graph.get_tensor_by_name("global_step:0"))
+    except KeyError:
+        return None
+    if not tensor.dtype.is_integer or tensor.shape.ndims not in (None, 0):
+        raise TypeError(f"'global_step' is {tensor}, no scalar of integers, at {here()}. Rename it.")
+    return tensor
 
 
 @example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")
-def get_or_create_global_step(graph: Any = None) -> Variable:
+def get_or_create_global_step(graph: Any = None) -> Variable | Tensor:
     """The variable that counts steps."""
-    return get_global_step(graph) or create_global_step(graph)
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
 
 
 @example(

@@ -18,6 +18,7 @@ from twofold.static.docstrings import example
 from twofold.static.global_step import get_global_step
 from twofold.static.graph import get_default_graph
 from twofold.static.graph_util import write_graph
+from twofold.static.keys import GraphKeys
 from twofold.static.session_run_hook import (
     NeverTriggerTimer,
     SecondOrStepTimer,
@@ -30,6 +31,7 @@ from twofold.static.session_run_hook import (
 from twofold.static.summary import FileWriterCache
 
 STEP_RATE = "global_step/sec"
+_STEP_READ = "global_step_read_op_cache"  # the collection that TensorFlow has for it
 
 
 @example(
@@ -44,12 +46,16 @@ class NanLossDuringTrainingError(RuntimeError):
 
 
 def _needed_step(what: str) -> Any:
-    step = get_global_step()
+    """What reads the step: in a run that counts it up, the value from before."""
+    step, graph = get_global_step(), get_default_graph()
     if step is None:
         raise RuntimeError(
             f"Global step should be created to use {what}, at {here()}. Call tf.train.create_global_step()."
         )
-    return step
+    if not graph.get_collection(_STEP_READ):
+        with graph.name_scope(f"{step.op.name}/"):
+            graph.add_to_collection(_STEP_READ, step + 0)  # a fetch of the variable would see the update
+    return graph.get_collection(_STEP_READ)[0]
 
 
 def _found_tensor(item: Any) -> Any:
@@ -174,7 +180,7 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Ask for an end where it is reached; the step of the run may be that from before its update."""
+        """Ask for an end where it is reached; the step of the run is that from before its update."""
         assert self._last_step is not None
         if run_values.results + 1 >= self._last_step and (
             run_context.session.run(self._step) >= self._last_step
@@ -224,7 +230,7 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_dir: The directory.
         save_secs: How many seconds lie between them.
         save_steps: How many steps; not together with ``save_secs``.
-        saver: What writes them.
+        saver: What writes them; that of ``scaffold``, or the only one in the graph's collection, unless given.
         checkpoint_basename: The name of the files.
         scaffold: What has the saver, where ``saver`` is not given.
         listeners: Instances of ``CheckpointSaverListener``.
@@ -258,9 +264,14 @@ class CheckpointSaverHook(SessionRunHook):
     @property
     def _saver(self) -> Any:
         saver = self._given if self._scaffold is None else self._scaffold.saver
-        if saver is None:
-            raise ArgumentError(f"CheckpointSaverHook: there is no saver, at {here()}", "Give one.")
-        return saver
+        if saver is not None:
+            return saver
+        found = get_default_graph().get_collection(GraphKeys.SAVERS)
+        if len(found) != 1:
+            raise RuntimeError(
+                f"CheckpointSaverHook: the graph has {len(found)} savers, at {here()}. Give saver or scaffold."
+            )
+        return found[0]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Write the graph and the first checkpoint."""
@@ -417,6 +428,8 @@ class StepCounterHook(SessionRunHook):
         if not self._timer.should_trigger_for_step(run_values.results + 1):
             return
         step = run_context.session.run(self._step)
+        if not self._timer.should_trigger_for_step(step):
+            return
         seconds, steps = self._timer.update_last_triggered_step(step)
         if seconds and steps is not None:
             rate = steps / seconds
