@@ -205,6 +205,51 @@ def test_checkpoints_are_written_by_the_saver_of_the_graph(tmp_path):
             tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), [hook])
 
 
+def test_hooks_ask_for_options_of_runs():
+    class Tracing(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(None, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+
+        def after_run(self, run_context, run_values):
+            self.values = run_values
+
+    hook, asked = Tracing(), tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE)
+    x = tf.placeholder_with_default(2.0, []) * 3.0
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        for options, metadata in [(None, None), (asked, tf.RunMetadata())]:
+            assert session.run(x, options=options, run_metadata=metadata) == 6.0
+            assert hook.values.options.trace_level == tf.RunOptions.FULL_TRACE
+            assert hook.values.run_metadata.step_stats.dev_stats
+            assert metadata is None or hook.values.run_metadata is metadata
+    assert asked.trace_level == tf.RunOptions.SOFTWARE_TRACE
+
+
+@pytest.mark.parametrize("finalized", [False, True])
+def test_a_graph_is_as_finalised_after_a_session_as_before(finalized):
+    x = tf.constant(1.0)
+    with tf.train.MonitoredSession() as session:
+        assert session.graph.finalized
+    assert not x.graph.finalized
+    if finalized:
+        x.graph.finalize()
+    with pytest.raises(KeyError), tf.train.MonitoredSession():
+        raise KeyError("x")
+    assert x.graph.finalized == finalized
+
+
+def test_a_session_is_closed_once():
+    session = tf.train.MonitoredSession()
+    session.close()
+    with pytest.raises(RuntimeError, match="Session is already closed"):
+        session.close()
+
+
+def test_intervals_below_1_are_none(tmp_path):
+    options = {"save_checkpoint_steps": -1, "save_summaries_steps": -1, "log_step_count_steps": None}
+    assert train(str(tmp_path), 3, **options) == 3
+    assert not os.listdir(tmp_path)
+
+
 def test_logging_shows_values(caplog):
     x = tf.placeholder_with_default(0.5, [], name="x")
     tf.logging.set_verbosity(tf.logging.INFO)

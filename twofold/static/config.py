@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
@@ -209,6 +210,16 @@ class RunMetadata(_Message):
         from twofold.event_files import step_stats
 
         return step_stats([(one.device, one.node_stats) for one in self.step_stats.dev_stats])
+
+
+def merged_options(all_options: Sequence[RunOptions]) -> RunOptions:
+    """Options of a run that several ask for: of each field the highest value."""
+    return RunOptions(
+        **{
+            name: max([default, *(getattr(one, name) for one in all_options)])
+            for name, default in RunOptions._fields.items()
+        }
+    )
 
 
 def traces_run(options: Any, run_metadata: Any) -> bool:

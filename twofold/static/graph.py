@@ -206,6 +206,10 @@ class Graph:
         """Let no operation be added any more."""
         self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Let operations be added again."""
+        self._finalized = False
+
     @property
     def finalized(self) -> bool:
         """Whether operations cannot be added."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.config import RunMetadata, merged_options
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator
 from twofold.static.datasets import OutOfRangeError
@@ -312,6 +313,8 @@ class MonitoredSession:
         stop_grace_period_secs: float = 120,
     ) -> None:
         self._hooks, self._grace = list(hooks or []), stop_grace_period_secs
+        self._graph = get_default_graph()
+        self._was_finalized = self._graph.finalized
         for hook in self._hooks:
             hook.begin()
         self._coordinator = Coordinator()
@@ -341,7 +344,10 @@ class MonitoredSession:
             raise RuntimeError(f"Run called even after should_stop requested, at {here()}.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         wanted: dict[Any, Any] = {"caller": fetches}
-        feeds = self._asked(context, wanted, feed_dict)
+        all_options = [] if options is None else [options]
+        feeds = self._asked(context, wanted, feed_dict, all_options)
+        options = merged_options(all_options)
+        run_metadata = RunMetadata() if run_metadata is None else run_metadata
         try:
             found = self._session.run(wanted, feeds, options, run_metadata)
         except Exception:
@@ -352,8 +358,10 @@ class MonitoredSession:
         self._stopped = self._stopped or context.stop_requested
         return found["caller"]
 
-    def _asked(self, context: SessionRunContext, wanted: dict[Any, Any], feed_dict: Any) -> dict[Any, Any]:
-        """Put the fetches of hooks in ``wanted``; the feeds of all."""
+    def _asked(
+        self, context: SessionRunContext, wanted: dict[Any, Any], feed_dict: Any, all_options: list[Any]
+    ) -> dict[Any, Any]:
+        """Put the fetches of hooks in ``wanted`` and their options in ``all_options``; the feeds of all."""
         feeds: dict[Any, Any] = {}
         for hook in self._hooks:
             asked = hook.before_run(context)
@@ -361,6 +369,8 @@ class MonitoredSession:
                 continue
             if asked.fetches is not None:
                 wanted[hook] = asked.fetches
+            if asked.options is not None:
+                all_options.append(asked.options)
             for key, value in (asked.feed_dict or {}).items():
                 if key in feeds:
                     raise RuntimeError(f"Same tensor is fed by two hooks, at {here()}.")
@@ -375,22 +385,28 @@ class MonitoredSession:
         return step_fn(StepContext(self._session, self))
 
     def close(self) -> None:
-        """Tell hooks of the end, and close the session."""
+        """Tell hooks of the end, and close the session; the graph may be added to again if it could be before.
+
+        Raises RuntimeError if the session is closed.
+        """
         self._close(None)
 
     def _close(self, kind: type[BaseException] | None) -> None:
+        if self._session is None:
+            raise RuntimeError(f"Session is already closed, at {here()}.")
         try:
-            if kind is None and self._session is not None:
+            if kind is None:
                 for hook in self._hooks:
                     hook.end(self._session)
         finally:
             session, self._session = self._session, None
-            if session is not None:
-                try:
-                    self._coordinator.request_stop()
-                    self._coordinator.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
-                finally:
-                    session.close()
+            try:
+                self._coordinator.request_stop()
+                self._coordinator.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
+            finally:
+                session.close()
+                if not self._was_finalized:
+                    self._graph._unsafe_unfinalize()
 
     def __enter__(self) -> MonitoredSession:
         return self
@@ -507,19 +523,21 @@ def MonitoredTrainingSession(  # the name of a class of sessions in TensorFlow, 
         if log_step_count_steps and log_step_count_steps > 0:
             chosen.append(StepCounterHook(log_step_count_steps, output_dir=folder))
         if steps or seconds:
-            chosen.append(SummarySaverHook(steps or None, seconds or None, folder, scaffold=scaffold))
+            chosen.append(SummarySaverHook(steps, seconds, folder, scaffold=scaffold))
     if checkpoint_dir and (checkpoint_steps or checkpoint_seconds):
         chosen.append(
-            CheckpointSaverHook(
-                checkpoint_dir, checkpoint_seconds or None, checkpoint_steps or None, scaffold=scaffold
-            )
+            CheckpointSaverHook(checkpoint_dir, checkpoint_seconds, checkpoint_steps, scaffold=scaffold)
         )
     creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     return MonitoredSession(creator, [*chosen, *(hooks or [])], stop_grace_period_secs)
 
 
 def _interval(steps: Any, seconds: Any, usual: tuple[Any, Any]) -> tuple[Any, Any]:
-    """An interval in steps and seconds, of which those not given are None; the usual one where neither is."""
+    """An interval in steps and seconds, None for what is not given or not above 0; the usual one without either."""
     if steps is _DEFAULT and seconds is _DEFAULT:
         return usual
-    return None if steps is _DEFAULT else steps, None if seconds is _DEFAULT else seconds
+
+    def given(value: Any) -> Any:
+        return None if value is _DEFAULT or value is None or value <= 0 else value
+
+    return given(steps), given(seconds)

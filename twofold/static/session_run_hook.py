@@ -15,7 +15,7 @@ from twofold.static.docstrings import example
     "[1]",
 )
 class SessionRunArgs(NamedTuple):
-    """What is asked of a run: fetches, and what is fed for it."""
+    """What is asked of a run: fetches, what is fed for it, and ``RunOptions``."""
 
     fetches: Any
     feed_dict: Any = None
