@@ -97,6 +97,26 @@ def test_what_is_kept(session, tmp_path):
     assert sum(name.startswith("often") and name.endswith(".index") for name in os.listdir(tmp_path)) == 3
 
 
+def test_what_is_kept_of_what_another_saver_wrote(session, tmp_path):
+    def saved(before):
+        saver = tf.train.Saver(max_to_keep=2)
+        before(saver)
+        path = saver.save(session, str(tmp_path / "m"), global_step=3)
+        return saver.last_checkpoints, [k for k in range(4) if tf.train.checkpoint_exists(f"{path[:-1]}{k}")]
+
+    step = tf.Variable(0, name="step")
+    session.run(step.initializer)
+    old = [tf.train.Saver().save(session, str(tmp_path / "m"), global_step=k) for k in range(3)]
+    last, there = saved(lambda saver: saver.set_last_checkpoints(old[:2]))
+    assert (last, there) == ([old[1], last[-1]], [0, 1, 2, 3])
+    _, there = saved(lambda saver: saver.set_last_checkpoints_with_time([(path, 1e12) for path in old[:2]]))
+    assert there == [0, 1, 2, 3]
+    _, there = saved(lambda saver: saver.recover_last_checkpoints([str(tmp_path / "none"), *old[:2]]))
+    assert there == [1, 2, 3]
+    _, there = saved(lambda saver: saver.set_last_checkpoints_with_time([(path, 0.0) for path in old[1:]]))
+    assert there == [2, 3]
+
+
 def test_another_shape_or_dtype(session, tmp_path):
     with tf.Graph().as_default(), tf.Session() as other:
         tf.Variable([[1.0, 2.0]], name="v").initializer.run(session=other)

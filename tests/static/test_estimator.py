@@ -169,6 +169,15 @@ def test_training_and_evaluating_in_turn(tmp_path):
     assert estimator.train(rows(num_epochs=None), max_steps=5) is estimator  # which is reached
 
 
+def test_old_checkpoints_go_over_calls_of_train(tmp_path):
+    config = tf.estimator.RunConfig(save_checkpoints_steps=1, keep_checkpoint_max=3)
+    made = tf.estimator.Estimator(model, tmp_path, config, params={"rate": 0.1})
+    for _ in range(2):
+        made.train(rows(num_epochs=None), steps=3)
+    kept = sorted(path.name for path in tmp_path.glob("*.index"))
+    assert kept == [f"model.ckpt-{k}.index" for k in (4, 5, 6)]
+
+
 @pytest.mark.parametrize(
     "given, replaced, expected",
     [

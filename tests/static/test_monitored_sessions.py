@@ -250,6 +250,27 @@ def test_intervals_below_1_are_none(tmp_path):
     assert not os.listdir(tmp_path)
 
 
+def test_old_checkpoints_go_after_a_restart(tmp_path):
+    def trained(steps):
+        with tf.Graph().as_default():
+            tf.train.create_global_step()
+            saver = tf.train.Saver(max_to_keep=2, defer_build=True)
+            train(str(tmp_path), steps, save_checkpoint_steps=1, scaffold=tf.train.Scaffold(saver=saver))
+
+    trained(3)
+    assert steps_of(tmp_path) == [2, 3]
+    trained(4)
+    assert steps_of(tmp_path) == [3, 4]
+
+
+def test_a_newest_checkpoint_that_is_missing_is_told(tmp_path):
+    train(str(tmp_path), 2)
+    for path in glob.glob(f"{tmp_path}/model.ckpt-2.*"):
+        os.unlink(path)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="model.ckpt-2 is not a valid checkpoint"):
+        train(str(tmp_path), 3)
+
+
 def test_logging_shows_values(caplog):
     x = tf.placeholder_with_default(0.5, [], name="x")
     tf.logging.set_verbosity(tf.logging.INFO)

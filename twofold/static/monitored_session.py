@@ -18,7 +18,7 @@ from twofold.static.initialized import report_uninitialized_variables
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import refuse
 from twofold.static.queues import start_queue_runners
-from twofold.static.saver import Saver, latest_checkpoint
+from twofold.static.saver import Saver, get_checkpoint_state
 from twofold.static.session import Session
 from twofold.static.session_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from twofold.static.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
@@ -195,15 +195,22 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether it has the values of a checkpoint; ``wait_for_checkpoint`` is refused."""
+        """A session, and whether it has the values of a checkpoint; ``wait_for_checkpoint`` is refused.
+
+        Raises ValueError where the checkpoint that the directory names as its newest is missing.
+        """
         refuse("recover_session", wait_for_checkpoint=wait_for_checkpoint)
         session = Session(master, self._graph, config)
-        path = checkpoint_filename_with_path
-        if path is None and checkpoint_dir is not None and saver is not None:
-            path = latest_checkpoint(checkpoint_dir)
-        if path is None or saver is None:
+        if saver is None:
             return session, False
-        saver.restore(session, path)
+        if checkpoint_filename_with_path is not None:
+            saver.restore(session, checkpoint_filename_with_path)
+            return session, True
+        state = None if checkpoint_dir is None else get_checkpoint_state(checkpoint_dir)
+        if state is None:
+            return session, False
+        saver.restore(session, state.model_checkpoint_path)
+        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return session, True
 
     def _finish(self, session: Session) -> None:

@@ -110,7 +110,7 @@ class Saver:
         self._step = "{:08d}" if pad_step_number else "{}"
         self._relative = save_relative_paths
         self._kept_at = time.time()
-        self.last_checkpoints: list[str] = []
+        self._last: dict[str, float] = {}  # paths and the times at which they were written, the oldest first
 
     def _named(self) -> dict[str, Variable]:
         found = self._given if self._given is not None else global_variables()
@@ -130,6 +130,25 @@ class Saver:
             self.build()
         assert self._found is not None
         return self._found
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The paths of the checkpoints that may go when others come, the oldest first."""
+        return list(self._last)
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Let these paths be the last checkpoints; without times they never go, as in TensorFlow."""
+        self._last = dict.fromkeys(last_checkpoints, math.inf)
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """Let these be the last checkpoints: pairs of a path and the time at which it was written."""
+        self._last = dict(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """Let those of these paths that are checkpoints be the last ones, so that they go when others come."""
+        self._last = {
+            path: os.path.getmtime(f"{path}.index") for path in checkpoint_paths if checkpoint_exists(path)
+        }
 
     def export_meta_graph(self, filename: Any = None, **options: Any) -> Any:
         """``tf.train.export_meta_graph`` with its options."""
@@ -198,12 +217,12 @@ class Saver:
         return value.dtype, value.detach().numpy()
 
     def _remember(self, save_path: str, suffix: str) -> None:
-        self.last_checkpoints = [path for path in self.last_checkpoints if path != save_path] + [save_path]
-        while self._max_to_keep and len(self.last_checkpoints) > self._max_to_keep:
-            old = self.last_checkpoints.pop(0)
-            made = os.path.getmtime(old + ".index") if checkpoint_exists(old) else 0.0
-            if made - self._kept_at > self._hours * _HOUR:
-                self._kept_at = made
+        self._last.pop(save_path, None)
+        self._last[save_path] = time.time()
+        while self._max_to_keep and len(self._last) > self._max_to_keep:
+            old = next(iter(self._last))
+            if self._last.pop(old) - self._kept_at > self._hours * _HOUR:
+                self._kept_at += self._hours * _HOUR
                 continue
             # the index first: without it the other files are no checkpoint
             for path in (f"{old}.index", *glob.glob(glob.escape(old) + ".data-*"), f"{old}.{suffix}"):
@@ -307,7 +326,8 @@ def read_checkpoint(path: str) -> dict[str, tuple[Any, numpy.ndarray]]:
     clean_bundle(path)
     if not checkpoint_exists(path):
         raise ValueError(
-            f"restore: there is no checkpoint {path}, at {here()}. Check the path that save() returned."
+            f"restore: {path} is not a valid checkpoint: there is no checkpoint of this path, at {here()}. "
+            "Check the path that save() returned."
         )
     try:
         return read_bundle(path)

@@ -128,7 +128,7 @@ class Estimator:
         return given[0], None if mode == ModeKeys.PREDICT else given[1]
 
     @contextmanager
-    def _session(self, spec: EstimatorSpec, checkpoint: str | None, hooks: Sequence[Any]) -> Iterator[Any]:
+    def _session(self, spec: EstimatorSpec, checkpoint: str, hooks: Sequence[Any]) -> Iterator[Any]:
         """A monitored session with the values of a checkpoint."""
         config = self.config.session_config
         creator = ChiefSessionCreator(spec.scaffold, config=config, checkpoint_filename_with_path=checkpoint)
@@ -173,8 +173,6 @@ class Estimator:
                     max_to_keep=config.keep_checkpoint_max,
                     keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
                 )
-            if state is not None:
-                scaffold.saver.last_checkpoints = [state]
             limit = [StopAtStepHook(steps, max_steps)] if steps is not None or max_steps is not None else []
             chosen = [
                 NanTensorHook(spec.loss),
@@ -186,7 +184,10 @@ class Estimator:
                 *limit,
             ]
             loss = None
-            with self._session(spec, state, chosen) as session:
+            creator = ChiefSessionCreator(
+                scaffold, config=self.config.session_config, checkpoint_dir=self.model_dir
+            )
+            with MonitoredSession(creator, chosen) as session:
                 while not session.should_stop():
                     _, loss = session.run([spec.train_op, spec.loss])
             logs.info("Loss for final step: %s.", loss)
