@@ -37,12 +37,12 @@ def get_global_step(graph: Any = None) -> Variable | Tensor | None:
     if found := graph.get_collection(GraphKeys.GLOBAL_STEP):
         return cast(Variable, found[0])
     try:
-        tensor = cast(Tensor, graph.get_tensor_by_name("global_step:0"))
+        tensor: Any = graph.get_tensor_by_name("global_step:0")
     except KeyError:
         return None
     if not tensor.dtype.is_integer or tensor.shape.ndims not in (None, 0):
         raise TypeError(f"'global_step' is {tensor}, no scalar of integers, at {here()}. Rename it.")
-    return tensor
+    return cast(Tensor, tensor)
 
 
 @example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")

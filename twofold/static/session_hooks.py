@@ -47,7 +47,8 @@ class NanLossDuringTrainingError(RuntimeError):
 
 def _needed_step(what: str) -> Any:
     """What reads the step: in a run that counts it up, the value from before."""
-    step, graph = get_global_step(), get_default_graph()
+    step: Any = get_global_step()
+    graph = get_default_graph()
     if step is None:
         raise RuntimeError(
             f"Global step should be created to use {what}, at {here()}. Call tf.train.create_global_step()."
