@@ -305,7 +305,7 @@ def gather_nd(params: Any, indices: Alone) -> Any:
 
 
 @operation("Select")
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _where(condition: Alone, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and hasattr(x, "ndim") and x.ndim > 1:
         condition = ops.reshape(condition, (*condition.shape, *[1] * (x.ndim - 1)))
     return ops.where(condition, *check_same_dtype(x, y))

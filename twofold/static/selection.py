@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import bool_, int32, int64
+from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import ops
@@ -45,9 +45,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if (x is None) != (y is None):
         raise ValueError("where: give both x and y, or neither.")
-    if x is None:
-        return _true_indices(condition, name)
-    return _where(convert_to_tensor(condition, bool_), x, y, name=name)
+    return _true_indices(condition, name) if x is None else _where(condition, x, y, name=name)
 
 
 select = where
