@@ -216,3 +216,26 @@ def test_callables_and_conversions_take_their_options(session):
         session.make_callable(x * 2.0, [x])(3.0, options=tf.RunOptions())
     assert tf.convert_to_tensor(1, preferred_dtype=tf.float64).dtype is tf.float64
     assert tf.convert_to_tensor(1.5, preferred_dtype=tf.int32).dtype is tf.float32
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize("shape", [[6, 2], [3, 2], [4, 3], [4], []])
+def test_a_partitioned_variable_takes_values_of_its_shape_alone(session, method, shape):
+    w = tf.get_variable(
+        "w", [4, 2], partitioner=tf.fixed_size_partitioner(2), initializer=tf.ones_initializer()
+    )
+    sizes = ",".join(map(str, shape))
+    with pytest.raises(
+        ValueError, match=rf"float32\[{sizes}\].*'w' of parts of float32.*4, 2.*test_variable_arg"
+    ):
+        getattr(w, method)(tf.zeros(shape))
+    fed = tf.placeholder(tf.float32, [None, 2])
+    changed = getattr(w, method)(fed)
+    started(session)
+    for rows in (3, 6):
+        with pytest.raises(ValueError, match="split|Split|parts"):
+            session.run(changed, {fed: [[1.0, 1.0]] * rows})
+    assert session.run(w).tolist() == [[1.0, 1.0]] * 4
+    found = session.run(changed, {fed: [[2.0, 2.0]] * 4})
+    expected = {"assign": 2.0, "assign_add": 3.0, "assign_sub": -1.0}[method]
+    assert [part.tolist() for part in found] == [[[expected] * 2] * 2] * 2

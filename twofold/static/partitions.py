@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from twofold.errors import ShapeError
 from twofold.runtime.tracing import here
-from twofold.static.array import concat, identity
+from twofold.static.array import concat, identity, split
 from twofold.static.define import as_dtype, convert_to_tensor, install_operators
 from twofold.static.docstrings import START, example
-from twofold.static.graph import Tensor
+from twofold.static.flow import failed
+from twofold.static.graph import Tensor, describe
 from twofold.static.shapes import TensorShape, shape_text
 from twofold.static.variables import Variable
 
@@ -152,12 +154,15 @@ class PartitionedVariable:
         return self._changed("assign_sub", value, use_locking, name, read_value)
 
     def _changed(self, method: str, value: Any, *options: Any) -> list[Any]:
-        whole = [int(size) for size in self.shape]
-        pieces = zip(self._parts, parts_of(whole, self.partitions, self.name))
-        return [
-            getattr(part, method)(piece_of(value, offset, sizes), *options)
-            for part, (offset, sizes) in pieces
-        ]
+        given = convert_to_tensor(value)
+        if not self.shape.is_compatible_with(given.get_shape()):
+            what = f"{describe(given)} for {self.describe()}"
+            raise failed(
+                f"PartitionedVariable.{method}", ShapeError(what, "Give a value of the variable's shape.")
+            )
+        # a split of a size that only a run tells raises there unless the parts are all of it
+        pieces = split(given, [part.type_.shape[self._axis] for part in self._parts], self._axis)
+        return [getattr(part, method)(piece, *options) for part, piece in zip(self._parts, pieces)]
 
     def __repr__(self) -> str:
         return f"<tf.PartitionedVariable '{self.name}' shape={self.shape} dtype={self.dtype.name} parts={len(self)}>"
