@@ -128,6 +128,64 @@ def test_in_each_pass_of_a_loop_of_a_compiled_function(stops: Any, function: Any
     assert result.tolist() == 8.0 and printed == ["2.0", "4.0", "8.0"]
 
 
+def chosen(x: Any) -> Any:
+    for k in range(4):
+        y = x * k
+        if k % 2:
+            builtins.breakpoint()
+        x = x + y
+    return x
+
+
+def called(x: Any) -> Any:
+    def inner(y: Any, stopping: bool) -> Any:
+        y = y * 2.0
+        if stopping:
+            builtins.breakpoint()
+        return y + 1.0
+
+    for k in range(4):
+        x = inner(x, k in (1, 3))
+    return x
+
+
+@pytest.mark.parametrize(
+    "function, expected, last", [(chosen, ["1.0", "18.0"], 24.0), (called, ["6.0", "30.0"], 31.0)]
+)
+def test_in_the_passes_of_a_loop_that_declared_it(
+    stops: Any, function: Any, expected: list[str], last: float
+) -> None:
+    for run in (torch.compile(function), function):
+        result, printed, _ = stops([show("y.tolist()"), "c"] * 2, run, torch.tensor(1.0))
+        assert printed == expected and result.tolist() == last
+
+
+def test_in_a_branch_and_behind_it(stops: Any) -> None:
+    @torch.compile
+    def branching(x: Any) -> Any:
+        def taken(h: Any) -> Any:
+            y = h * 2.0
+            builtins.breakpoint()
+            return y + 1.0
+
+        y = torch.cond(x > 0.0, taken, lambda h: h * 3.0, (x,))
+        builtins.breakpoint()
+        return y + 1.0
+
+    result, printed, _ = stops([Y, "c"] * 2, branching, torch.tensor(1.0))
+    assert printed == ["2.0", "3.0"] and result.tolist() == 4.0
+
+
+def test_in_a_compiled_function_without_operations(stops: Any) -> None:
+    @torch.compile
+    def same(x: Any) -> Any:
+        builtins.breakpoint()
+        return x
+
+    result, printed, positions = stops([show("x.tolist()"), "c"], same, torch.tensor([1.0]))
+    assert printed == ["[1.0]"] and len(positions) == 1 and result.tolist() == [1.0]
+
+
 @pytest.mark.parametrize("function", [doubled, noted])
 def test_where_a_function_is_stepped_through(stops: Any, function: Any) -> None:
     commands = [Y, "!y = y * 0", "c"]

@@ -16,6 +16,20 @@ def insert_stops(calls: list[Call], stops: Sequence[Call]) -> None:
             _insert(calls, stop, sum(other.chain == stop.chain for other in stops[:k]))
 
 
+def insert_where_declared(calls: list[Call], stops: Sequence[tuple[Call, int]]) -> None:
+    """Put breakpoints, in the order of their declaration, before as many calls as were declared after each.
+
+    Calls of a backward pass do not count, nor do those in branches: breakpoints there go where ``insert_stops``
+    puts them.
+    """
+    forward = [k for k, call in enumerate(calls) if call.forward is None]
+    bodies = {one.chain[:-1] for call in calls for part in call.parts for one in part.calls if one.chain}
+    for stop, later in reversed(stops):
+        if stop.chain[:-1] not in bodies:
+            calls.insert(forward[-later] if later else len(calls), stop)
+    insert_stops(calls, [stop for stop, _ in stops if stop.chain[:-1] in bodies])
+
+
 def _insert(calls: list[Call], stop: Call, number: int) -> None:
     """Put a breakpoint into the pass ``number`` through its function, before what that declared later."""
     site = stop.chain[-1]

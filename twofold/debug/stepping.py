@@ -11,7 +11,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from twofold import _core
-from twofold.debug.declared_stops import insert_stops
+from twofold.debug.declared_stops import insert_where_declared
 from twofold.debug.frames import BREAKPOINT, Frames
 from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
@@ -202,9 +202,11 @@ def run_graph(
     """Step through a graph that was declared by ``function``, with its breakpoints."""
     recording = Recording()
     results = recording.add_closed(graph.closed(), arguments)
-    stops = [recording.stop(location) for location in graph.stops]
+    stops = [recording.stop(location) for location, _ in graph.stops]
     recording.begin_in(inspect.unwrap(function).__code__, stops)
-    insert_stops(recording.calls, stops)
+    insert_where_declared(
+        recording.calls, list(zip(stops, [graph.calls_after(mark) for _, mark in graph.stops]))
+    )
     stepper = Stepper(recording, _given(recording, function, arguments, {}), budget)
     stepper.run()
     found = tuple(stepper.interpreter.values[number] for number in results)

@@ -29,12 +29,17 @@ class DeclaredGraph(NamedTuple):
     mark: int
     dtypes: Any
     """What it computes in: the default dtype, and that of a region of ``autocast``."""
-    stops: tuple[int, ...] = ()
-    """Locations of its breakpoints, in the order in which it came by them."""
+    stops: tuple[tuple[int, int], ...] = ()
+    """Locations of its breakpoints, in the order in which it came by them, with the declaration marks then."""
 
     def closed(self) -> Any:
         """The closed trace."""
         return _core.close(self.inputs, self.outputs, self.mark)
+
+    def calls_after(self, mark: int) -> int:
+        """How many calls of the forward pass that the outputs need were declared after ``mark``."""
+        later = _core.close(self.inputs, self.outputs, mark)
+        return sum(not forward for _, forward in later.provenance)
 
 
 def _dtypes() -> Any:
@@ -145,9 +150,13 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
             return None
         mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
-        stops: list[int] = []
+        stops: list[tuple[int, int]] = []
+
+        def stop() -> None:
+            stops.append((_core.capture_location(), _core.declaration_mark()))
+
         try:
-            with breakpoints_as(lambda: stops.append(_core.capture_location())), arguments_only():
+            with breakpoints_as(stop), arguments_only():
                 result = model(*inputs)
         except Impure:
             is_plain[0] = True
