@@ -120,3 +120,52 @@ def test_choices_are_exported(value):
     with tf.Graph().as_default(), tf.Session() as session:
         tf.import_graph_def(graph.as_graph_def(), name="")
         numpy.testing.assert_array_equal(session.run("sum:0", feeds), expected)
+
+
+@pytest.mark.parametrize("scope", [None, "old"])
+def test_the_saver_comes_back(tmp_path, scope):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=3.0)
+        tf.get_variable("beside", initializer=4.0)
+        tf.Variable(5.0, collections=[tf.GraphKeys.LOCAL_VARIABLES], name="local")
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        savers = {"all": tf.train.Saver(), "one": tf.train.Saver([v]), "named": tf.train.Saver({"other": v})}
+        paths = {name: saver.save(session, f"{tmp_path}/{name}") for name, saver in savers.items()}
+        few = tf.train.Saver({"other": v}, max_to_keep=1, keep_checkpoint_every_n_hours=2.0)
+        few.export_meta_graph(f"{tmp_path}/few.meta")
+        without = tf.train.export_meta_graph()
+    for name, path in paths.items():
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.train.import_meta_graph(path + ".meta", import_scope=scope).restore(session, path)
+            assert session.run(tf.global_variables()[0]) == 3.0
+            uninitialised = session.run(tf.report_uninitialized_variables()).tolist()
+            assert len(uninitialised) == (1 if name == "all" else 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(f"{tmp_path}/few.meta", import_scope=scope)
+        saver.restore(session, paths["named"])
+        for step in range(3):
+            last = saver.save(session, f"{tmp_path}/again", global_step=step)
+        assert saver.last_checkpoints == [last] and not tf.train.checkpoint_exists(f"{tmp_path}/again-1")
+        assert [name for name, _ in tf.train.list_variables(last)] == ["other"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(without, import_scope=scope).restore(session, paths["all"])
+
+
+def test_a_saver_of_operations(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=3.0)
+        tf.get_variable("beside", initializer=4.0)
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver({"other": v}).save(session, f"{tmp_path}/model")
+        message = tf.train.export_meta_graph()
+        for name, text in (("names", b"other"), ("slices", b"")):
+            node = message.graph_def.node.add(name=f"save/{name}", op="Const")
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto([text]))
+            node.attr["dtype"].type = 7
+        inputs = ["save/names", "save/names", "save/slices", "v"]
+        message.graph_def.node.add(name="save/SaveV2", op="SaveV2", input=inputs)
+        message.graph_def.node.add(name="save/done", op="Identity", input=["save/names", "^save/SaveV2"])
+        message.saver_def.save_tensor_name, message.saver_def.max_to_keep = "save/done:0", 2
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(message).restore(session, path)
+        assert session.run("v:0") == 3.0

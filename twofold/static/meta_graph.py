@@ -80,6 +80,27 @@ class MetaInfoDef(Message):
     }
 
 
+class SavedVariable(Message):
+    """The name that a variable has in checkpoints, and its own."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {"name": Field(1, "string"), "variable": Field(2, "string")}
+
+
+class SaverDef(Message):
+    """What a saver saves: by names of operations in files of TensorFlow, else by ``variables``."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "filename_tensor_name": Field(1, "string"),
+        "save_tensor_name": Field(2, "string"),
+        "restore_op_name": Field(3, "string"),
+        "max_to_keep": Field(4, "int"),
+        "sharded": Field(5, "bool"),
+        "keep_checkpoint_every_n_hours": Field(6, "float"),
+        "version": Field(7, "int"),
+        "variables": Field(1000, SavedVariable, True),
+    }
+
+
 class MetaGraphDef(Message):
     """A graph and its collections.
 
@@ -95,7 +116,11 @@ class MetaGraphDef(Message):
     FIELDS: ClassVar[dict[str, Field]] = {
         "meta_info_def": Field(1, MetaInfoDef),
         "graph_def": Field(2, GraphDef),
+        "saver_def": Field(3, SaverDef),
         "collection_def": Field(4, CollectionDef, map=True),
+        "saver": Field(
+            1000, SaverDef
+        ),  # one without operations, which readers of ``saver_def`` would look for
     }
 
 
@@ -195,11 +220,16 @@ def export_meta_graph(
         for node in found.graph_def.node:
             node.device = ""
     if filename is not None:
-        path = os.fspath(filename)
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(str(found).encode() if as_text else found.SerializeToString())
+        write_meta_graph(found, filename, as_text)
     return found
+
+
+def write_meta_graph(message: MetaGraphDef, filename: Any, as_text: bool) -> None:
+    """Write a message to a file, whose directory is made if it is missing."""
+    path = os.fspath(filename)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(str(message).encode() if as_text else message.SerializeToString())
 
 
 def read_meta_graph(path: Any) -> MetaGraphDef:
@@ -210,10 +240,11 @@ def read_meta_graph(path: Any) -> MetaGraphDef:
 
 def enter_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool, import_scope: str | None, input_map: Any
-) -> list[Variable]:
-    """Declare a message's graph in the default graph and fill its collections; all variables among them.
+) -> tuple[dict[str, Variable], dict[str, Any]]:
+    """Declare a message's graph in the default graph and fill its collections; what its saver saves, and its options.
 
-    Operations that cannot be imported stand for themselves by name, and raise when something needs their values.
+    Without a saver these are all global variables. Operations that cannot be imported stand for themselves by name,
+    and raise when something needs their values.
     """
     given = meta_graph_or_file
     if isinstance(given, (str, os.PathLike)):
@@ -238,7 +269,51 @@ def enter_meta_graph(
             made = _value_of(importer, kind, value, found)
             if made is not None:
                 graph.add_to_collection(key, made)
-    return list(found.values())
+    saver = message.saver if message.HasField("saver") else message.saver_def
+    names = {one.name: one.variable for one in saver.variables} or _names_of_nodes(importer, saver)
+    if not names and not message.HasField("saver"):
+        values = message.collection_def["variables"].bytes_list.value
+        everywhere = [_value_of(importer, "bytes_list", value, found) for value in values]
+        return {name: variable for name, variable in found.items() if variable in everywhere}, {}
+    options = {
+        "max_to_keep": saver.max_to_keep,
+        "keep_checkpoint_every_n_hours": saver.keep_checkpoint_every_n_hours,
+    }
+    return {name: _variable_of(importer, variable) for name, variable in names.items()}, options
+
+
+def _names_of_nodes(importer: Importer, saver: SaverDef) -> dict[str, str]:
+    """The variables that nodes of TensorFlow save, by their names in checkpoints; none if parts of some are saved."""
+    found: dict[str, str] = {}
+    above = [saver.save_tensor_name]
+    seen: set[str] = set()
+    while above:
+        name = above.pop().lstrip("^").partition(":")[0]
+        if name in seen or name not in importer.nodes:
+            continue
+        seen.add(name)
+        node = importer.nodes[name]
+        if node.op != "SaveV2":
+            above.extend(node.input)
+            continue
+        names, slices = (_strings(importer, text) for text in node.input[1:3])
+        if any(slices):
+            return {}
+        found.update(zip(names, node.input[3:]))
+    return found
+
+
+def _strings(importer: Importer, text: str) -> list[str]:
+    """The strings of a constant."""
+    return [value.decode() for value in importer.nodes[text].attr["value"].tensor.string_val]
+
+
+def _variable_of(importer: Importer, text: str) -> Variable:
+    """The variable of a name, or the one that an operation of this name reads."""
+    name = text.partition(":")[0]
+    while importer.operations[name].variable is None and importer.nodes[name].input:
+        name = importer.nodes[name].input[0].partition(":")[0]
+    return _checked_variable(importer, name)
 
 
 def _value_of(importer: Importer, kind: str, value: Any, variables: dict[str, Variable]) -> Any:
@@ -260,13 +335,18 @@ def _value_of(importer: Importer, kind: str, value: Any, variables: dict[str, Va
 
 
 def _variable(importer: Importer, name: str, described: VariableDef) -> Variable:
+    found = _checked_variable(importer, name)
+    found.trainable = described.trainable
+    starts = described.initializer_name
+    if found._initializer is None and starts in importer.operations:
+        found._initializer = importer.operations[starts]
+    return found
+
+
+def _checked_variable(importer: Importer, name: str) -> Variable:
     found: Variable | None = importer.operations[name].variable
     if found is None:
         raise ArgumentError(
             f"import_meta_graph: '{name}' is no variable, at {here()}", "Export the graph anew."
         )
-    found.trainable = described.trainable
-    starts = described.initializer_name
-    if found._initializer is None and starts in importer.operations:
-        found._initializer = importer.operations[starts]
     return found

@@ -150,9 +150,21 @@ class Saver:
             path: os.path.getmtime(f"{path}.index") for path in checkpoint_paths if checkpoint_exists(path)
         }
 
-    def export_meta_graph(self, filename: Any = None, **options: Any) -> Any:
-        """``tf.train.export_meta_graph`` with its options."""
-        return import_module("twofold.static.meta_graph").export_meta_graph(filename, **options)
+    def export_meta_graph(self, filename: Any = None, as_text: bool = False, **options: Any) -> Any:
+        """``tf.train.export_meta_graph`` with its options; the message tells of this saver, too."""
+        module = import_module("twofold.static.meta_graph")
+        message = self._described(module.export_meta_graph(**options))
+        if filename is not None:
+            module.write_meta_graph(message, filename, as_text)
+        return message
+
+    def _described(self, message: Any) -> Any:
+        """A graph's message, with what this saver saves."""
+        saver = message.saver
+        for name, variable in self._variables.items():
+            saver.variables.add(name=name, variable=variable.op.name)
+        saver.max_to_keep, saver.keep_checkpoint_every_n_hours = self._max_to_keep or 0, self._hours
+        return message
 
     def save(
         self,
@@ -202,7 +214,7 @@ class Saver:
         os.makedirs(os.path.dirname(save_path) or ".", exist_ok=True)
         write_bundle(save_path, tensors)
         if write_meta_graph:
-            message = import_module("twofold.static.meta_graph").meta_graph_of(sess.graph)
+            message = self._described(import_module("twofold.static.meta_graph").meta_graph_of(sess.graph))
             _write(f"{save_path}.{meta_graph_suffix}", message.SerializeToString())
         self._remember(save_path, meta_graph_suffix)
         if write_state:
@@ -289,7 +301,7 @@ def import_meta_graph(
     import_scope: str | None = None,
     input_map: Any = None,
 ) -> Saver | None:
-    """Declare in the default graph what a saver wrote beside a checkpoint; a saver of its variables, None without any.
+    """Declare in the default graph what a saver wrote beside a checkpoint; one like that saver, None without variables.
 
     Operations without a counterpart in TensorFlow, those of training among them, are there by name and raise when they
     are run.
@@ -314,11 +326,8 @@ def import_meta_graph(
     6.0
     """
     module = import_module("twofold.static.meta_graph")
-    variables = module.enter_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map)
-    if not variables:
-        return None
-    scope = f"{import_scope}/" if import_scope else ""
-    return Saver({variable.op.name.removeprefix(scope): variable for variable in variables})
+    variables, options = module.enter_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map)
+    return Saver(variables, **options) if variables else None
 
 
 def read_checkpoint(path: str) -> dict[str, tuple[Any, numpy.ndarray]]:
