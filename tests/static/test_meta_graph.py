@@ -169,3 +169,14 @@ def test_a_saver_of_operations(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         tf.train.import_meta_graph(message).restore(session, path)
         assert session.run("v:0") == 3.0
+
+
+def test_inputs_that_no_node_has():
+    with tf.Graph().as_default():
+        tf.square(tf.placeholder(tf.float32, name="x"), name="y")
+        message = tf.train.export_meta_graph()
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(ValueError, match=r"not found in graph_def: \['zz'\].*test_meta"),
+    ):
+        tf.train.import_meta_graph(message, input_map={"x": tf.constant(1.0), "zz": tf.constant(2.0)})

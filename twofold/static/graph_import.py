@@ -35,9 +35,14 @@ class Importer:
         self.outputs: dict[str, list[Any]] = {}
 
     def declare_all(self) -> None:
-        """Declare all nodes."""
+        """Declare all nodes; raises ValueError for given inputs that no node has."""
         for name in self.nodes:
             self._declare_with_inputs(name)
+        if unused := [key for key in self.given if key not in self.used]:
+            raise ValueError(
+                f"Attempted to map inputs that were not found in graph_def: {unused}, at {here()}. Name inputs of "
+                "nodes."
+            )
 
     def _declare_with_inputs(self, name: str) -> None:
         stack = [(name, False)]
@@ -203,9 +208,4 @@ def import_graph_def(
         prefix = graph.get_name_scope() if name != "" else ""
         importer = Importer(graph, message, prefix, given)
         importer.declare_all()
-    unused = [key for key in given if key not in importer.used]
-    if unused:
-        raise ValueError(
-            f"Attempted to map inputs that were not found in graph_def: {unused}, at {here()}. Name inputs of nodes."
-        )
     return None if return_elements is None else [importer.element(text) for text in return_elements]
