@@ -70,7 +70,35 @@ class UndefinedGradientError(GradientError, NotImplementedError):
 
 
 class GraphError(TwofoldError, RuntimeError, ValueError):
-    """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value."""
+    """A graph is used in a way its state forbids: finalised, closed, foreign, or without a value.
+
+    TensorFlow's ``(node_def, op, message)``, which programs make their own errors with, is taken too: by position the
+    first two are then ``what`` and ``fix``.
+    """
+
+    def __init__(
+        self,
+        what: Any = None,
+        fix: Any = "",
+        message: str | None = None,
+        error_code: int | None = None,
+        *,
+        node_def: Any = None,
+        op: Any = None,
+    ) -> None:
+        self.error_code = error_code
+        if message is None:
+            self.node_def, self.op = node_def, op
+            super().__init__(what, fix)
+            return
+        self.node_def, self.op = what if node_def is None else node_def, (fix or None) if op is None else op
+        super().__init__(message)
+        self.args = (message,)
+
+    @property
+    def message(self) -> str:
+        """The text of the error."""
+        return str(self)
 
 
 class InvalidArgumentError(GraphError):

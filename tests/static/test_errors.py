@@ -1,6 +1,7 @@
 """The texts of errors, frozen: what, both sides, the lines, and what to change."""
 
 import inspect
+import pickle
 
 import numpy
 import pytest
@@ -239,3 +240,21 @@ def test_a_line_in_the_body_of_a_loop(session):
 
     y = tf.while_loop(lambda k, total: k < 2, body, [tf.constant(0), tf.zeros([1])])[1]
     assert f", at {line_in(body, 'gather')}. " in text_of(lambda: session.run(y, {x: [1, 2, 3], index: [3]}))
+
+
+KINDS = [
+    kind
+    for name in dir(tf.errors)
+    if isinstance(kind := getattr(tf.errors, name), type) and issubclass(kind, tf.errors.OpError)
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_errors_are_made_as_in_tensorflow(kind):
+    operation = tf.no_op()
+    for error in (kind(None, operation, "the end"), kind(node_def=None, op=operation, message="the end")):
+        assert (str(error), error.message, error.node_def) == ("the end", "the end", None)
+        assert error.op is operation
+    again = pickle.loads(pickle.dumps(kind(None, None, "the end")))
+    assert type(again) is kind and again.message.startswith("the end") and again.op is None
+    assert kind("what", "Fix it.").message == "what. Fix it."

@@ -132,3 +132,27 @@ def test_the_declared_shape_of_gathered_elements_is_that_of_the_run(session, ind
     found = tf.TensorArray(tf.float32, 3).unstack(unknown).gather(positions)
     assert found.shape.dims is None
     assert session.run(found, {unknown: rows, **feeds}).shape[1:] == (2,)
+
+
+@pytest.mark.parametrize(
+    "size, rows, lengths, words",
+    [
+        (0, 2, [], "no lengths for 2 rows"),
+        (0, 0, [], "no lengths for 0 rows"),
+        (3, 2, [1, 1], "2 parts for an array of size 3"),
+        (1, 2, [1, 1], "2 parts for an array of size 1"),
+    ],
+)
+def test_parts_of_a_split_fit_the_array(session, size, rows, lengths, words):
+    with pytest.raises(ValueError, match=f"{words}.*test_growing_arrays"):
+        tf.TensorArray(tf.float32, size).split(tf.ones([rows, 2]), lengths)
+    given = tf.placeholder(tf.int32, [None])
+    parts = tf.TensorArray(tf.float32, size).split(tf.ones([rows, 2]), given).stack()
+    with pytest.raises(ValueError, match=words):
+        session.run(parts, {given: lengths})
+
+
+def test_a_split_makes_an_array_larger(session):
+    assert session.run(growing().split(tf.ones([4, 3]), [2, 2]).size()) == 2
+    array = tf.TensorArray(tf.float32, 2).split(tf.ones([4, 3]), [2, 2])
+    assert session.run(array.stack()).shape == (2, 2, 3)

@@ -212,8 +212,11 @@ class TensorArray:
         return made
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array of the parts of ``value`` along its first axis; ArgumentError unless all ``lengths`` are equal."""
-        made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, name=name))
+        """The array of the parts of ``value`` along its first axis.
+
+        Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow.
+        """
+        made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
         made._size = None
         return made
 
@@ -258,8 +261,15 @@ class TensorArray:
 
 
 @operation("TensorArraySplit")
-def _split(value: Any, lengths: Number) -> Any:
+def _split(value: Any, lengths: Number, size: int | None) -> Any:
     found = numbers(lengths)
+    if not found:
+        raise ArgumentError(f"no lengths for {value.shape[0]} rows", "Give the length of each part.")
+    if size is not None and len(found) != size:
+        raise ArgumentError(
+            f"{len(found)} parts for an array of size {size}",
+            "Give a length for each element, or make the array with dynamic_size=True.",
+        )
     if len(set(found)) > 1:
         raise ArgumentError(
             f"parts of lengths {found}", "Split into equal parts: the elements of an array have one shape."
