@@ -291,8 +291,7 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
   if (batching && !plan && !stands_alone_) {
     for (const Entry& entry : canonical.trace.entries) {
       const Traits* traits = traits_of(entry.signature);
-      if (!traits) return note_interrupted_compile(interrupts), false;
-      if (!traits->movement && !program_of(entry.signature)) return run_unfused(inputs, spare, outputs, provenance, interrupts);  // which says why
+      if (!traits || (!traits->movement && !program_of(entry.signature))) return note_interrupted_compile(interrupts), false;
     }
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;

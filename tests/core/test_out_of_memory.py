@@ -143,6 +143,30 @@ assert len(values) == 1
 assert torch._core.statistics()["executables"]
 """
 
+NO_PLAN = """
+import twofold as torch
+from twofold import _core
+from twofold.compiler import templates
+
+def refuse(*arguments):
+    refused.append(arguments)
+    raise MemoryError("refused")
+
+def work(size):
+    return ((torch.ones(size, 5).cosh() * 2).sum(1) + 5).tolist()
+
+row = work(3)[0]
+refused = []
+_core.set_hook("template_program", refuse)
+try:
+    work(7)
+except MemoryError as error:
+    assert error.args == ("refused",) and error.__cause__ is None
+assert len(refused) == 1
+_core.set_hook("template_program", templates.template_program)
+assert work(7) == [row] * 7
+"""
+
 
 needs_limits = pytest.mark.skipif(UNDER_ADDRESS_SANITIZER, reason="it reserves terabytes of address space")
 
@@ -164,6 +188,10 @@ def test_the_message_tells_bytes_type_and_line() -> None:
 @needs_limits
 def test_without_any_memory_nothing_aborts_and_later_programs_are_right() -> None:
     run(EXHAUSTED)
+
+
+def test_a_plan_that_is_refused_is_not_asked_for_twice() -> None:
+    run(NO_PLAN)
 
 
 @needs_limits

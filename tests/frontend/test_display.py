@@ -69,6 +69,12 @@ def test_options_choose_the_form():
     )
 
 
+def test_the_form_is_chosen_by_the_values_again():
+    torch.set_printoptions(sci_mode=False)
+    torch.set_printoptions(profile="default")
+    assert repr(torch.tensor([1e-7])) == "tensor([1.0000e-07])"
+
+
 def test_parameters_are_listed():
     found = torch.nn.ParameterDict({"a": torch.nn.Parameter(torch.zeros(2, 3)), "b": torch.zeros(1)})
     lines = [

@@ -43,7 +43,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; None leaves a setting as it is.
+    """Set how tensors print; None leaves a setting as it is, but ``sci_mode=None`` chooses by the values again.
 
     ``profile`` is "default", "short" or "full" and sets all but ``sci_mode``, before the others do.
 
@@ -58,9 +58,10 @@ def set_printoptions(
     for name, value in _PROFILES.get(profile or "", {}).items():
         setattr(options, name, value)
     for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems),
-                        ("linewidth", linewidth), ("sci_mode", sci_mode)):  # fmt: skip
+                        ("linewidth", linewidth)):  # fmt: skip
         if value is not None:
             setattr(options, name, value)
+    options.sci_mode = sci_mode
 
 
 class Formatter:
