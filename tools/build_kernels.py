@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def plans(level: str, templates: str) -> dict[str, bytes]:
 
 
 _PARTS = {"second_size": kernels, "off": kernels, "at_once": plans, "sizes_at_once": plans}
-"""What is made in a process of its own, by how sizes are planned there."""
+"""What is made in a process of its own, by how sizes are planned there; the longest come first."""
 
 
 def _steps() -> Iterator[Callable[[], object]]:
@@ -98,11 +99,17 @@ def build(level: str, core: str, folder: Path) -> None:
     from twofold.compiler.disk_cache import archive_path, write_archive
 
     settings = {"TWOFOLD_TARGET_CPU": level, "TWOFOLD_BACKGROUND": "0", "TWOFOLD_THREADS": "1"}
-    made: dict[str, bytes] = {}
-    for templates in _PARTS:
+
+    def part(templates: str) -> dict[str, bytes]:
         command = [sys.executable, __file__, core, str(folder), level, templates]
         done = subprocess.run(command, check=True, env=os.environ | settings, stdout=subprocess.PIPE)
-        made |= pickle.loads(done.stdout)
+        found: dict[str, bytes] = pickle.loads(done.stdout)
+        return found
+
+    made: dict[str, bytes] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as processes:
+        for found in processes.map(part, _PARTS):
+            made |= found
     write_archive(archive_path(level, str(folder)), [([key], payload) for key, payload in made.items()])
 
 
