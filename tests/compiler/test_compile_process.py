@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.core.in_child import run
+from tests.core.in_child import ROOT, run
+from twofold.compiler.worker import receive, send
 
 
 @pytest.fixture(autouse=True)
@@ -178,3 +182,21 @@ def test_it_ends_with_its_parent_whatever_ends_that() -> None:
         )
         assert done.returncode == (-signal.SIGKILL if how == "killed" else 3)
         assert ends(int(done.stdout))
+
+
+def test_an_answer_that_nobody_reads_is_no_error() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from twofold.compiler.worker import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    receive(process.stdout.fileno())
+    process.stdout.close()
+    send(process.stdin.fileno(), pickle.dumps("no trace"))
+    assert process.wait(60) == 0 and process.stderr.read() == b""
+    process.stdin.close()
+    process.stderr.close()

@@ -102,5 +102,8 @@ def serve() -> None:
             request = requests.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
             os._exit(0)
-        send(target, answer(pickle.loads(request)))
+        try:
+            send(target, answer(pickle.loads(request)))
+        except BrokenPipeError:  # its program ended meanwhile
+            os._exit(0)
         gc.collect()
