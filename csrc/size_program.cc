@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <tuple>
 
 namespace twofold {
 namespace {
@@ -19,49 +21,51 @@ enum Code : int32_t {
 double real(int64_t bits) { return std::bit_cast<double>(bits); }
 int64_t bits(double number) { return std::bit_cast<int64_t>(number); }
 
-bool read_numbers(PyObject* list, std::vector<int64_t>& out) {
-  PyObject* items = PySequence_Fast(list, "a size program holds sequences of numbers");
-  for (Py_ssize_t i = 0; items && i < PySequence_Fast_GET_SIZE(items); ++i) {
-    out.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i)));
-  }
-  Py_XDECREF(items);
-  return PyErr_Occurred() == nullptr;
-}
+// Numbers one behind the other in a byte string.
+class Bytes {
+ public:
+  Bytes(const char* data, size_t size) : next_(data), left_(size) {}
 
-// Applies `read_one` to each item of a sequence; false with a Python error set.
-template <class Function>
-bool for_each(PyObject* list, Function read_one) {
-  PyObject* items = PySequence_Fast(list, "a size program holds sequences");
-  bool good = items != nullptr;
-  for (Py_ssize_t i = 0; good && i < PySequence_Fast_GET_SIZE(items); ++i) good = read_one(PySequence_Fast_GET_ITEM(items, i));
-  Py_XDECREF(items);
-  return good;
-}
+  template <class Number>
+  bool read(std::vector<Number>& out, size_t count) {
+    if (left_ / sizeof(Number) < count) return false;
+    out.resize(count);
+    if (count) std::memcpy(out.data(), next_, count * sizeof(Number));
+    next_ += count * sizeof(Number);
+    left_ -= count * sizeof(Number);
+    return true;
+  }
+  bool at_end() const { return left_ == 0; }
+
+ private:
+  const char* next_;
+  size_t left_;
+};
 
 }  // namespace
 
 bool SizeProgram::read(PyObject* encoded) {
-  PyObject *constants, *tables, *code, *results, *guards;
-  Py_ssize_t inputs;
-  if (!PyArg_ParseTuple(encoded, "nOOOOO", &inputs, &constants, &tables, &code, &results, &guards)) return false;
-  inputs_ = static_cast<size_t>(inputs);
-  if (!read_numbers(constants, constants_)) return false;
-  bool good = for_each(tables, [this](PyObject* item) { return read_numbers(item, tables_.emplace_back()); });
-  good = good && for_each(code, [this](PyObject* item) {
-    Step made;
-    if (!PyArg_ParseTuple(item, "iii", &made.code, &made.a, &made.b)) return false;
-    code_.push_back(made);
-    return true;
-  });
-  std::vector<int64_t> numbers;
-  if (!good || !read_numbers(results, numbers)) return false;
-  for (int64_t number : numbers) results_.push_back(static_cast<int32_t>(number));
-  return for_each(guards, [this](PyObject* item) {
-    int position, holds;
-    if (!PyArg_ParseTuple(item, "ip", &position, &holds)) return false;
-    guards_.emplace_back(position, holds != 0);
-    return true;
-  });
+  char* data;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(encoded, &data, &size) < 0) return false;
+  Bytes bytes(data, static_cast<size_t>(size));
+  if (read(bytes)) return true;
+  PyErr_SetString(PyExc_ValueError, "no size program");
+  return false;
+}
+
+template <class Bytes>
+bool SizeProgram::read(Bytes& bytes) {
+  std::vector<uint32_t> counts, lengths;
+  if (!bytes.read(counts, 7)) return false;
+  const auto [inputs, constants, tables, code, checking, results, guards] = std::tie(counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6]);
+  if (!bytes.read(constants_, constants) || !bytes.read(lengths, tables)) return false;
+  for (uint32_t length : lengths) {
+    if (!bytes.read(tables_.emplace_back(), length)) return false;
+  }
+  inputs_ = inputs;
+  checking_ = checking;
+  return checking <= code && bytes.read(code_, code) && bytes.read(results_, results) && bytes.read(guards_, guards) && bytes.at_end();
 }
 
 bool SizeProgram::step(const Step& step, std::vector<int64_t>& registers) const {
@@ -119,11 +123,14 @@ bool SizeProgram::run(const int64_t* values, std::vector<int64_t>& results) cons
   registers.assign(values, values + inputs_);
   registers.insert(registers.end(), constants_.begin(), constants_.end());
   registers.reserve(registers.size() + code_.size());
-  for (const Step& each : code_) {
-    if (!step(each, registers)) return false;
+  for (size_t k = 0; k < checking_; ++k) {
+    if (!step(code_[k], registers)) return false;
   }
-  for (auto [position, holds] : guards_) {
-    if ((registers[static_cast<size_t>(position)] != 0) != holds) return false;
+  for (int32_t guard : guards_) {
+    if ((registers[static_cast<size_t>(guard >> 1)] != 0) != ((guard & 1) != 0)) return false;
+  }
+  for (size_t k = checking_; k < code_.size(); ++k) {
+    if (!step(code_[k], registers)) return false;
   }
   results.clear();
   for (int32_t position : results_) results.push_back(registers[static_cast<size_t>(position)]);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 typedef struct _object PyObject;
@@ -11,7 +10,7 @@ namespace twofold {
 
 class SizeProgram {
  public:
-  // From (inputs, constants, tables, code, results, guards), see twofold.ir.size_program; false with a Python error set.
+  // From the bytes that twofold.ir.size_program makes; false with a Python error set.
   bool read(PyObject* encoded);
 
   // Fills the results for the values of the inputs; false where a guard does not hold, or a number does not fit.
@@ -19,7 +18,7 @@ class SizeProgram {
 
   size_t inputs() const { return inputs_; }
   size_t memory() const {
-    return sizeof *this + constants_.size() * sizeof(int64_t) + code_.size() * sizeof(Step) + results_.size() * sizeof(int32_t);
+    return sizeof *this + constants_.size() * sizeof(int64_t) + code_.size() * sizeof(Step) + (results_.size() + guards_.size()) * sizeof(int32_t);
   }
   size_t results() const { return results_.size(); }
 
@@ -27,14 +26,17 @@ class SizeProgram {
   struct Step {
     int32_t code, a, b;
   };
+  template <class Bytes>
+  bool read(Bytes& bytes);
   bool step(const Step& step, std::vector<int64_t>& registers) const;
 
   size_t inputs_ = 0;
   std::vector<int64_t> constants_;
   std::vector<std::vector<int64_t>> tables_;
   std::vector<Step> code_;
+  size_t checking_ = 0;  // how many of the first steps compute guards
   std::vector<int32_t> results_;
-  std::vector<std::pair<int32_t, bool>> guards_;
+  std::vector<int32_t> guards_;  // twice a register, and one more where it must not be 0
 };
 
 }  // namespace twofold

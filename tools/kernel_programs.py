@@ -116,10 +116,11 @@ def layers() -> Iterator[Step]:
         for shape in ((1,), (16,), (100,), (256,), (2, 50)):
             x = normal(*shape, given).requires_grad_(True)
             yield lambda layer=layer, x=x: layer(x).sum().backward()
-    for side, batch in ((16, 4), (4, 3), (3, 8)):
+    for side, batch in itertools.product((1, 2, 3, 4, 7, 8, 14, 16, 28, 32), (2, 4, 8)):
         for given in (64, 256, 512, 1024, 2048):
             for inner, stride in itertools.product((64, 128, 256, 512), (1, 2)):
-                if inner * 4 in (given, 2 * given) or given == inner:
+                fits = inner * 4 in (given, 2 * given) or given == inner
+                if fits and batch * side * side * given <= 64 * 56 * 56:
                     block = Residual(given, inner, 4 * inner, stride)
                     x = normal(batch, given, side, side).requires_grad_(True)
                     yield lambda block=block, x=x: block(x).sum().backward()

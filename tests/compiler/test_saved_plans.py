@@ -12,11 +12,13 @@ from typing import NamedTuple
 import pytest
 
 import twofold
-from twofold.compiler import saved_plans
+from twofold.compiler import portable_template, saved_plans
 from twofold.compiler.disk_cache import Archive, DiskCache, write_archive
 from twofold.compiler.saved_plans import SavedPlans
 from twofold.dtypes import float32
 from twofold.ir.op import REGISTRY, Op
+from twofold.ir.recording import Facts, Recording
+from twofold.ir.size_program import SizeProgram
 from twofold.ir.types import tensor_type
 
 ROOT = Path(twofold.__file__).parents[1]
@@ -247,6 +249,47 @@ def test_plans_of_the_package_are_found_by_the_sources_that_made_them(
     shutil.rmtree(tmp_path / "cache")
     monkeypatch.setattr(saved_plans, "_planning_sources", lambda: b"other sources")
     assert archived().read(key) is None
+
+
+def below(limit: int) -> bytes:
+    """A size program that holds for sizes on the side of ``limit`` on which 5 is."""
+    recording = Recording([5], [0], Facts())
+    assert (recording.inputs[0] < limit) == (limit > 5)
+    return SizeProgram(recording, [], recording.guards).encoded()
+
+
+def test_of_the_package_only_plans_that_fit_become_the_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = kept(tmp_path)
+    key = made.key("one")
+    made.keep_last(key, [((limit - 1,), (below(limit), f"below {limit}")) for limit in (10, 100, 1000)])
+    write_archive(str(tmp_path / "archive"), [([own], plan) for own, plan in made.for_package().items()])
+
+    def asked(values: list[int], make: str | None = None) -> list[object]:
+        """What is found for sizes in a new process, with ``make`` as what it would make."""
+        archive = Archive(str(tmp_path / "archive"))
+        plans = SavedPlans(DiskCache(tmp_path / "cache"), "a program", archive=archive)
+        monkeypatch.setattr(portable_template, "saved_plans", lambda: plans)
+        found: list[object] = []
+        for value in values:
+            plan = portable_template.fitting(
+                key,
+                [value],
+                (lambda: make) if make else None,
+                lambda plan: (below(10**6), plan),
+                lambda plan: plan[1],
+            )
+            found.append(plan)
+        found.append([made_for for made_for, written in plans.read_own(key) if written])
+        plans.flush()
+        return found
+
+    assert asked([50, 5]) == ["below 100", "below 100", [(99,)]]
+    assert asked([70, 5000, 500]) == ["below 100", None, "below 1000", [(99,), (999,)]]
+    assert asked([5000], make="made") == ["made", [(99,), (999,), (5000,)]]
+    monkeypatch.setattr(Archive, "read", lambda *_: pytest.fail("the archive is read"))
+    assert asked([6000, 70]) == ["made", "below 100", [(99,), (999,), (5000,)]]
 
 
 def test_what_was_used_least_recently_is_left_out(tmp_path: Path) -> None:

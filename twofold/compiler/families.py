@@ -66,7 +66,7 @@ class Programs:
     def _planned(self, values: Sequence[int], facts: Facts) -> ProgramTemplate:
         recording = Recording(values, self._lowest, facts, strict=True)
         *numbers, room = recording.inputs
-        return planned(recording, partial(compile_graph, self._graph(numbers, room)), 0)
+        return planned(recording, partial(compile_graph, self._graph(numbers, room)))
 
 
 class _Labels:

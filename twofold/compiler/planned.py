@@ -18,17 +18,17 @@ That is (programs, labels, form), or what gives a function of the host for numbe
 """
 
 
-def planned(recording: Recording, compiled: Callable[[], FlatProgram], known: int) -> ProgramTemplate:
+def planned(recording: Recording, compiled: Callable[[], FlatProgram]) -> ProgramTemplate:
     """A program whose numbers are expressions of symbols.
 
-    Guards but the first ``known`` are checked. Those that other parts of the recording have met since are among them,
-    as what they computed may have been found again here.
+    All guards are checked, also those that other parts of the recording have met: what they computed may have been
+    found again here.
     """
     recording.strict = False  # plans keep the bits, whatever they take for equal
     program = compiled()
     results: list[Any] = []
     steps = _steps(program, results)
-    sizes = SizeProgram(recording, results, recording.guards[known:]).encoded()
+    sizes = SizeProgram(recording, results, recording.guards).encoded()
     return ProgramTemplate.of((sizes, steps), program)
 
 

@@ -79,19 +79,41 @@ def fitting(
     ``write`` gives what is kept, whose first item is a size program with the guards; ``read`` makes a plan of it, or
     raises LookupError. That ``make`` gives None is kept for these values alone. Without ``make`` none is made.
     """
-    own = tuple(values)
-    entries: list[tuple[tuple[int, ...], Any]] = saved_plans().read(key) or []
-    for made_for, written in entries:
-        if written is None:
-            if made_for == own:
-                return None
-        elif _core.run_size_program(written[0], own) is not None:
-            with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
-                return read(written)
-    if make is None:
-        return None
+    plans, own = saved_plans(), tuple(values)
+    entries: list[Entry] = plans.read_own(key) or []
+    entry, found = _fitting(entries, own, read)
+    if entry is None and (own, _NOT_IN_PACKAGE) not in entries:
+        entry, found = _fitting(packaged := plans.read_package(key) or [], own, read)
+        if entry is not None:
+            plans.keep_last(key, [*entries, entry])
+        elif packaged and make is None:
+            plans.keep_last(key, [*entries, (own, _NOT_IN_PACKAGE)])
+    if entry is not None or make is None:
+        return found
     made = make()
     entries = [entry for entry in entries if entry[0] != own]
     with contextlib.suppress(NotImplementedError):
-        saved_plans().keep_last(key, [*entries, (own, None if made is None else write(made))])
+        plans.keep_last(key, [*entries, (own, None if made is None else write(made))])
     return made
+
+
+Entry = tuple[tuple[int, ...], Any]
+"""The values that a plan was made for, and what is kept of it."""
+
+_NOT_IN_PACKAGE = False
+"""In place of a plan: the package has none for these values."""
+
+
+def _fitting(
+    entries: Sequence[Entry], own: tuple[int, ...], read: Callable[[tuple[Any, ...]], Plan]
+) -> tuple[Entry | None, Plan | None]:
+    """The first entry that holds for values, and its plan."""
+    for entry in entries:
+        made_for, written = entry
+        if not written:
+            if written is None and made_for == own:
+                return entry, None
+        elif _core.run_size_program(written[0], own) is not None:
+            with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+                return entry, read(written)
+    return None, None

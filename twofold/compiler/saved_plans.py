@@ -170,13 +170,14 @@ class SavedPlans:
         return self.key(own, tuple([(type.dtype, len(type.shape), type.weak) for type in types]))
 
     def _of_package(self, key: bytes) -> bytes:
-        """What came with the package under a key, empty if nothing did; from then on it is the program's."""
-        if self._archive is None:
-            return b""
-        payload = self._archive.read(_package_key(key)) or b""
+        """What came with the package under a key, empty if nothing did."""
+        payload = None if self._archive is None else self._archive.read(_package_key(key))
+        return payload or b""
+
+    def _take(self, key: bytes, payload: bytes) -> None:
+        """From now on this is the program's."""
         self._new[key] = payload
         self._new_bytes += len(payload)
-        return payload
 
     def for_package(self) -> dict[str, bytes]:
         """The new plans, by their keys in an archive."""
@@ -187,6 +188,25 @@ class SavedPlans:
         if key is None or config.verify:
             return None
         payload = self._payload(key)
+        if payload is None:
+            payload = self._of_package(key)
+            self._take(key, payload)
+        return self._found(key, payload)
+
+    def read_own(self, key: bytes | None) -> Any:
+        """What this program kept under a key, and not the package."""
+        return None if key is None or config.verify else self._found(key, self._payload(key))
+
+    def read_package(self, key: bytes | None) -> Any:
+        """What came with the package under a key; that nothing did is remembered, so that none is looked for again."""
+        if key is None or config.verify or self._payload(key) == b"":
+            return None
+        payload = self._of_package(key)
+        if not payload and self._payload(key) is None:
+            self._take(key, payload)
+        return self._found(key, payload)
+
+    def _found(self, key: bytes, payload: bytes | None) -> Any:
         if not payload:
             return None
         try:
@@ -200,13 +220,19 @@ class SavedPlans:
 
     def has(self, key: bytes | None) -> bool:
         """Whether something was kept under a key."""
-        return key is not None and not config.verify and bool(self._payload(key))
-
-    def _payload(self, key: bytes) -> bytes:
-        payload = self._new.get(key)
+        if key is None or config.verify:
+            return False
+        payload = self._payload(key)
         if payload is None:
-            payload = self._read.get(key)
-        return self._of_package(key) if payload is None else payload
+            payload = self._of_package(key)
+            if not payload:
+                self._take(key, payload)
+        return bool(payload)
+
+    def _payload(self, key: bytes) -> bytes | None:
+        """The program's; empty where neither it nor the package has anything."""
+        payload = self._new.get(key)
+        return self._read.get(key) if payload is None else payload
 
     def keep(self, key: bytes | None, plan: Any) -> None:
         """Keep a plan for later processes."""

@@ -49,21 +49,21 @@ class Parts(NamedTuple):
 class Template:
     """What the core holds of a call over symbols: its parts, which are made when somebody asks, and its key on disk.
 
-    ``make`` gives the parts and ``known``: how many guards of their recording hold wherever the template is used, as
-    the core has checked them.
+    The plans that belong to it check all that was decided for them, so that templates of one call share them, whatever
+    sizes each was made for.
     """
 
-    def __init__(self, key: bytes | None, make: Callable[[], tuple[Parts, int]]) -> None:
+    def __init__(self, key: bytes | None, make: Callable[[], Parts], made_for: tuple[int, ...]) -> None:
         self.key = key
+        self.made_for = made_for  # the numbers with which this template was found to be as it is
         self._make = make
         self._parts: Parts | None = None
-        self._known = 0
 
     @property
     def parts(self) -> Parts:
         """The call."""
         if self._parts is None:
-            self._parts, self._known = self._make()
+            self._parts = self._make()
         return self._parts
 
     @property
@@ -71,20 +71,10 @@ class Template:
         """What the call computes."""
         return self.parts.graph
 
-    @property
-    def known(self) -> int:
-        """How many guards of the recording hold."""
-        assert self.parts
-        return self._known
-
-    def take(self, parts: Parts) -> None:
-        """These are the parts, and all guards that their recording has met are checked before the template is used."""
-        self._parts, self._known = parts, len(parts.recording.guards)
-
-    def example(self, values: Sequence[int], facts: Facts) -> tuple[Parts, int]:
-        """The call for other numbers and with more facts, and how many of its guards hold."""
+    def example(self, values: Sequence[int], facts: Facts) -> Parts:
+        """The call for other numbers and with more facts."""
         same = values == self.parts.recording.values and facts == Facts()
-        return (self.parts, self.known) if same else (self.parts.made_for(values, facts), 0)
+        return self.parts if same else self.parts.made_for(values, facts)
 
     def part(self, *names: Any) -> bytes | None:
         """The key of a plan that belongs to this template."""
@@ -121,7 +111,7 @@ def template_of(
     values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
     given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
 
-    def declared(facts: Facts) -> tuple[Parts, int, Traits]:
+    def declared(facts: Facts) -> tuple[Parts, Traits]:
         made = _declared(op, attrs, types, facts, values)
         traits = traits_of(op, made.graph)
         if (
@@ -129,7 +119,7 @@ def template_of(
         ):  # of rows in any numbers, which two operands may share by chance
             made = _declared(op, attrs, types, facts, values, apart=True)
             traits = traits_of(op, made.graph)
-        return made, len(made.recording.guards), traits
+        return made, traits
 
     fixed = iter([None if own else value for value, own in zip(values, varies)])
     known = (
@@ -138,28 +128,23 @@ def template_of(
     )
     key = key_at_once(op, attrs, types, varies) if at_once else saved_plans().key("template", op, *known)
 
-    def template_for(made_for: Sequence[int]) -> Template:
-        def make() -> tuple[Parts, int]:
-            parts, guards, _ = narrowing(declared, given)
-            return parts, guards if made_for == values else 0
-
-        # its own plans count on the guards that were met for these numbers
-        return Template(saved_plans().key(key, tuple(made_for)) if key else None, make)
-
-    template = template_for(values)
+    made: list[Parts] = []
 
     def make() -> tuple[Any, ...]:
-        made, _, traits = narrowing(declared, given)
+        parts, traits = narrowing(declared, given)
         own, numbers = _apart(traits)
-        program = SizeProgram(made.recording, [*made.output.shape, *numbers], made.recording.guards).encoded()
-        template.take(made)
-        return program, values, made.output.dtype.code, getattr(op, "differentiable", True), *own
+        program = SizeProgram(
+            parts.recording, [*parts.output.shape, *numbers], parts.recording.guards
+        ).encoded()
+        made.append(parts)
+        return program, tuple(values), parts.output.dtype.code, getattr(op, "differentiable", True), *own
 
     found = fitting(key, values, None if kept else lambda: attempt(make), _same, _same)
     if found is None:
         return None
     program, made_for, *rest = found
-    return template if made_for == values else template_for(made_for), program, *rest
+    template = Template(key, lambda: made[0] if made else narrowing(declared, given)[0], made_for)
+    return template, program, *rest
 
 
 def _same(plan: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -230,30 +215,17 @@ def template_gradients(
     key = template.part("gradients", wanted)
 
     @functools.cache
-    def differentiated() -> tuple[Recording, dict[int, _Gradient], int]:
+    def differentiated() -> tuple[Recording, dict[int, _Gradient]]:
         def make(facts: Facts) -> Any:
-            whole, known = template.example(values, facts)
-            return whole.recording, _differentiated(whole, wanted), known
+            whole = template.example(values, facts)
+            return whole.recording, _differentiated(whole, wanted)
 
         return narrowing(make, Facts())
 
-    templates: dict[int, Template] = {}
-
-    def piece(index: int, made_for: tuple[int, ...]) -> Template:
-        def make() -> tuple[Parts, int]:
-            _, gradients, known = differentiated()
-            return gradients[index].parts, known
-
-        # its own plans count on the guards of the gradients that it is a piece of
-        templates[index] = Template(saved_plans().key(key, made_for, index) if key else None, make)
-        return templates[index]
-
     def made() -> tuple[Any, ...]:
-        recording, gradients, known = differentiated()
+        recording, gradients = differentiated()
         numbers = [number for one in gradients.values() for number in one.numbers]
-        program = SizeProgram(recording, numbers, recording.guards[known:])
-        for index, one in gradients.items():
-            piece(index, values).take(one.parts)
+        program = SizeProgram(recording, numbers, recording.guards)
         heads = [one.head for one in gradients.values()]
         return program.encoded(), heads, [one.tail for one in gradients.values()], values
 
@@ -261,9 +233,13 @@ def template_gradients(
     if found is None:
         return None
     program, heads, tails, made_for = found
+
+    def piece(index: int) -> Template:
+        own = saved_plans().key(key, index) if key else None
+        return Template(own, lambda: differentiated()[1][index].parts, made_for)
+
     return program, [
-        (head[0], PULLBACK, *head[1:], templates.get(head[0]) or piece(head[0], made_for), *tail)
-        for head, tail in zip(heads, tails)
+        (head[0], PULLBACK, *head[1:], piece(head[0]), *tail) for head, tail in zip(heads, tails)
     ]
 
 
@@ -298,8 +274,8 @@ def template_program(template: Template, values: tuple[int, ...], kept: bool = F
         from twofold.compiler.compile import compile_graph
         from twofold.compiler.planned import planned
 
-        parts, known = template.example(values, facts)
-        return planned(parts.recording, partial(compile_graph, parts.graph), known)
+        parts = template.example(values, facts)
+        return planned(parts.recording, partial(compile_graph, parts.graph))
 
     found = fitting_program(template.part("program"), values, None if kept else make)
     return None if found is None else found.encoded

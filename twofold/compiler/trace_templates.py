@@ -51,7 +51,7 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Prog
         recording = Recording(free_numbers, free_lowest, facts, strict=True)
         free = iter(recording.inputs)
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
-        return planned(recording, partial(compile_outlined, _declared_trace(described, given)), 0)
+        return planned(recording, partial(compile_outlined, _declared_trace(described, given)))
 
     key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps), MODE.on)
     return fitting_program(key, free_numbers, make)
@@ -131,6 +131,6 @@ def _batched(
             output if batched else broadcast(output, (size, *output.shape))
             for output, batched in batch_graph(whole, inputs, flags)
         ]
-        return planned(recording, partial(compile_graph, Graph(own, outputs)), 0)
+        return planned(recording, partial(compile_graph, Graph(own, outputs)))
 
     return fitting_program(key, [count], make)

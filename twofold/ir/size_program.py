@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from twofold.ir.recording import Recording
@@ -20,10 +22,11 @@ _CODES = {name: code for code, name in enumerate(OPERATIONS)}
 Position = tuple[str, int]
 """Of a number in a program: an input, a constant, an operation or a table, and which one."""
 
-Encoded = tuple[
-    int, list[int], list[list[int]], list[tuple[int, int, int]], list[int], list[tuple[int, bool]]
-]
-"""What the core takes: number of inputs, constants, tables, code, results, guards."""
+Encoded = bytes
+"""What the core takes: 32-bit counts of inputs, constants, tables, steps, steps that guards need, results and guards.
+
+Then the constants, lengths of tables, tables, steps, results and guards: see ``SizeProgram.encoded``.
+"""
 
 
 class SizeProgram:
@@ -50,11 +53,13 @@ class SizeProgram:
         self._operations: list[tuple[str, Position, Position]] = []
         self._constant_indices: dict[int, int] = {}
         self._positions: dict[Any, Position] = {}
-        found = [self._number(expression) for expression in expressions]
+        # guards first: most programs are asked in vain whether they hold
         checks = [
             (self._operation(name, self._operand(name, a), self._operand(name, b)), holds)
             for name, a, b, holds in guards
         ]
+        self.checking = len(self._operations)
+        found = [self._number(expression) for expression in expressions]
         self.results = [self._register(position) for position in found]
         self.guards = [(self._register(position), holds) for position, holds in checks]
         self.code = [(_CODES[name], self._register(a), self._register(b)) for name, a, b in self._operations]
@@ -116,6 +121,16 @@ class SizeProgram:
         return self._operation(name, self._number(arguments[0]), self._number(arguments[1]))
 
     def encoded(self) -> Encoded:
-        """The program as the core takes it."""
-        tables = [list(table) for table in self.tables]
-        return self.inputs, self.constants, tables, self.code, self.results, self.guards
+        """The program as the core takes it; raises OverflowError where a constant does not fit into 64 bits."""
+        lists = self.constants, self.tables, self.code
+        counts = self.inputs, *map(len, lists), self.checking, len(self.results), len(self.guards)
+        parts = [
+            array("i", counts),
+            array("q", self.constants),
+            array("i", map(len, self.tables)),
+            *[array("q", table) for table in self.tables],
+            array("i", chain.from_iterable(self.code)),
+            array("i", self.results),
+            array("i", [2 * position + holds for position, holds in self.guards]),
+        ]
+        return b"".join([part.tobytes() for part in parts])

@@ -30,6 +30,8 @@ class OpInstance:
 
     __slots__ = ("_graph", "_traits", "attrs", "key", "op", "types")
 
+    made_for: tuple[int, ...] = ()  # of its own key
+
     def __init__(self, op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> None:
         self.op = op
         self.attrs = attrs
@@ -187,7 +189,7 @@ def traits_of(instance: OpInstance) -> Traits:
 
 def is_cheap(call: OpInstance | Template) -> bool:
     """Whether it takes less to compute a large result again than to keep it in memory."""
-    key = call.part("is cheap")
+    key = call.part("is cheap", call.made_for)
     saved: bool | None = saved_plans().read(key)
     if saved is None:
         from twofold.compiler.recompute import is_cheap as is_cheap_graph

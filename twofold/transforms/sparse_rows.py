@@ -52,8 +52,9 @@ def _joined(node: Node) -> Node | None:
 
 def is_sparse(node: Node, nbytes: int) -> bool:
     """Whether ``node`` is a large table with a few sums of rows, and ``nbytes`` are a fraction of it."""
-    large = node.type.size >= _LEAST_ELEMENTS and nbytes * _MOST_SHARE <= node.type.nbytes
-    return large and _sum_of(node) is not None
+    if _sum_of(node) is None:  # first: a plan for all sizes is bound by every comparison of sizes
+        return False
+    return node.type.size >= _LEAST_ELEMENTS and nbytes * _MOST_SHARE <= node.type.nbytes
 
 
 class _Sum(NamedTuple):
