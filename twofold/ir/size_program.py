@@ -122,8 +122,8 @@ class SizeProgram:
 
     def encoded(self) -> Encoded:
         """The program as the core takes it; raises OverflowError where a constant does not fit into 64 bits."""
-        lists = self.constants, self.tables, self.code
-        counts = self.inputs, *map(len, lists), self.checking, len(self.results), len(self.guards)
+        lengths = len(self.constants), len(self.tables), len(self.code)
+        counts = self.inputs, *lengths, self.checking, len(self.results), len(self.guards)
         parts = [
             array("i", counts),
             array("q", self.constants),
