@@ -7,7 +7,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import finfo
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, negative, rule
+from twofold.optim.optimizer import Optimizer, gradients, rule
 
 Tensor = _core.Tensor
 _decayed_parameter = rule("decayed_parameter")
@@ -77,17 +77,10 @@ class Adafactor(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         lr, (least_square, least_size) = group["lr"], group["eps"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
+        for param, gradient in gradients(group, decay=False):
             if param.dtype.is_complex:
                 raise RuntimeError("Adafactor does not support complex parameters")
-            state = self.state[param]
-            if not state:
-                self._start(state, gradient)
-            if group["maximize"]:
-                gradient = negative(gradient)
+            state = self._state_of(param, group)
             state["step"] = step = state["step"] + 1
             eps = finfo(param.dtype).eps if least_square is None else least_square
             size = (param.detach().norm(2) / param.numel() ** 0.5).clamp(min=least_size)
@@ -99,15 +92,12 @@ class Adafactor(Optimizer):
             excess = (change.norm(2) / (change.numel() ** 0.5 * group["d"])).clamp(min=1.0)
             param._assign(param - change * (rate / excess))
 
-    @staticmethod
-    def _start(state: dict[str, Any], gradient: Tensor) -> None:
-        state["step"] = 0
-        shape = tuple(gradient.shape)
-        if len(shape) > 1:
-            state["row_var"] = _zeros((*shape[:-1], 1), dtype=gradient.dtype)
-            state["col_var"] = _zeros((*shape[:-2], 1, shape[-1]), dtype=gradient.dtype)
-        else:
-            state["variance"] = _zeros(shape, dtype=gradient.dtype)
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        shape, dtype = tuple(param.shape), param.dtype
+        if len(shape) < 2:
+            return {"step": 0, "variance": _zeros(shape, dtype=dtype)}
+        rows, columns = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
+        return {"step": 0, "row_var": _zeros(rows, dtype=dtype), "col_var": _zeros(columns, dtype=dtype)}
 
     @staticmethod
     def _square(state: dict[str, Any], gradient: Tensor, decay: float, eps: float) -> Tensor:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.frontend.sparse_gradients import looked_up_sparsely
 from twofold.optim.optimizer import (
     Optimizer,
-    check_eps,
-    check_rate,
+    check_adam_settings,
     check_ways,
-    decayed_gradient,
-    negative,
+    gradients,
     not_negative,
     rule,
 )
 
+Tensor = _core.Tensor
 _mean = rule("adam_mean")
 _square = rule("adam_square")
 _parameter = rule("adam_parameter")
-_decayed_parameter = rule("decayed_parameter")
 _sparse_mean = rule("sparse_adam_mean")
 _sparse_square = rule("sparse_adam_square")
 _sparse_parameter = rule("sparse_adam_parameter")
@@ -62,11 +61,7 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_eps(eps)
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        check_adam_settings(lr, eps, betas)
         not_negative(weight_decay=weight_decay)
         check_ways(foreach, fused, differentiable)
         defaults = {
@@ -84,27 +79,16 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        names = ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else []))
+        return {"step": 0, **{name: _zeros_like(param) for name in names}}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        beta1, beta2 = group["betas"]
-        lr, eps, decay, maximize = group["lr"], group["eps"], group["weight_decay"], group["maximize"]
-        decoupled = group["decoupled_weight_decay"]
-        states, last, correction1, correction2 = self.state, 0, 1.0, 1.0
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = states[param]
-            if not state:
-                self._start(state, param, group["amsgrad"])
-            if maximize:
-                gradient = negative(gradient)
-            state["step"] = step = state["step"] + 1
-            if decay:
-                if decoupled:
-                    param._assign(_decayed_parameter(param, lr, decay))
-                else:
-                    gradient = decayed_gradient(gradient, param, decay)
+        (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
+        last, correction1, correction2 = 0, 1.0, 1.0
+        for param, gradient, state in self._steps(group):
+            step = state["step"]
             if step != last:
                 last, correction1, correction2 = step, 1 - beta1**step, 1 - beta2**step
             mean, square = state["exp_avg"], state["exp_avg_sq"]
@@ -113,12 +97,6 @@ class Adam(Optimizer):
             if group["amsgrad"]:
                 square = state["max_exp_avg_sq"]._assign(_maximum(state["max_exp_avg_sq"], square))
             param._assign(_parameter(param, mean, square, lr, correction1, correction2, eps))
-
-    @staticmethod
-    def _start(state: dict[str, Any], param: Any, amsgrad: bool) -> None:
-        state["step"] = 0
-        for name in ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])):
-            state[name] = _zeros_like(param)
 
 
 class AdamW(Adam):
@@ -192,33 +170,26 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        check_rate(lr)
+        check_adam_settings(lr, eps, betas)
         if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
+        for param, gradient in gradients(group, decay=False):
             if not looked_up_sparsely(param):
                 raise RuntimeError(
                     "SparseAdam does not support dense gradients, please consider Adam instead. "
                     "Gradients count as sparse where a table is looked up with sparse=True."
                 )
-            state = self.state[param]
-            if not state:
-                state.update(step=0, exp_avg=_zeros_like(param), exp_avg_sq=_zeros_like(param))
-            if group["maximize"]:
-                gradient = negative(gradient)
+            state = self._state_of(param, group)
             state["step"] = step = state["step"] + 1
             mean = state["exp_avg"]._assign(_sparse_mean(gradient, state["exp_avg"], beta1))
             square = state["exp_avg_sq"]._assign(_sparse_square(gradient, state["exp_avg_sq"], beta2))

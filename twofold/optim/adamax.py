@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.optimizer import (
     Optimizer,
     check_adam_settings,
     check_ways,
-    decayed_gradient,
-    negative,
     not_negative,
     rule,
 )
 
+Tensor = _core.Tensor
 _mean = rule("adam_mean")
 _infinity_norm = rule("adamax_norm")
 _parameter = rule("adamax_parameter")
@@ -74,21 +74,13 @@ class Adamax(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros_like(param), "exp_inf": _zeros_like(param)}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         (beta1, beta2), eps = group["betas"], group["eps"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state.update(step=0, exp_avg=_zeros_like(param), exp_inf=_zeros_like(param))
-            if group["maximize"]:
-                gradient = negative(gradient)
-            state["step"] = step = state["step"] + 1
-            if group["weight_decay"]:
-                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+        for param, gradient, state in self._steps(group):
             mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
             norm = state["exp_inf"]._assign(_infinity_norm(gradient, state["exp_inf"], beta2, eps))
-            param._assign(_parameter(param, mean, norm, group["lr"] / (1 - beta1**step)))
+            param._assign(_parameter(param, mean, norm, group["lr"] / (1 - beta1 ** state["step"])))

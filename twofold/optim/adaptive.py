@@ -1,21 +1,21 @@
-"""Adagrad, RMSprop and Adadelta: steps scaled by the history of squared gradients."""
+"""Adagrad, RMSprop and Adadelta: steps scaled by the accumulated squared gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.optimizer import (
     Optimizer,
     check_eps,
     check_rate,
     check_ways,
-    decayed_gradient,
-    negative,
     not_negative,
     rule,
 )
 
+Tensor = _core.Tensor
 _add_square = rule("adagrad_square")
 _running_mean = rule("adam_mean")
 _running_square = rule("adam_square")
@@ -24,7 +24,7 @@ _scaled = rule("rmsprop_parameter")
 _direction = rule("rmsprop_direction")
 _momentum_buffer = rule("sgd_momentum")
 _parameter = rule("sgd_parameter")
-_zeros_like = CREATION["zeros_like"]
+_zeros_like, _full_like = CREATION["zeros_like"], CREATION["full_like"]
 
 
 class Adagrad(Optimizer):
@@ -75,21 +75,12 @@ class Adagrad(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "sum": _full_like(param, group["initial_accumulator_value"])}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state["step"] = 0
-                state["sum"] = CREATION["full_like"](param, group["initial_accumulator_value"])
-            state["step"] += 1
-            if group["maximize"]:
-                gradient = negative(gradient)
-            if group["weight_decay"]:
-                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+        for param, gradient, state in self._steps(group):
             lr = group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"])
             total = state["sum"]._assign(_add_square(gradient, state["sum"]))
             param._assign(_adagrad(param, gradient, total, lr, group["eps"]))
@@ -143,21 +134,14 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        wanted = {"square_avg": True, "momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
+        return {"step": 0, **{name: _zeros_like(param) for name, kept in wanted.items() if kept}}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         lr, alpha, eps, momentum = group["lr"], group["alpha"], group["eps"], group["momentum"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                self._start(state, param, momentum, group["centered"])
-            state["step"] += 1
-            if group["maximize"]:
-                gradient = negative(gradient)
-            if group["weight_decay"]:
-                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+        for param, gradient, state in self._steps(group):
             square = state["square_avg"]._assign(_running_square(gradient, state["square_avg"], alpha))
             if group["centered"]:
                 mean = state["grad_avg"]._assign(_running_mean(gradient, state["grad_avg"], alpha))
@@ -170,15 +154,6 @@ class RMSprop(Optimizer):
                 param._assign(_parameter(param, buffer, lr))
             else:
                 param._assign(_scaled(param, gradient, square, lr, eps))
-
-    @staticmethod
-    def _start(state: dict[str, Any], param: Any, momentum: float, centered: bool) -> None:
-        state["step"] = 0
-        state["square_avg"] = _zeros_like(param)
-        if momentum > 0:
-            state["momentum_buffer"] = _zeros_like(param)
-        if centered:
-            state["grad_avg"] = _zeros_like(param)
 
 
 class Adadelta(Optimizer):
@@ -227,21 +202,13 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "square_avg": _zeros_like(param), "acc_delta": _zeros_like(param)}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         rho, eps = group["rho"], group["eps"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state.update(step=0, square_avg=_zeros_like(param), acc_delta=_zeros_like(param))
-            state["step"] += 1
-            if group["maximize"]:
-                gradient = negative(gradient)
-            if group["weight_decay"]:
-                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+        for param, gradient, state in self._steps(group):
             square, gathered = state["square_avg"], state["acc_delta"]
             square._assign(_running_square(gradient, square, rho))
             delta = (gathered + eps).sqrt() / (square + eps).sqrt() * gradient

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.optimizer import (
     Optimizer,
     check_rate,
     check_ways,
-    decayed_gradient,
-    negative,
     not_negative,
     rule,
 )
 
+Tensor = _core.Tensor
 _decayed_parameter = rule("decayed_parameter")
 _parameter = rule("sgd_parameter")
 _average = rule("adam_mean")
@@ -78,24 +78,16 @@ class ASGD(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "eta": group["lr"], "mu": 1.0, "ax": _zeros_like(param)}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         lr, decay = group["lr"], group["lambd"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state.update(step=0, eta=lr, mu=1.0, ax=_zeros_like(param))
-            if group["maximize"]:
-                gradient = negative(gradient)
-            state["step"] = step = state["step"] + 1
-            if group["weight_decay"]:
-                gradient = decayed_gradient(gradient, param, group["weight_decay"])
+        for param, gradient, state in self._steps(group):
             shrunk = _decayed_parameter(param, state["eta"], decay)
             param._assign(_parameter(shrunk, gradient, state["eta"]))
             average = state["ax"]
             average._assign(_average(param, average, 1 - state["mu"]) if state["mu"] != 1 else param.detach())
-            state["eta"] = lr / (1 + decay * lr * step) ** group["alpha"]
-            state["mu"] = 1 / max(1, step - group["t0"])
+            state["eta"] = lr / (1 + decay * lr * state["step"]) ** group["alpha"]
+            state["mu"] = 1 / max(1, state["step"] - group["t0"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, rule
+from twofold.optim.optimizer import Optimizer, gradients, rule
 
 Tensor = _core.Tensor
 _running_mean = rule("adam_mean")
@@ -88,10 +88,7 @@ class Muon(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         momentum, lr = group["momentum"], group["lr"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
+        for param, gradient in gradients(group, decay=False):
             if param.dtype.is_complex:
                 raise RuntimeError("Muon does not support complex parameters")
             state = self.state[param]

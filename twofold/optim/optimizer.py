@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from importlib import import_module
 from typing import Any, ClassVar
@@ -21,8 +21,9 @@ def rule(name: str) -> Callable[..., Tensor]:
     return _core.operation_callable(op, len(op.parameter_names()), op.call)
 
 
-decayed_gradient = rule("decayed_gradient")
-negative = rule("negative")
+_decayed_gradient = rule("decayed_gradient")
+_decayed_parameter = rule("decayed_parameter")
+_negative = rule("negative")
 
 
 def check_rate(lr: Any) -> None:
@@ -63,6 +64,30 @@ def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> No
     for index, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def gradients(group: dict[str, Any], decay: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+    """The parameters of a group that have a gradient, and what a step takes as their gradients.
+
+    Args:
+        group: With ``maximize`` gradients are negated. ``weight_decay`` is added to them, or with
+            ``decoupled_weight_decay`` shrinks the parameters.
+        decay: Whether to apply the weight decay.
+    """
+    maximize, weight_decay = group.get("maximize"), group["weight_decay"] if decay else 0
+    decoupled = group.get("decoupled_weight_decay")
+    for param in group["params"]:
+        gradient = param.grad
+        if gradient is None:
+            continue
+        if maximize:
+            gradient = _negative(gradient)
+        if weight_decay:
+            if decoupled:
+                param._assign(_decayed_parameter(param, group["lr"], weight_decay))
+            else:
+                gradient = _decayed_gradient(gradient, param, weight_decay)
+        yield param, gradient
 
 
 class Optimizer:
@@ -155,6 +180,25 @@ class Optimizer:
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group; runs without recording gradients."""
         raise NotImplementedError(f"{type(self).__name__} must define update(group), or step()")
+
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """What is kept of a parameter before its first step."""
+        raise NotImplementedError
+
+    def _state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state = self.state[param]
+        if not state:
+            state.update(self._first_state(param, group))
+        return state
+
+    def _steps(
+        self, group: dict[str, Any], decay: bool = True
+    ) -> Iterator[tuple[Tensor, Tensor, dict[str, Any]]]:
+        """``gradients``, with the state of each parameter, whose ``step`` counts this one."""
+        for param, gradient in gradients(group, decay):
+            state = self._state_of(param, group)
+            state["step"] += 1
+            yield param, gradient, state
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient; ``closure`` computes the loss again and returns it."""

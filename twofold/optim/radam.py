@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
 from twofold.optim.optimizer import (
     Optimizer,
     check_adam_settings,
     check_ways,
-    decayed_gradient,
-    negative,
     not_negative,
     rule,
 )
 
+Tensor = _core.Tensor
 _mean = rule("adam_mean")
 _square = rule("adam_square")
 _direction = rule("rmsprop_direction")
-_decayed_parameter = rule("decayed_parameter")
 _parameter = rule("sgd_parameter")
 _zeros_like = CREATION["zeros_like"]
 
@@ -80,25 +79,15 @@ class RAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "exp_avg": _zeros_like(param), "exp_avg_sq": _zeros_like(param)}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        (beta1, beta2), lr, eps, decay = group["betas"], group["lr"], group["eps"], group["weight_decay"]
+        (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
         longest = 2 / (1 - beta2) - 1
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state.update(step=0, exp_avg=_zeros_like(param), exp_avg_sq=_zeros_like(param))
-            if group["maximize"]:
-                gradient = negative(gradient)
-            state["step"] = step = state["step"] + 1
-            if decay:
-                if group["decoupled_weight_decay"]:
-                    param._assign(_decayed_parameter(param, lr, decay))
-                else:
-                    gradient = decayed_gradient(gradient, param, decay)
+        for param, gradient, state in self._steps(group):
+            step = state["step"]
             mean = state["exp_avg"]._assign(_mean(gradient, state["exp_avg"], beta1))
             square = state["exp_avg_sq"]._assign(_square(gradient, state["exp_avg_sq"], beta2))
             correction1, correction2 = 1 - beta1**step, 1 - beta2**step

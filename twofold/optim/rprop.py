@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.optim.optimizer import Optimizer, check_rate, check_ways, negative, rule
+from twofold.optim.optimizer import Optimizer, check_rate, check_ways, rule
 
+Tensor = _core.Tensor
 _step_size = rule("rprop_step_size")
 _kept_gradient = rule("rprop_gradient")
 _parameter = rule("rprop_parameter")
@@ -65,19 +67,13 @@ class Rprop(Optimizer):
         }
         super().__init__(params, defaults)
 
+    def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "prev": _zeros_like(param), "step_size": _full_like(param, group["lr"])}
+
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            state = self.state[param]
-            if not state:
-                state.update(step=0, prev=_zeros_like(param), step_size=_full_like(param, group["lr"]))
-            if group["maximize"]:
-                gradient = negative(gradient)
-            state["step"] += 1
+        for param, gradient, state in self._steps(group, decay=False):
             before, sizes = state["prev"], state["step_size"]
             sizes._assign(_step_size(gradient, before, sizes, shorter, longer, least, most))
             gradient = before._assign(_kept_gradient(gradient, before))

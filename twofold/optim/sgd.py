@@ -8,8 +8,7 @@ from twofold.optim.optimizer import (
     Optimizer,
     check_rate,
     check_ways,
-    decayed_gradient,
-    negative,
+    gradients,
     not_negative,
     rule,
 )
@@ -69,22 +68,10 @@ class SGD(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
-        lr, decay, momentum, maximize = (
-            group["lr"],
-            group["weight_decay"],
-            group["momentum"],
-            group["maximize"],
-        )
+        lr, momentum = group["lr"], group["momentum"]
         dampening, nesterov = group["dampening"], group["nesterov"]
         states = self.state
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            if maximize:
-                gradient = negative(gradient)
-            if decay:
-                gradient = decayed_gradient(gradient, param, decay)
+        for param, gradient in gradients(group):
             if momentum:
                 state = states[param]
                 buffer = state.get("momentum_buffer")
