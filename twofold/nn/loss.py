@@ -18,10 +18,11 @@ F: Any = functional
 
 
 class _Loss(Module):
-    """A loss that only has a reduction."""
+    """A loss that is ``function`` of input and target, with the reduction and the attributes named in ``_keywords``."""
 
     reduction: str
     function: Any = None
+    _keywords: tuple[str, ...] = ()
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -31,7 +32,10 @@ class _Loss(Module):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        return type(self).function(input, target, reduction=self.reduction)
+        return type(self).function(input, target, **self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"reduction": self.reduction, **{name: getattr(self, name) for name in self._keywords}}
 
 
 class L1Loss(_Loss):
@@ -75,6 +79,9 @@ class SmoothL1Loss(_Loss):
     tensor([0.1250, 3.5000])
     """
 
+    function = staticmethod(F.smooth_l1_loss)
+    _keywords = ("beta",)
+
     def __init__(
         self,
         size_average: bool | None = None,
@@ -85,10 +92,6 @@ class SmoothL1Loss(_Loss):
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
-
 
 class HuberLoss(_Loss):
     """``d**2 / 2`` for ``d = |input - target|`` up to ``delta``, then ``delta * (d - delta / 2)``.
@@ -98,13 +101,12 @@ class HuberLoss(_Loss):
     tensor([0.1250, 6.0000])
     """
 
+    function = staticmethod(F.huber_loss)
+    _keywords = ("delta",)
+
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class _WeightedLoss(_Loss):
@@ -120,6 +122,10 @@ class _WeightedLoss(_Loss):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        return type(self).function(input, target, self.weight, **self._arguments())
+
 
 class NLLLoss(_WeightedLoss):
     """Minus ``input`` (log-probabilities) at the target class.
@@ -128,6 +134,9 @@ class NLLLoss(_WeightedLoss):
     >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
     tensor(2.5000)
     """
+
+    function = staticmethod(F.nll_loss)
+    _keywords = ("ignore_index",)
 
     def __init__(
         self,
@@ -139,12 +148,6 @@ class NLLLoss(_WeightedLoss):
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.nll_loss(
-            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
 
 
 class NLLLoss2d(NLLLoss):
@@ -165,6 +168,12 @@ class CrossEntropyLoss(_WeightedLoss):
     0.1269
     """
 
+    function = staticmethod(F.cross_entropy)
+    _keywords = (
+        "ignore_index",
+        "label_smoothing",
+    )
+
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -178,17 +187,6 @@ class CrossEntropyLoss(_WeightedLoss):
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
-
 
 class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities.
@@ -198,9 +196,7 @@ class BCELoss(_WeightedLoss):
     tensor(0.3993)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+    function = staticmethod(F.binary_cross_entropy)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
@@ -211,6 +207,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
     tensor(0.3466)
     """
 
+    function = staticmethod(F.binary_cross_entropy_with_logits)
+    _keywords = ("pos_weight",)
     pos_weight: Tensor | None
 
     def __init__(
@@ -224,12 +222,6 @@ class BCEWithLogitsLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
-        )
-
 
 class KLDivLoss(_Loss):
     """``target * (log(target) - input)`` for log-probabilities ``input``.
@@ -240,6 +232,9 @@ class KLDivLoss(_Loss):
     tensor(0.1308)
     """
 
+    function = staticmethod(F.kl_div)
+    _keywords = ("log_target",)
+
     def __init__(
         self,
         size_average: bool | None = None,
@@ -249,10 +244,6 @@ class KLDivLoss(_Loss):
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class PoissonNLLLoss(_Loss):
@@ -350,6 +341,9 @@ class HingeEmbeddingLoss(_MarginLoss):
     tensor([0.2500, 0.7500])
     """
 
+    function = staticmethod(F.hinge_embedding_loss)
+    _keywords = ("margin",)
+
     def __init__(
         self,
         margin: float = 1.0,
@@ -358,10 +352,6 @@ class HingeEmbeddingLoss(_MarginLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
@@ -432,9 +422,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     tensor(1.4100)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
-        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+    function = staticmethod(F.multilabel_soft_margin_loss)
 
 
 class MultiLabelMarginLoss(_Loss):
