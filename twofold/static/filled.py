@@ -123,11 +123,7 @@ matrix_diag = renamed("MatrixDiag", "diag_embed", "diagonal")
 matrix_diag_part = renamed("MatrixDiagPart", "diagonal", "input", dim1=-2, dim2=-1)
 
 
-@operation("BroadcastTo")
-@example("tf.broadcast_to([1, 2], [2, 2])", "[[1 2]\n [1 2]]")
-def broadcast_to(input: Any, shape: Number) -> Any:
-    """``input`` repeated to a shape."""
-    return ops.broadcast_to(input, sizes(shape))
+broadcast_to = renamed("BroadcastTo", "broadcast_to", "input shape:sizes")
 
 
 @operation("MatrixBandPart")

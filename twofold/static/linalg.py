@@ -50,11 +50,7 @@ def matrix_triangular_solve(matrix: Any, rhs: Any, lower: Number = True, adjoint
     return apply("solve_triangular", _adjoint(matrix) if adjoint else matrix, rhs, attrs=(upper, True, False))
 
 
-@operation("CholeskySolve")
-@example("tf.cholesky_solve([[2.0, 0.0], [1.0, 2.0]], [[8.0], [12.0]])", "[[1.]\n [2.]]")
-def cholesky_solve(chol: Any, rhs: Any) -> Any:
-    """X with ``A X = rhs``, from the lower Cholesky factor of A."""
-    return ops.cholesky_solve(rhs, chol)
+cholesky_solve = renamed("CholeskySolve", "cholesky_solve", "chol rhs", order="rhs chol")
 
 
 inv, solve, triangular_solve = matrix_inverse, matrix_solve, matrix_triangular_solve
@@ -152,11 +148,7 @@ def slogdet(input: Any) -> Any:
 log_matrix_determinant = slogdet
 
 
-@operation("MatrixSetDiag")
-@example("tf.matrix_set_diag([[1.0, 2.0], [3.0, 4.0]], [0.0, 9.0])[1]", "[3. 9.]")
-def matrix_set_diag(input: Any, diagonal: Any) -> Any:
-    """Matrices with other diagonals."""
-    return ops.diagonal_scatter(input, diagonal, 0, -2, -1)
+matrix_set_diag = renamed("MatrixSetDiag", "diagonal_scatter", "input diagonal", offset=0, dim1=-2, dim2=-1)
 
 
 set_diag = matrix_set_diag

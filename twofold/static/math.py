@@ -305,11 +305,7 @@ cumsum = _cumulative("Cumsum", "zeros_like", "sums", "[ 1  3  6 10]")
 cumprod = _cumulative("Cumprod", "ones_like", "products", "[ 1  2  6 24]")
 
 
-@operation("Cast")
-@example("tf.cast([1.9, -1.9], tf.int32)", "[ 1 -1]")
-def cast(x: Any, dtype: Dtype) -> Any:
-    """``x`` in another dtype; towards integers the fraction is cut off."""
-    return ops.cast(x, dtype)
+cast = renamed("Cast", "cast", "x dtype:dtype")
 
 
 def _cast_to(dtype: DType, title: str) -> Callable[..., Any]:

@@ -2,52 +2,109 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from twofold.ops.base import FUNCTIONS
-from twofold.static.define import operation
+from twofold.static.define import axis_of, operation, sizes, whole
 from twofold.static.graph import check_same_dtype
 
 RENAMED: dict[str, Callable[..., Any]] = {}
-"""The functions made here, by the types of their operations, which are those of the nodes in a ``GraphDef``."""
+"""The functions of tensors alone made here, by the types of their operations, which are those of ``GraphDef``."""
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "axis": axis_of,
+    "dtype": lambda value: value,
+    "sizes": sizes,
+    "whole": whole,
+}
+"""What becomes of arguments that are no tensors, by the kinds of their parameters."""
 
 
-def renamed(type: str, function: str, parameters: str = "x", **fixed: Any) -> Callable[..., Any]:
-    """The function that declares an operation of ``type``: ``function`` of tensors called ``parameters``.
+class _Parameter(NamedTuple):
+    name: str
+    kind: str
+    default: Any
 
-    ``fixed`` are its other arguments. Several tensors must have one dtype. The docstring is derived from its own.
+    def public(self) -> inspect.Parameter:
+        """The parameter of the body, whose annotation says how ``operation`` converts an argument for it."""
+        annotation = "Dtype" if self.kind == "dtype" else "Number" if self.kind else Any
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Parameter(self.name, kind, default=self.default, annotation=annotation)
+
+
+def _parsed(text: str) -> _Parameter:
+    head, given, default = text.partition("=")
+    name, _, kind = head.partition(":")
+    return _Parameter(name, kind, ast.literal_eval(default) if given else inspect.Parameter.empty)
+
+
+def renamed(
+    type: str,
+    function: str,
+    parameters: str = "x",
+    order: str | None = None,
+    older: Mapping[str, str] | None = None,
+    **fixed: Any,
+) -> Callable[..., Any]:
+    """The function that declares an operation of ``type``: ``function`` with other names of its parameters.
+
+    Several tensors must have one dtype. The docstring is derived from that of ``function``.
+
+    Args:
+        type: That of the operations.
+        function: The name of a public function.
+        parameters: Names of tensors; of other arguments with their kind, one of ``_CONVERTERS``, and perhaps a
+            default, such as ``axis:axis=None``.
+        order: The names in the order in which ``function`` takes them, if that is another one.
+        older: Former names of parameters, see ``operation``.
+        **fixed: Further arguments of ``function``.
 
     >>> import twofold.static as tf
     >>> tf.floormod.__doc__.splitlines()[-2:]
     ['>>> torch.remainder(torch.tensor([7, -7]), 3)', 'tensor([1, 2])']
     """
-    names = parameters.split()
+    rows = [_parsed(text) for text in parameters.split()]
+    ordered = [row.name for row in rows] if order is None else order.split()
 
     def body(*args: Any, **named: Any) -> Any:
-        values = [*args, *[named[name] for name in names[len(args) :]]]
-        return FUNCTIONS[function](*check_same_dtype(*values), **fixed)
+        found = {row.name: named.get(row.name, row.default) for row in rows}
+        found.update(zip(found, args))
+        tensors = [row.name for row in rows if not row.kind]
+        found.update(zip(tensors, check_same_dtype(*[found[name] for name in tensors])))
+        for row in rows:
+            if row.kind:
+                found[row.name] = _CONVERTERS[row.kind](found[row.name])
+        return FUNCTIONS[function](*[found[name] for name in ordered], **fixed)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, kind, annotation=Any) for name in names], return_annotation=Any
+        [row.public() for row in rows], return_annotation=Any
     )
     body.__name__ = body.__qualname__ = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type).lower()
-    body.__doc__ = _derived(function, names, fixed)
+    body.__doc__ = _derived(function, ordered, fixed)
     body.__module__ = sys._getframe(1).f_globals["__name__"]  # whose name it is
-    made = RENAMED[type] = operation(type)(body)
+    made = operation(type, older=older)(body)
+    if not any(row.kind for row in rows):
+        RENAMED[type] = made
     return made
 
 
 def _derived(function: str, names: list[str], fixed: dict[str, Any]) -> str:
-    """What a public function says of itself, with other names of its tensors."""
+    """What a public function says of itself, with other names of its parameters, in the order of its own."""
     text = inspect.getdoc(FUNCTIONS[function]) or ""
     said, _, example = text.partition(">>>")
     first = said.partition("\n\n")[0]
-    for own, name in zip(("input", "other"), names):
-        first = re.sub(rf"\b{own}\b", name, first)
+    own_names = [
+        one.name
+        for one in inspect.signature(FUNCTIONS[function]).parameters.values()
+        if one.kind is not one.VAR_POSITIONAL
+    ]
+    for own, name in zip(own_names, names):
+        words = own if own in ("input", "other") else f"(?<=``){own}(?=``)"
+        first = re.sub(rf"\b{words}\b", name, first)
     given = "".join(f", {name}={value!r}" for name, value in fixed.items())
     return f"{first.strip()}\n\nThe operation of ``twofold.{function}``{given}:\n\n>>>{example}".rstrip()

@@ -26,6 +26,7 @@ from twofold.static.define import (
 from twofold.static.docstrings import example
 from twofold.static.layer_options import refuse
 from twofold.static.positions import indexed
+from twofold.static.renamed import renamed
 
 
 @operation("ReverseSequence", older={"seq_dim": "seq_axis", "batch_dim": "batch_axis"})
@@ -150,12 +151,7 @@ def batch_to_space(
     return batch_to_space_nd(input, [block, block] if isinstance(block, int) else block, crops, name=name)
 
 
-@operation("Roll")
-@example("tf.roll([1, 2, 3, 4], 1, 0)", "[4 1 2 3]")
-def roll(input: Any, shift: Number, axis: Number) -> Any:
-    """Elements moved by ``shift`` along ``axis``; those that leave at the end enter at the beginning."""
-    step, position = numbers(shift), axis_of(axis)
-    return ops.roll(input, step if isinstance(step, int) else tuple(step), position)
+roll = renamed("Roll", "roll", "input shift:axis axis:axis")
 
 
 def _descends(direction: str) -> bool:

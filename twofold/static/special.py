@@ -46,11 +46,7 @@ conj = renamed("Conj", "conj", "input")
 angle = renamed("Angle", "angle", "input")
 
 
-@operation("Polygamma")
-@example("tf.polygamma(1.0, [1.0, 2.0])", "[1.644934   0.64493406]")
-def polygamma(a: Number, x: Any) -> Any:
-    """The derivative number ``a`` of ``digamma``; ``a`` is one whole number."""
-    return ops.polygamma(int(axis_of(a)), x)
+polygamma = renamed("Polygamma", "polygamma", "a:whole x")
 
 
 @operation("Real")
@@ -67,11 +63,7 @@ def imag(input: Any) -> Any:
     return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
 
 
-@operation("Bitcast")
-@example("tf.bitcast([1.0], tf.int32)", "[1065353216]")
-def bitcast(input: Any, type: Dtype) -> Any:
-    """The same bits read as another dtype of the same size."""
-    return ops.bitcast(input, type)
+bitcast = renamed("Bitcast", "bitcast", "input type:dtype")
 
 
 @operation("SaturateCast", default="saturate_cast")
