@@ -11,7 +11,7 @@ namespace {
 // Sums of many such values cost more to defer than to compute.
 constexpr size_t kMostCalls = 16;
 
-// The calls, in order, that compute one entry of a trace from values that are kept; empty if it is not put off.
+// The calls, in order, that compute one entry of a trace from values that are kept; empty if it is not deferred.
 class Plan {
  public:
   explicit Plan(const Trace& trace) : trace_(trace) {}

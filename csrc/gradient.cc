@@ -185,7 +185,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   return contribute(visit, visit.inputs[k], made);
 }
 
-// Hands the cotangent to those who asked for it, after the hooks of the value have seen it.
+// Hands the cotangent to its consumers, after the hooks of the value have seen it.
 bool BackwardPass::capture(Scope& scope, size_t index) {
   if (!scope.saved) {
     Value* value = recorder_.live(static_cast<Ref>(index));

@@ -54,7 +54,7 @@ from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
 from twofold.frontend.methods import Device as device
 from twofold.frontend.options import get_default_dtype, set_default_dtype
-from twofold.frontend.sampling import DRAWING as _DRAWING
+from twofold.frontend.sampling import RANDOM_FUNCTIONS as _RANDOM_FUNCTIONS
 from twofold.frontend.sampling import (
     Generator,
     default_generator,
@@ -167,7 +167,7 @@ def _maker(name: str) -> Any:
 
 _late = lazy.late_names(__name__)
 _makers = {name: _core.deferred_callable(_maker, name) for name in _CREATION}
-for _name, _function in {**_install.PUBLIC, **_makers, **_DRAWING}.items():
+for _name, _function in {**_install.PUBLIC, **_makers, **_RANDOM_FUNCTIONS}.items():
     if _name.isidentifier() and _name not in globals() and _name not in _late:
         globals()[_name] = _function
 globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})

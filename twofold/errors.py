@@ -1,4 +1,4 @@
-"""Error classes and the one place that words an error: what, both sides, where, and what to change.
+"""Error classes and the one module that writes error messages: what, both sides, where, and what to change.
 
 Rules raise with ``what`` and ``fix``; whoever binds the operation adds its name, each operand with dtype,
 shape and the line that made it.

@@ -1,4 +1,4 @@
-"""Event files, which TensorBoard shows: numbers, histograms, images, texts and graphs by steps.
+"""Event files, which TensorBoard shows: scalars, histograms, images, strings and graphs by steps.
 
 Source: TensorFlow's ``event.proto`` and ``summary.proto``, and its format of records: the length, its checksum, the
 message, its checksum.

@@ -87,7 +87,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.indexing.scattering": (
         "scatter_reduce index_reduce scatter scatter_add index_add index_copy index_fill put masked_scatter"
     ),
-    "twofold.ops.indexing.searching": "searchsorted_indices searchsorted members bin_counts",
+    "twofold.ops.indexing.searching": "searchsorted_indices searchsorted isin_mask bin_counts",
     "twofold.ops.indexing.sorting": "argsort ordered_values leading_indices",
     "twofold.ops.linear_algebra.cholesky": "cholesky_packed cholesky_solve cholesky_inverse",
     "twofold.ops.linear_algebra.eigen": "eig_packed eigenvalues_alone",
@@ -96,7 +96,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.linear_algebra.lu": "row_order permuted_rows lu_packed permutation_matrix lu_system",
     "twofold.ops.linear_algebra.matrices": "piece",
     "twofold.ops.linear_algebra.matrix_functions": (
-        "exponential matrix_power rank_of pseudo_inverse pseudo_inverse_hermitian"
+        "matrix_exponential matrix_power rank_of pseudo_inverse pseudo_inverse_hermitian"
     ),
     "twofold.ops.linear_algebra.norms": "p_norm",
     "twofold.ops.linear_algebra.orthogonal": "qr_packed geqrf_packed householder_product ormqr",
@@ -104,7 +104,7 @@ ENTRIES: dict[str, str] = {
         "svd_packed singular_values eigh_packed eigenvalues_symmetric"
     ),
     "twofold.ops.linear_algebra.solving": (
-        "inverse_matrix system zero_pivot linear_solve determinant adjugate slogdet_packed"
+        "inverse_matrix solve_matrix zero_pivot linear_solve determinant adjugate slogdet_packed"
     ),
     "twofold.ops.linear_algebra.triangular": "triangular_system solve_triangular",
     "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss class_loss",

@@ -29,7 +29,7 @@ __all__ = [
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Inside, draws do not advance the default generator for what comes after.
+    """Inside, samples do not advance the default generator for what comes after.
 
     ``devices`` of the type ``device_type`` must be none, as there are none. Raises RuntimeError for others.
 

@@ -211,7 +211,7 @@ def _raised(position: Position, values: Mapping[str, Any]) -> TracebackType:
 
 
 UNWORDED: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Functions behind a boundary, whose errors keep their class and words."""
+"""Functions behind a boundary, whose errors keep their class and message."""
 
 _Operation: Any = type(_core.operation_callable(None, -1, len))
 _INSIDE = (
@@ -319,7 +319,7 @@ def boundary(function: Any) -> Any:
         return function
     if end_at_user.__name__ in function.__code__.co_names:  # it is the boundary itself
         return function
-    behind = _twin(function)  # the function itself may stand behind a callable that words its errors
+    behind = _twin(function)  # the function itself may stand behind a callable that writes its error messages
     made = _core.operation_callable(None, -1, behind)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(function, name))

@@ -15,7 +15,7 @@ PLAIN = {
     "nullptr",
     "PyType_GenericNew",
     "PyVectorcall_Call",
-    "members",
+    "isin_mask",
     "tensor_attributes",
     "tensor_methods",
     "methods",

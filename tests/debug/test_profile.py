@@ -271,15 +271,15 @@ def test_table_names_the_rest() -> None:
 
 def test_a_run_that_outlasts_a_profile_is_in_no_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
-    members = REGISTRY["members"]
-    found = members.host
+    isin_mask = REGISTRY["isin_mask"]
+    found = isin_mask.host
 
     def slow(*given: Any) -> Any:
         begun.set()
         assert may_end.wait(60)
         return found(*given)
 
-    monkeypatch.setattr(members, "host", slow)
+    monkeypatch.setattr(isin_mask, "host", slow)
     x = torch.arange(5)
     thread = threading.Thread(target=lambda: torch.isin(x, torch.tensor([1])).tolist())
     with torch.profile():

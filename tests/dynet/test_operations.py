@@ -428,7 +428,7 @@ def test_noise_of_gates_is_of_the_weights() -> None:
 
 
 @pytest.mark.parametrize("function", [dy.print_text_graphviz, dy.print_graphviz, dy.dump_cg])
-def test_drawings_say_where_to_look(function: Any) -> None:
+def test_graph_dumps_say_where_to_look(function: Any) -> None:
     with pytest.raises(RuntimeError, match="check_validity=True"):
         function()
 

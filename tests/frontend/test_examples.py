@@ -38,7 +38,7 @@ INNER = {
     "stream",
     "apply",
     "draw",
-    "draw_uniform",
+    "sample_uniform",
     "Operation",
     "worded",
 }

@@ -54,7 +54,7 @@ DISCRETE: list[tuple[str, Callable[[], Any], Any]] = [
     ("very many", lambda: torch.poisson(full(80.5)[0]), stats.poisson(80.5)),
     ("trials", lambda: torch.binomial(*full(9.0, 0.4)), stats.binom(9, 0.4)),
     ("many trials", lambda: torch.binomial(*full(120.0, 0.4)), stats.binom(120, 0.4)),
-    ("turned", lambda: torch.binomial(*full(60.0, 0.93)), stats.binom(60, 0.93)),
+    ("flipped", lambda: torch.binomial(*full(60.0, 0.93)), stats.binom(60, 0.93)),
     ("choice", lambda: torch.multinomial(torch.tensor([0.1, 0.0, 0.6, 0.3]), COUNT, True),
      stats.rv_discrete(values=([0, 2, 3], [0.1, 0.6, 0.3]))),
 ]  # fmt: skip
@@ -77,7 +77,7 @@ def test_discrete(name: str, draw: Callable[[], Any], law: Any) -> None:
 
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 4.0, 300.0])
 def test_angles(kappa: float) -> None:
-    key, counter = torch.default_generator.draw()
+    key, counter = torch.default_generator.advance()
     drawn = apply("random_von_mises", full(kappa)[0], key, counter).numpy()
     law = stats.vonmises(kappa) if kappa else stats.uniform(-numpy.pi, 2 * numpy.pi)
     assert stats.kstest(drawn, law.cdf).pvalue > 0.01
@@ -85,7 +85,7 @@ def test_angles(kappa: float) -> None:
 
 @pytest.mark.parametrize("alpha", [0.05, 0.7, 1.0, 3.5, 900.0])
 def test_logarithms_of_gamma_variates(alpha: float) -> None:
-    key, counter = torch.default_generator.draw()
+    key, counter = torch.default_generator.advance()
     drawn = apply("random_log_gamma", full(alpha)[0], key, counter).numpy()
     assert stats.kstest(drawn, stats.loggamma(alpha).cdf).pvalue > 0.01
 
@@ -193,10 +193,10 @@ def test_both_declarations_draw_the_same() -> None:
         keys = [made.op.keywords["key"] for made in declared]
         for run in (1, 2):
             numbers, counts, order = session.run(declared)
-            assert (numbers == sampling.draw_normal(keys[0], run, (5,)).numpy()).all()
+            assert (numbers == sampling.sample_normal(keys[0], run, (5,)).numpy()).all()
             spread = torch.tensor(rates).expand(4, 3)
-            assert (counts == distributions.draw_poisson(spread, keys[1], run).numpy()).all()
-            assert (order == rates[distributions.draw_permutation(keys[2], run, 3).numpy()]).all()
+            assert (counts == distributions.sample_poisson(spread, keys[1], run).numpy()).all()
+            assert (order == rates[distributions.sample_permutation(keys[2], run, 3).numpy()]).all()
 
 
 def test_declared_gamma_and_truncated_numbers() -> None:

@@ -222,7 +222,7 @@ def _searchsorted(rows: Any, values: Any, right: bool, dtype: Any) -> Any:
     return _sorted_indices(lines, values, right).astype(dtype.numpy)
 
 
-@entry("members")
+@entry("isin_mask")
 def _members(x: Any, tests: Any, invert: bool) -> Any:
     known = set(tests.reshape(-1).tolist())
     return numpy.vectorize(lambda value: (value in known) != invert, otypes=[bool])(x)

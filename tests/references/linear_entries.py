@@ -173,9 +173,9 @@ def ldl_product(packed: Any, pivots: Any, hermitian: bool) -> Any:
 def _ldl(found: Any, a: Any, hermitian: bool, check: bool) -> Found:
     packed, pivots, info = pieces(found, a.shape[-2:], a.shape[-1:], ())
     lower = numpy.tril(a, -1)
-    turned = adjoint(lower) if hermitian else lower.swapaxes(-1, -2)
+    transposed = adjoint(lower) if hermitian else lower.swapaxes(-1, -2)
     diagonal = numpy.eye(a.shape[-1]) * (numpy.real(a) if hermitian else a)
-    whole = lower + turned + diagonal
+    whole = lower + transposed + diagonal
     for at in numpy.ndindex(a.shape[:-2]):
         product = ldl_product(packed[at], pivots[at].real, hermitian)
         yield product, whole[at].astype(product.dtype)
@@ -187,7 +187,7 @@ def _ldl_system(x: Any, packed: Any, pivots: Any, b: Any, hermitian: bool) -> Fo
     yield ldl_product(packed, pivots, hermitian) @ x, b
 
 
-@entry("exponential")
+@entry("matrix_exponential")
 def _exponential(a: Any) -> Any:
     values, vectors = numpy.linalg.eig(a)
     found = (vectors * numpy.exp(values)[..., None, :]) @ numpy.linalg.inv(vectors)
@@ -327,10 +327,10 @@ def reflections(vectors: Any, factors: Any, complete: bool = True) -> Any:
 @entry_identity("geqrf_packed")
 def _geqrf(found: Any, a: Any) -> Found:
     rows, columns = a.shape[-2:]
-    turned, factors = pieces(found, (rows, columns), (min(rows, columns),))
+    transposed, factors = pieces(found, (rows, columns), (min(rows, columns),))
     for at in numpy.ndindex(a.shape[:-2]):
-        q = reflections(turned[at], factors[at])
-        yield q @ numpy.triu(turned[at]), a[at]
+        q = reflections(transposed[at], factors[at])
+        yield q @ numpy.triu(transposed[at]), a[at]
         yield unitary(q)
 
 
@@ -341,10 +341,10 @@ def _householder(vectors: Any, factors: Any) -> Any:
 
 
 @entry("ormqr")
-def _ormqr(vectors: Any, factors: Any, other: Any, left: bool, turned: bool) -> Any:
+def _ormqr(vectors: Any, factors: Any, other: Any, left: bool, transposed: bool) -> Any:
     def one(at: tuple[int, ...]) -> Any:
         q = reflections(vectors[at], factors[at])
-        q = adjoint(q) if turned else q
+        q = adjoint(q) if transposed else q
         return q @ other[at] if left else other[at] @ q
 
     found = [one(at) for at in numpy.ndindex(vectors.shape[:-2])]
@@ -359,7 +359,7 @@ def _inverse(x: Any, a: Any, check: bool) -> Found:
     yield a @ x, eye(a.shape[-1], *a.shape[:-2]).astype(a.dtype)
 
 
-@entry_identity("system")
+@entry_identity("solve_matrix")
 def _system(x: Any, a: Any, b: Any, check: bool) -> Found:
     yield a @ x, b
 

@@ -47,7 +47,7 @@ def is_independent(op: Any, rule: Any) -> bool:
     called = [value.__module__ for value in names_called(rule) if isinstance(value, types.FunctionType)]
     runs = any(name in ("twofold.ir.interpret", "twofold.ops.base", "twofold.ir.bind") for name in called)
     words = set(rule.__code__.co_names)
-    return not runs and not words & {"host", "compute", "rule_compute", "drawn_by_arrays", "rule_lower"}
+    return not runs and not words & {"host", "compute", "rule_compute", "sampled_by_arrays", "rule_lower"}
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))

@@ -1,4 +1,4 @@
-"""Images turned, cut and recoloured, against NumPy and Python's own colour models."""
+"""Images rotated, cut and recoloured, against NumPy and Python's own colour models."""
 
 import colorsys
 
@@ -54,9 +54,9 @@ def test_random_changes(session):
     tf.set_random_seed(0)
     many = numpy.broadcast_to(IMAGES[:1], (64, 4, 6, 3))
     flipped = session.run(image.random_flip_left_right(many))
-    turned = (flipped == IMAGES[0][:, ::-1]).all((1, 2, 3))
+    mirrored = (flipped == IMAGES[0][:, ::-1]).all((1, 2, 3))
     kept = (flipped == IMAGES[0]).all((1, 2, 3))
-    assert (turned ^ kept).all() and 15 < turned.sum() < 49
+    assert (mirrored ^ kept).all() and 15 < mirrored.sum() < 49
     part = tf.random_crop(IMAGES[0], [2, 3, 3])
     runs = [session.run(part) for _ in range(30)]
     positions = set()

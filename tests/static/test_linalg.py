@@ -11,20 +11,20 @@ POSITIVE = X @ X.swapaxes(-1, -2) + numpy.eye(3)
 B = G.normal(size=(2, 3, 2))
 
 
-def turned(x):
+def adjoint(x):
     return x.swapaxes(-1, -2)
 
 
 CALLS = {
     "cholesky": (lambda: tf.cholesky(POSITIVE), lambda: numpy.linalg.cholesky(POSITIVE)),
     "inverse": (lambda: tf.matrix_inverse(X), lambda: numpy.linalg.inv(X)),
-    "adjoint inverse": (lambda: tf.linalg.inv(X, adjoint=True), lambda: turned(numpy.linalg.inv(X))),
+    "adjoint inverse": (lambda: tf.linalg.inv(X, adjoint=True), lambda: adjoint(numpy.linalg.inv(X))),
     "determinant": (lambda: tf.matrix_determinant(X), lambda: numpy.linalg.det(X)),
     "solve": (lambda: tf.matrix_solve(X, B), lambda: numpy.linalg.solve(X, B)),
     "lower": (lambda: tf.matrix_triangular_solve(X, B), lambda: numpy.linalg.solve(numpy.tril(X), B)),
     "adjoint lower": (
         lambda: tf.matrix_triangular_solve(X, B, adjoint=True),
-        lambda: numpy.linalg.solve(turned(numpy.tril(X)), B),
+        lambda: numpy.linalg.solve(adjoint(numpy.tril(X)), B),
     ),
     "eigenvalues": (lambda: tf.self_adjoint_eig(POSITIVE)[0], lambda: numpy.linalg.eigvalsh(POSITIVE)),
     "svd": (lambda: tf.svd(X)[0], lambda: numpy.linalg.svd(X)[1]),
@@ -49,7 +49,7 @@ def test_gradient():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64, (None, 3, 3))
         (slope,) = tf.gradients(tf.log(tf.abs(tf.matrix_determinant(x))), x)
-        numpy.testing.assert_allclose(session.run(slope, {x: X}), turned(numpy.linalg.inv(X)), atol=1e-12)
+        numpy.testing.assert_allclose(session.run(slope, {x: X}), adjoint(numpy.linalg.inv(X)), atol=1e-12)
 
 
 def test_least_squares_and_diagonals():

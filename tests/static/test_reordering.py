@@ -23,13 +23,13 @@ def test_sequences_are_turned_within_their_lengths(session, numbers):
     for row, length in enumerate((2, 5, 0)):
         expected[row, :length] = x[row, :length][::-1]
     given, lengths = tf.placeholder(tf.float32, [None, None, 2]), tf.placeholder(tf.int32, [None])
-    turned = tf.reverse_sequence(given, lengths, 1)
+    reversed_steps = tf.reverse_sequence(given, lengths, 1)
     feeds = {given: x, lengths: [2, 5, 0]}
-    assert (session.run(turned, feeds) == expected).all()
+    assert (session.run(reversed_steps, feeds) == expected).all()
     other = tf.reverse_sequence(tf.transpose(given, [1, 0, 2]), lengths, seq_dim=0, batch_dim=1)
     assert (session.run(other, feeds) == expected.swapaxes(0, 1)).all()
     weight = numbers((3, 5, 2)).astype("f")
-    slope = session.run(tf.gradients(tf.reduce_sum(turned * weight), given)[0], feeds)
+    slope = session.run(tf.gradients(tf.reduce_sum(reversed_steps * weight), given)[0], feeds)
     for row, length in enumerate((2, 5, 0)):
         weight[row, :length] = weight[row, :length][::-1]
     assert (slope == weight).all()

@@ -82,8 +82,8 @@ def test_sums_and_forms(session):
     assert session.run(tf.sparse_reorder(mixed)).indices.tolist() == INDICES
     flat = session.run(tf.sparse_tensor_to_dense(tf.sparse_reshape(x, [2, -1])))
     assert (flat == DENSE.reshape(2, 6)).all()
-    turned = session.run(tf.sparse_tensor_to_dense(tf.sparse_transpose(x)))
-    assert (turned == DENSE.T).all()
+    transposed = session.run(tf.sparse_tensor_to_dense(tf.sparse_transpose(x)))
+    assert (transposed == DENSE.T).all()
     kept = session.run(tf.sparse_retain(x, [True, False, True]))
     assert kept.values.tolist() == [5.0, 7.0]
 
@@ -112,8 +112,8 @@ def test_losses_and_decoding_of_sequences(session):
     mine.sum().backward()
     numpy.testing.assert_allclose(found, mine.detach().numpy(), rtol=1e-6)
     numpy.testing.assert_allclose(slope, x.grad.numpy(), rtol=1e-5, atol=1e-6)
-    turned = tf.nn.ctc_loss(labels, tf.transpose(scores, [1, 0, 2]), lengths, time_major=False)
-    numpy.testing.assert_allclose(session.run(turned, feeds), found, rtol=1e-6)
+    transposed = tf.nn.ctc_loss(labels, tf.transpose(scores, [1, 0, 2]), lengths, time_major=False)
+    numpy.testing.assert_allclose(session.run(transposed, feeds), found, rtol=1e-6)
 
     path = numpy.full((5, 2, 4), -1.0, "f")
     for k, classes in enumerate(([1, 1, 3, 1, 2], [3, 0, 0, 2, 2])):

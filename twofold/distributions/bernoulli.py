@@ -13,8 +13,8 @@ from twofold.distributions.utils import (
     Chances,
     broadcast_all,
     clamp_probs,
-    draw,
     one_of,
+    sample_noise,
     where,
     without_gradients,
 )
@@ -47,7 +47,7 @@ class _Trials(Chances, Distribution):
 
     def _bernoulli(self, sample_shape: Any) -> Tensor:
         probs, shape = self.probs.detach(), tuple(self._extended_shape(sample_shape))
-        return sampling.draw_bernoulli(*stream(None), probs.expand(shape), shape, probs.dtype)
+        return sampling.sample_bernoulli(*stream(None), probs.expand(shape), shape, probs.dtype)
 
 
 class Bernoulli(_Trials, ExponentialFamily):
@@ -118,7 +118,7 @@ class Geometric(_Trials):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         probs = self.probs.detach()
-        return draw("geometric", self._extended_shape(sample_shape), probs, probs) - 1
+        return sample_noise("geometric", self._extended_shape(sample_shape), probs, probs) - 1
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -164,7 +164,7 @@ class Binomial(_Trials):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         count, probs = (value.detach().expand(shape) for value in (self.total_count, self.probs))
-        return distributions.draw_binomial(count, probs, *stream(None))
+        return distributions.sample_binomial(count, probs, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -222,7 +222,7 @@ class NegativeBinomial(_Trials):
     def _sample(self, shape: Any) -> Tensor:
         """Poisson numbers whose rates are gamma variates."""
         rate = (log_gamma_variates(self.total_count, shape) + self.logits).exp().to(self.logits.dtype)
-        return distributions.draw_poisson(rate, *stream(None))
+        return distributions.sample_poisson(rate, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -281,7 +281,7 @@ class ContinuousBernoulli(_Trials, ExponentialFamily):
         return where(near, series, held * (held - 1) / (rest * rest) + 1 / (odds * odds))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.icdf(draw("uniform", self._extended_shape(sample_shape), self._parameter))
+        return self.icdf(sample_noise("uniform", self._extended_shape(sample_shape), self._parameter))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -326,7 +326,7 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         rate = self.rate.detach().expand(tuple(self._extended_shape(sample_shape)))
-        return distributions.draw_poisson(rate, *stream(None))
+        return distributions.sample_poisson(rate, *stream(None))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -13,7 +13,7 @@ from twofold.dtypes import Size, int64
 from twofold.errors import ArgumentError
 from twofold.frontend.sampling import stream
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
-from twofold.ops.random.distributions import draw_choice
+from twofold.ops.random.distributions import sample_choice
 
 Tensor = _core.Tensor
 
@@ -51,8 +51,8 @@ class _Classes(Chances, Distribution):
         rows = self.probs.detach().reshape((-1, self._num_events))
         if not count or not rows.shape[0]:
             return FUNCTIONS["zeros"]((count, *self._batch_shape), dtype=int64)
-        drawn = draw_choice(rows, *stream(None), count, True)
-        return drawn.mT.reshape((count, *self._batch_shape))
+        samples = sample_choice(rows, *stream(None), count, True)
+        return samples.mT.reshape((count, *self._batch_shape))
 
     def _numbers(self, sample_shape: Any) -> Tensor:
         batch = len(self._batch_shape)
@@ -196,9 +196,9 @@ class Multinomial(_Classes):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         whole = self._extended_shape(sample_shape)
-        drawn = self._numbers((self.total_count, *whole[: len(whole) - 1 - len(self._batch_shape)]))
+        samples = self._numbers((self.total_count, *whole[: len(whole) - 1 - len(self._batch_shape)]))
         zeros = FUNCTIONS["zeros"](tuple(whole), dtype=self._parameter.dtype)
-        positions = drawn.movedim(0, -1)
+        positions = samples.movedim(0, -1)
         return ops.scatter_add(zeros, -1, positions, ops.ones_like(positions).to(zeros.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -283,10 +283,10 @@ class MixtureSameFamily(Distribution):
 
     def _sample(self, sample_shape: Any) -> Tensor:
         chosen = self._mixture_distribution.expand(self._batch_shape).sample(sample_shape)
-        drawn = self._component_distribution.sample(sample_shape)
+        samples = self._component_distribution.sample(sample_shape)
         axis, event = len(chosen.shape), tuple(self._event_shape)
         positions = chosen.reshape((*chosen.shape, 1, *(1,) * len(event))).expand((*chosen.shape, 1, *event))
-        return ops.gather(drawn, axis, positions).squeeze(axis)
+        return ops.gather(samples, axis, positions).squeeze(axis)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily({self._mixture_distribution!r}, {self._component_distribution!r})"

@@ -81,8 +81,8 @@ def _to_above(constraint: Any) -> transforms.Transform:
 
 @_both(constraints.less_than)
 def _to_below(constraint: Any) -> transforms.Transform:
-    turned = transforms.AffineTransform(constraint.upper_bound, -1)
-    return transforms.ComposeTransform([transforms.ExpTransform(), turned])
+    reflected = transforms.AffineTransform(constraint.upper_bound, -1)
+    return transforms.ComposeTransform([transforms.ExpTransform(), reflected])
 
 
 @_both(constraints.interval, constraints.half_open_interval)

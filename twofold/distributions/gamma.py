@@ -8,19 +8,19 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, ExponentialFamily
-from twofold.distributions.utils import broadcast_all, draw, exponential, where
+from twofold.distributions.utils import broadcast_all, exponential, sample_noise, where
 from twofold.dtypes import finfo, float64
 from twofold.errors import ArgumentError
 from twofold.frontend.sampling import stream
 from twofold.ops.base import ops
-from twofold.ops.random.gamma_variates import draw_log_gamma
+from twofold.ops.random.gamma_variates import sample_log_gamma
 
 Tensor = _core.Tensor
 
 
 def log_gamma_variates(concentration: Tensor, shape: Any) -> Tensor:
     """Logarithms of gamma variates of rate 1 in float64, differentiable for the concentration."""
-    return draw_log_gamma(concentration.expand(tuple(shape)), *stream(None))
+    return sample_log_gamma(concentration.expand(tuple(shape)), *stream(None))
 
 
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
@@ -55,9 +55,9 @@ class Gamma(ExponentialFamily):
         return self.concentration / (self.rate * self.rate)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = log_gamma_variates(self.concentration, self._extended_shape(sample_shape))
+        samples = log_gamma_variates(self.concentration, self._extended_shape(sample_shape))
         dtype = self.concentration.dtype
-        return (drawn.exp().to(dtype) / self.rate).clamp(min=finfo(dtype).tiny)
+        return (samples.exp().to(dtype) / self.rate).clamp(min=finfo(dtype).tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -201,8 +201,8 @@ class Beta(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, dtype = self._extended_shape(sample_shape), self.concentration1.dtype
         first = log_gamma_variates(self.concentration1, shape)
-        drawn = (first - log_gamma_variates(self.concentration0, shape)).sigmoid().to(dtype)
-        return drawn.clamp(finfo(dtype).tiny, 1 - finfo(dtype).eps)
+        samples = (first - log_gamma_variates(self.concentration0, shape)).sigmoid().to(dtype)
+        return samples.clamp(finfo(dtype).tiny, 1 - finfo(dtype).eps)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -253,8 +253,8 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         dtype = self.concentration.dtype
-        drawn = log_gamma_variates(self.concentration, self._extended_shape(sample_shape))
-        return drawn.softmax(-1).to(dtype).clamp(finfo(dtype).tiny, 1)
+        samples = log_gamma_variates(self.concentration, self._extended_shape(sample_shape))
+        return samples.softmax(-1).to(dtype).clamp(finfo(dtype).tiny, 1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -301,7 +301,7 @@ class StudentT(Distribution):
         half = log_gamma_variates(0.5 * self.df, shape)
         # the root of df over a chi-squared variate, which is twice the gamma variate
         factor = (0.5 * ((0.5 * self.df).to(float64).log() - half)).exp().to(self.df.dtype)
-        return self.loc + self.scale * draw("normal", shape, self.loc) * factor
+        return self.loc + self.scale * sample_noise("normal", shape, self.loc) * factor
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

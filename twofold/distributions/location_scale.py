@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
-from twofold.distributions.utils import EULER, broadcast_all, draw, exponential, where
+from twofold.distributions.utils import EULER, broadcast_all, exponential, sample_noise, where
 from twofold.dtypes import finfo
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
@@ -46,7 +46,7 @@ class Uniform(Distribution):
         return width * width / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        unit = draw("uniform", self._extended_shape(sample_shape), self.low)
+        unit = sample_noise("uniform", self._extended_shape(sample_shape), self.low)
         return self.low + unit * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class Cauchy(_Located):
         return ops.full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        noise = draw("cauchy", self._extended_shape(sample_shape), self.loc, 0.0, 1.0)
+        noise = sample_noise("cauchy", self._extended_shape(sample_shape), self.loc, 0.0, 1.0)
         return self.loc + self.scale * noise
 
     def log_prob(self, value: Tensor) -> Tensor:

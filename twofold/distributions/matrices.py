@@ -10,7 +10,7 @@ from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, arange
 from twofold.distributions.gamma import Beta, log_gamma_variates
 from twofold.distributions.multivariate import cholesky, factor_of, half_log_determinant, only_matrix
-from twofold.distributions.utils import as_size, broadcast_all, draw, lazy_property, without_gradients
+from twofold.distributions.utils import as_size, broadcast_all, lazy_property, sample_noise, without_gradients
 from twofold.dtypes import finfo
 from twofold.errors import ArgumentError
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
@@ -107,7 +107,7 @@ class Wishart(Distribution):
         shape = self._extended_shape(sample_shape)
         halves = 0.5 * (self.df.unsqueeze(-1) - arange(self._size, self.df))
         squares = (log_gamma_variates(halves, shape[:-1]) + math.log(2)).exp().to(self.df.dtype)
-        noise = draw("normal", shape, self.df).tril(-1) + ops.diag_embed(squares.sqrt())
+        noise = sample_noise("normal", shape, self.df).tril(-1) + ops.diag_embed(squares.sqrt())
         factor = self._factor @ noise
         return factor @ factor.mT
 
@@ -161,7 +161,7 @@ class LKJCholesky(Distribution):
         rest = self.concentration.unsqueeze(-1) + 0.5 * (self.dim - 1 - row)
         squares = Beta(0.5 * row, rest, validate_args=False).sample(sample_shape)
         squares = ops.pad(squares, (1, 0))
-        directions = draw("normal", self._extended_shape(sample_shape), self.concentration).tril(-1)
+        directions = sample_noise("normal", self._extended_shape(sample_shape), self.concentration).tril(-1)
         lengths = (
             (directions * directions).sum(-1, keepdim=True).clamp(min=finfo(directions.dtype).tiny).sqrt()
         )

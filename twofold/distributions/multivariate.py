@@ -8,7 +8,7 @@ from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution
 from twofold.distributions.normal import HALF_LOG_2_PI
-from twofold.distributions.utils import draw, lazy_property
+from twofold.distributions.utils import lazy_property, sample_noise
 from twofold.errors import ArgumentError
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
 
@@ -34,9 +34,9 @@ def apply_matrix(matrix: Tensor, vector: Tensor) -> Tensor:
 
 
 def factor_of_inverse(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse: that of the matrix turned by half a turn, inverted and turned back."""
-    turned = cholesky(ops.flip(precision, (-2, -1)))
-    upper = ops.flip(turned, (-2, -1)).mT
+    """The Cholesky factor of the inverse: that of the matrix with both axes reversed, inverted and reversed again."""
+    flipped = cholesky(ops.flip(precision, (-2, -1)))
+    upper = ops.flip(flipped, (-2, -1)).mT
     identity = FUNCTIONS["eye"](precision.shape[-1], dtype=precision.dtype)
     return _solve(upper, identity, upper=False)
 
@@ -130,7 +130,7 @@ class MultivariateNormal(Distribution):
         return (self._factor * self._factor).sum(-1).expand((*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        noise = draw("normal", self._extended_shape(sample_shape), self.loc)
+        noise = sample_noise("normal", self._extended_shape(sample_shape), self.loc)
         return self.loc + apply_matrix(self._factor, noise)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -225,11 +225,11 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        few = draw("normal", (*shape[:-1], self.cov_factor.shape[-1]), self.loc)
+        few = sample_noise("normal", (*shape[:-1], self.cov_factor.shape[-1]), self.loc)
         return (
             self.loc
             + apply_matrix(self.cov_factor, few)
-            + self.cov_diag.sqrt() * draw("normal", shape, self.loc)
+            + self.cov_diag.sqrt() * sample_noise("normal", shape, self.loc)
         )
 
     def log_prob(self, value: Tensor) -> Tensor:

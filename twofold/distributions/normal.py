@@ -8,7 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.distributions import constraints
 from twofold.distributions.distribution import Distribution, ExponentialFamily
-from twofold.distributions.utils import broadcast_all, draw, where
+from twofold.distributions.utils import broadcast_all, sample_noise, where
 from twofold.ops.base import ops
 
 Tensor = _core.Tensor
@@ -50,7 +50,7 @@ class Normal(ExponentialFamily):
         return self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.loc + self.scale * draw("normal", self._extended_shape(sample_shape), self.loc)
+        return self.loc + self.scale * sample_noise("normal", self._extended_shape(sample_shape), self.loc)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -1,4 +1,4 @@
-"""What all distributions use: parameters of one shape, draws of base noise, probabilities and their logarithms."""
+"""What all distributions use: parameters of one shape, samples of base noise, probabilities and their logarithms."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def as_size(shape: Any) -> Size:
     return Size((shape,)) if isinstance(shape, int) else Size(shape)
 
 
-def draw(name: str, shape: Any, like: Tensor, *parameters: Any) -> Tensor:
+def sample_noise(name: str, shape: Any, like: Tensor, *parameters: Any) -> Tensor:
     """Numbers of a distribution of ``ops.random`` or ``random_families`` in the dtype of ``like``."""
-    found = {"uniform": sampling.draw_uniform, "normal": sampling.draw_normal}.get(name)
+    found = {"uniform": sampling.sample_uniform, "normal": sampling.sample_normal}.get(name)
     if found is not None:
         return found(*stream(None), tuple(shape), like.dtype, *parameters)
-    return distributions.draw(name, *stream(None), tuple(shape), like.dtype, *parameters)
+    return distributions.sample(name, *stream(None), tuple(shape), like.dtype, *parameters)
 
 
 def exponential(shape: Any, like: Tensor) -> Tensor:
     """Exponential numbers of rate 1, none of them 0."""
-    return draw("exponential", shape, like, 1.0)
+    return sample_noise("exponential", shape, like, 1.0)
 
 
 def without_gradients(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -44,13 +44,13 @@ class VonMises(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         kappa = self.concentration.detach().to(float64).expand(tuple(self._extended_shape(sample_shape)))
-        drawn = apply("random_von_mises", kappa, *stream(None)) + self.loc.detach() + math.pi
-        return (drawn % (2 * math.pi) - math.pi).to(self.loc.dtype)
+        samples = apply("random_von_mises", kappa, *stream(None)) + self.loc.detach() + math.pi
+        return (samples % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        turned = self.concentration * ((value - self.loc).cos() - 1)
-        return turned - math.log(2 * math.pi) - _i0e(self.concentration).log()
+        exponent = self.concentration * ((value - self.loc).cos() - 1)
+        return exponent - math.log(2 * math.pi) - _i0e(self.concentration).log()
 
     def entropy(self) -> Tensor:
         ratio = _i1e(self.concentration) / _i0e(self.concentration)

@@ -25,7 +25,6 @@ from twofold.dynet.convolution import (
     kmax_pooling,
     maxpooling2d,
 )  # fmt: skip
-from twofold.dynet.drawings import dump_cg, print_graphviz, print_text_graphviz
 from twofold.dynet.elementwise import (
     abs,
     acos,
@@ -88,6 +87,7 @@ from twofold.dynet.gates import (
     vanilla_lstm_h,
 )
 from twofold.dynet.graph import ComputationGraph, cg, cg_checkpoint, cg_revert, cg_version, renew_cg
+from twofold.dynet.graph_dumps import dump_cg, print_graphviz, print_text_graphviz
 from twofold.dynet.initializers import (
     ConstInitializer,
     FromFileInitializer,

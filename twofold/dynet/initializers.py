@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.frontend.creation import CREATION, from_numpy
-from twofold.frontend.sampling import DRAWING
+from twofold.frontend.sampling import RANDOM_FUNCTIONS
 
 Dims = tuple[int, ...]
 
@@ -29,7 +29,7 @@ class NormalInitializer(PyInitializer):
 
     def values(self, shape: Dims) -> Any:
         """Random values."""
-        return DRAWING["randn"](*shape) * math.sqrt(self.var) + self.mean
+        return RANDOM_FUNCTIONS["randn"](*shape) * math.sqrt(self.var) + self.mean
 
 
 class UniformInitializer(PyInitializer):
@@ -40,7 +40,7 @@ class UniformInitializer(PyInitializer):
 
     def values(self, shape: Dims) -> Any:
         """Random values."""
-        return DRAWING["rand"](*shape) * (2 * self.scale) - self.scale
+        return RANDOM_FUNCTIONS["rand"](*shape) * (2 * self.scale) - self.scale
 
 
 class ConstInitializer(PyInitializer):
@@ -100,8 +100,8 @@ class SaxeInitializer(PyInitializer):
         """A random matrix."""
         if len(shape) != 2:
             raise ValueError(f"SaxeInitializer: the parameter is no matrix but {shape[::-1]}")
-        drawn = DRAWING["randn"](*shape).numpy().astype(numpy.float64)
-        left, _, right = numpy.linalg.svd(drawn, full_matrices=False)
+        samples = RANDOM_FUNCTIONS["randn"](*shape).numpy().astype(numpy.float64)
+        left, _, right = numpy.linalg.svd(samples, full_matrices=False)
         return from_numpy((left @ right * self.scale).astype(numpy.float32))
 
 

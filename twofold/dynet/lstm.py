@@ -11,7 +11,7 @@ from twofold import _core
 from twofold.dynet.expression import Expression
 from twofold.dynet.recurrent import RNNState, Weights, _RNNBuilder
 from twofold.dynet.shapes import concatenate
-from twofold.frontend.sampling import DRAWING
+from twofold.frontend.sampling import RANDOM_FUNCTIONS
 from twofold.ir.op import REGISTRY
 
 _record = _core.record
@@ -103,7 +103,7 @@ class CompactVanillaLSTMBuilder(VanillaLSTMBuilder):
 
     def _cell(self, layer: int, w: Weights, x: Any, h: Any, c: Any, masks: Any) -> tuple[Any, ...]:
         if self._noise:
-            w = [one + DRAWING["randn"](*one.shape) * self._noise for one in w]
+            w = [one + RANDOM_FUNCTIONS["randn"](*one.shape) * self._noise for one in w]
         return super()._cell(layer, w, x, h, c, masks)
 
 

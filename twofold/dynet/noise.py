@@ -8,9 +8,9 @@ from twofold.dynet.elementwise import check_device
 from twofold.dynet.expression import Expression, batched, of_rank
 from twofold.dynet.graph import operation
 from twofold.frontend.creation import CREATION
-from twofold.frontend.sampling import DRAWING
+from twofold.frontend.sampling import RANDOM_FUNCTIONS
 
-_rand, _randn = DRAWING["rand"], DRAWING["randn"]
+_rand, _randn = RANDOM_FUNCTIONS["rand"], RANDOM_FUNCTIONS["randn"]
 
 
 def shape_of(dim: Any, batch: int) -> list[int]:

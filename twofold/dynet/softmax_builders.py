@@ -14,7 +14,7 @@ from twofold.dynet.losses import log_softmax, pickneglogsoftmax, pickneglogsoftm
 from twofold.dynet.matrices import affine_transform
 from twofold.dynet.reductions import esum
 from twofold.dynet.shapes import concatenate, concatenate_to_batch, pick, pick_batch_elem
-from twofold.frontend.sampling import DRAWING
+from twofold.frontend.sampling import RANDOM_FUNCTIONS
 
 
 class _Scores:
@@ -33,7 +33,7 @@ class _Scores:
 
 def _sampled(probabilities: Expression) -> int:
     sums = numpy.cumsum(probabilities.npvalue().astype(numpy.float64))
-    position = DRAWING["rand"](1).item() * sums[-1]
+    position = RANDOM_FUNCTIONS["rand"](1).item() * sums[-1]
     return min(int(numpy.searchsorted(sums, position, side="right")), len(sums) - 1)
 
 
@@ -222,7 +222,7 @@ class _Cluster:
             return 0
         if self.size() > 2:
             return _sampled(softmax(self.scores(x)))
-        return int(DRAWING["rand"](1).item() >= logistic(self.scores(x)).scalar_value())
+        return int(RANDOM_FUNCTIONS["rand"](1).item() >= logistic(self.scores(x)).scalar_value())
 
 
 class HierarchicalSoftmaxBuilder(SoftmaxBuilder):

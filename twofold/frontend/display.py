@@ -81,8 +81,8 @@ class Formatter:
             return
         sizes = numpy.abs(values)
         self._whole = bool(numpy.all(values == numpy.floor(values)))
-        spread = sizes.max() / sizes.min() > 1000.0 or sizes.max() > 1e8
-        self._scientific = bool(spread or (not self._whole and sizes.min() < 1e-4))
+        wide_range = sizes.max() / sizes.min() > 1000.0 or sizes.max() > 1e8
+        self._scientific = bool(wide_range or (not self._whole and sizes.min() < 1e-4))
         if options.sci_mode is not None:
             self._scientific = options.sci_mode
         self.width = max(1, *(len(self._text(value)) for value in values))
@@ -144,7 +144,7 @@ def array_text(array: numpy.ndarray, indent: int) -> str:
 
 
 def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """A text and what follows, on a new line where the last one would be too long."""
+    """A string and what follows, on a new line where the last one would be too long."""
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if length + len(suffix) + 2 > options.linewidth:

@@ -69,7 +69,7 @@ def kernel_error(
     types: Sequence[TensorType],
     operands: tuple[Any, ...] | None,
 ) -> BaseException:
-    """The exception for a kernel that reported an error, in the words of its operation.
+    """The exception for a kernel that reported an error, with the message of its operation.
 
     ``op`` with ``attrs`` is what was called at ``location``, which ``where`` tells, on ``operands`` of ``types``,
     unless the line is one inside a body that it runs; ``location`` is that of the call and, of what a backward pass
@@ -285,7 +285,7 @@ def _over_all(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _callable(function: Callable[..., Any]) -> Any:
-    """The core's callable: records calls of exactly so many tensors at once, and words the errors of all others.
+    """The core's callable: records calls of exactly so many tensors at once; other calls end in error messages.
 
     What the function calls is repeated for arguments of the same types and values without Python. A function that looks
     at values, strides, ``requires_grad`` or whether gradients are recorded, that takes random numbers or writes to a
@@ -326,7 +326,7 @@ def guard(functions: dict[str, Any], but: Sequence[str] = (), by_types: bool = F
 
 
 def guarded(name: str, value: Any, by_types: bool = False) -> Any:
-    """``value``, or the public Python function that it is as a callable that words the errors of wrong arguments.
+    """``value``, or the public Python function that it is as a callable with messages for wrong arguments.
 
     With ``by_types`` the core repeats calls, see ``_callable``.
     """

@@ -15,10 +15,10 @@ Tensor = _core.Tensor
 
 def _basis(A: Tensor, q: int, niter: int) -> Tensor:
     """Orthonormal columns that nearly span the range of A."""
-    qr, turned = PUBLIC["linalg.qr"], A.mH
+    qr, conjugated = PUBLIC["linalg.qr"], A.mH
     found = qr(A @ randn(A.shape[-1], q, dtype=A.dtype.real).to(A.dtype)).Q
     for _ in range(niter):
-        found = qr(A @ qr(turned @ found).Q).Q
+        found = qr(A @ qr(conjugated @ found).Q).Q
     return found
 
 

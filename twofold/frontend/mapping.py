@@ -1,4 +1,4 @@
-"""Which functions are being declared for every sample right now, and what that means for random draws."""
+"""Which functions are being declared for every sample right now, and what that means for random samples."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Tensor = _core.Tensor
 
 RANDOMNESS = ("error", "different", "same")
 _DRAWS = 2**32
-"""Draws of one sample before its counters would meet those of the next."""
+"""Random samples of one element of the batch before its counters would meet those of the next."""
 
 
 class Mapping(NamedTuple):
-    """A function declared for every sample: how it may draw, and the number of its sample."""
+    """A function declared for every sample: how it may sample, and the number of its sample."""
 
     randomness: str
     sample: Tensor
@@ -36,7 +36,7 @@ def active_mappings() -> list[Mapping]:
 
 
 def sample_counter(counter: int) -> Any:
-    """The counter of a random draw, made different for every sample where that was asked for.
+    """The counter of a random sample, made different for every sample where that was asked for.
 
     Raises RuntimeError inside ``vmap(randomness="error")``.
     """

@@ -1,4 +1,4 @@
-"""Streams of random numbers, and the functions that draw from them."""
+"""Streams of random numbers, and the functions that sample from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _new_seed() -> int:
 
 
 class Generator:
-    """A stream of random numbers: a seed and the number of draws so far (Philox-4x32-10, see ``docs/random.md``).
+    """A stream of random numbers: a seed and the number of samples so far (Philox-4x32-10, see ``docs/random.md``).
 
     >>> import twofold as torch
     >>> first, second = (torch.rand(3, generator=torch.Generator().manual_seed(5)) for _ in range(2))
@@ -64,8 +64,8 @@ class Generator:
         """The seed."""
         return self.key
 
-    def draw(self) -> tuple[int, Any]:
-        """Key and counter of the next draw."""
+    def advance(self) -> tuple[int, Any]:
+        """Key and counter of the next sample."""
         with _counting:
             _core.not_by_types()
             counter = self.counter
@@ -73,7 +73,7 @@ class Generator:
         return self.key, varied(sample_counter(counter))
 
     def get_state(self) -> Tensor:
-        """Seed and number of draws as 16 bytes."""
+        """Seed and number of samples as 16 bytes."""
         return tensor(numpy.array([self.key, self.counter], "<u8").view(numpy.uint8))
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -94,7 +94,7 @@ default_generator = Generator()
 
 class _Given(threading.local):
     def __init__(self) -> None:
-        self.draws: list[Callable[[], tuple[int, Any]]] = []
+        self.streams: list[Callable[[], tuple[int, Any]]] = []
 
 
 _given = _Given()
@@ -102,21 +102,21 @@ _NEXT_KEY = 0x9E3779B97F4A7C15
 
 
 @contextmanager
-def drawing_from(key: int, counter: Any) -> Iterator[None]:
-    """Inside, draws of the default generator have this counter and one key after the other, from ``key`` on."""
+def stream_from(key: int, counter: Any) -> Iterator[None]:
+    """Inside, samples of the default generator have this counter and one key after the other, from ``key`` on."""
     number = itertools.count()
-    _given.draws.append(lambda: ((key + next(number) * _NEXT_KEY) % _SEEDS, counter))
+    _given.streams.append(lambda: ((key + next(number) * _NEXT_KEY) % _SEEDS, counter))
     try:
         yield
     finally:
-        _given.draws.pop()
+        _given.streams.pop()
 
 
 def stream(generator: Generator | None) -> tuple[int, Any]:
-    """Key and counter of the next draw of a generator, None for the default one."""
-    if generator is None and _given.draws:
-        return _given.draws[-1]()
-    return (generator or default_generator).draw()
+    """Key and counter of the next sample of a generator, None for the default one."""
+    if generator is None and _given.streams:
+        return _given.streams[-1]()
+    return (generator or default_generator).advance()
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,17 +129,17 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-DRAWING: dict[str, Callable[..., Any]] = {}
-"""Public functions that draw, by name."""
+RANDOM_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""Public functions that sample, by name."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""Methods that draw: those without an underscore from the chances in a tensor, the others in place."""
+"""Methods that sample: those without an underscore from the chances in a tensor, the others in place."""
 
 
 def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     if "options" in inspect.signature(function).parameters:
         shows(function, function, *OPTIONS[1:], without=("options",))
-    DRAWING[function.__name__] = made = _named(function)
+    RANDOM_FUNCTIONS[function.__name__] = made = _named(function)
     return made
 
 
@@ -165,7 +165,7 @@ class _Options:
         self.requires_grad = requires_grad
 
     def leaf(self, made: Tensor) -> Tensor:
-        """A drawn tensor as the options want it."""
+        """A sampled tensor as the options want it."""
         return leaf(in_format(made, self.memory_format), self.requires_grad)
 
 
@@ -175,7 +175,7 @@ def _size(sizes: tuple[Any, ...], size: Any) -> tuple[int, ...]:
 
 @_function
 def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers drawn evenly from [0, 1).
+    """Numbers sampled evenly from [0, 1).
 
     >>> import twofold as torch
     >>> x = torch.rand(2, 3, generator=torch.Generator().manual_seed(5))
@@ -183,12 +183,12 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, **op
     (twofold.Size([2, 3]), True)
     """
     wanted = _Options(get_default_dtype(), **options)
-    return wanted.leaf(sampling.draw_uniform(*stream(generator), _size(sizes, size), wanted.dtype))
+    return wanted.leaf(sampling.sample_uniform(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
 @_function
 def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Numbers drawn from the standard normal distribution (Box and Muller 1958).
+    """Numbers sampled from the standard normal distribution (Box and Muller 1958).
 
     >>> import twofold as torch
     >>> x = torch.randn(1000, generator=torch.Generator().manual_seed(5))
@@ -196,14 +196,14 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **o
     (True, True)
     """
     wanted = _Options(get_default_dtype(), **options)
-    return wanted.leaf(sampling.draw_normal(*stream(generator), _size(sizes, size), wanted.dtype))
+    return wanted.leaf(sampling.sample_normal(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
 @_function
 def randint(
     low: Any = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Integers drawn evenly from [low, high); of two positional arguments the first is ``high``.
+    """Integers sampled evenly from [low, high); of two positional arguments the first is ``high``.
 
     >>> import twofold as torch
     >>> torch.randint(3, 9, (1000,)).aminmax()
@@ -216,8 +216,8 @@ def randint(
         low, high = 0, low
     if size is None:
         raise ArgumentError("no size", "Give it, as in randint(0, 10, (3,)).")
-    drawn = sampling.draw_integers(*stream(generator), int(low), int(high), size, wanted.dtype)
-    return wanted.leaf(drawn)
+    samples = sampling.sample_integers(*stream(generator), int(low), int(high), size, wanted.dtype)
+    return wanted.leaf(samples)
 
 
 @_function
@@ -246,7 +246,7 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, **options: 
 def randint_like(
     input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Integers drawn evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``.
+    """Integers sampled evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``.
 
     >>> import twofold as torch
     >>> torch.randint_like(torch.zeros(2, 3), 1)
@@ -267,7 +267,7 @@ def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> T
     [0, 1, 2, 3, 4, 5, 6, 7, 8]
     """
     wanted = _Options(int64, **options)
-    order = distributions.draw_permutation(*stream(generator), int(n))
+    order = distributions.sample_permutation(*stream(generator), int(n))
     return wanted.leaf(order if wanted.dtype is int64 else order.to(wanted.dtype))
 
 
@@ -296,8 +296,8 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
     """
     shape, dtype = tuple(input.shape), input.dtype
     if p is None:
-        return sampling.draw_bernoulli(*stream(generator), _chances(input, "input"), shape, dtype)
-    return sampling.draw_bernoulli(*stream(generator), _one_chance(p), shape, dtype)
+        return sampling.sample_bernoulli(*stream(generator), _chances(input, "input"), shape, dtype)
+    return sampling.sample_bernoulli(*stream(generator), _one_chance(p), shape, dtype)
 
 
 def _one_chance(p: Any) -> Any:
@@ -322,7 +322,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
     if not training or p == 0:
         return input
-    made = sampling.draw_dropout(input, *stream(None), float(p))
+    made = sampling.sample_dropout(input, *stream(None), float(p))
     return input._assign(made) if inplace else made
 
 
@@ -331,16 +331,16 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Class numbers drawn from a vector of weights, or from each row of a matrix, as int64.
+    """Class numbers sampled from a vector of weights, or from each row of a matrix, as int64.
 
-    Raises RuntimeError for negative weights, for no weight above 0, and for more draws without replacement than
+    Raises RuntimeError for negative weights, for no weight above 0, and for more samples without replacement than
     there are weights above 0.
 
     >>> import twofold as torch
     >>> torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 2).sort().values
     tensor([1, 2])
     """
-    return distributions.draw_choice(input.detach(), *stream(generator), int(num_samples), replacement)
+    return distributions.sample_choice(input.detach(), *stream(generator), int(num_samples), replacement)
 
 
 @_function
@@ -368,7 +368,7 @@ def normal(
         std = _within(std.detach(), "std")
     mean = mean.detach() if isinstance(mean, Tensor) else float(mean)
     std = std if isinstance(std, Tensor) else float(std)
-    return wanted.leaf(sampling.draw_normal(*stream(generator), shape, wanted.dtype, mean, std))
+    return wanted.leaf(sampling.sample_normal(*stream(generator), shape, wanted.dtype, mean, std))
 
 
 @_function
@@ -381,7 +381,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> torch.poisson(torch.zeros(3))
     tensor([0., 0., 0.])
     """
-    return distributions.draw_poisson(_within(input, "input"), *stream(generator))
+    return distributions.sample_poisson(_within(input, "input"), *stream(generator))
 
 
 @_function
@@ -395,17 +395,17 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     shape = broadcast_shapes(tuple(count.shape), tuple(prob.shape))
     count, prob = (value.expand(shape) for value in (count, prob))
     count, prob = _within(count, "count"), _within(prob, "prob", 1.0)
-    return distributions.draw_binomial(count, prob, *stream(generator))
+    return distributions.sample_binomial(count, prob, *stream(generator))
 
 
 def _in_place(self: Tensor, name: str, generator: Generator | None, *parameters: Any) -> Tensor:
     if self.dtype.kind != "f" and name != "geometric":
         raise ArgumentError(f"{name} numbers in {self.dtype.name}", "Use a tensor of floats.")
-    draw = {"uniform": sampling.draw_uniform, "normal": sampling.draw_normal}.get(name)
+    sampler = {"uniform": sampling.sample_uniform, "normal": sampling.sample_normal}.get(name)
     shape, values = tuple(self.shape), [float(value) for value in parameters]
-    if draw is not None:
-        return self._assign(draw(*stream(generator), shape, self.dtype, *values))
-    return self._assign(distributions.draw(name, *stream(generator), shape, self.dtype, *values))
+    if sampler is not None:
+        return self._assign(sampler(*stream(generator), shape, self.dtype, *values))
+    return self._assign(distributions.sample(name, *stream(generator), shape, self.dtype, *values))
 
 
 def _positive(name: str, value: float) -> None:
@@ -415,7 +415,7 @@ def _positive(name: str, value: float) -> None:
 
 @_method
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """In-place: draw evenly from [a, b)."""
+    """In-place: sample evenly from [a, b)."""
     if not a <= b:
         raise ArgumentError(f"the range from {a} to {b}", "Use a range that does not end before it begins.")
     return _in_place(self, "uniform", generator, a, b)
@@ -425,7 +425,7 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generat
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """In-place: draw from a normal distribution."""
+    """In-place: sample from a normal distribution."""
     if not std >= 0:
         raise ArgumentError(f"std is {std}", "Use a standard deviation from 0 on.")
     return _in_place(self, "normal", generator, mean, std)
@@ -433,7 +433,7 @@ def normal_(
 
 @_method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """In-place: draw from the exponential distribution with rate ``lambd``."""
+    """In-place: sample from the exponential distribution with rate ``lambd``."""
     _positive("lambd", lambd)
     return _in_place(self, "exponential", generator, lambd)
 
@@ -442,7 +442,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """In-place: draw from the Cauchy distribution around ``median`` with scale ``sigma``."""
+    """In-place: sample from the Cauchy distribution around ``median`` with scale ``sigma``."""
     _positive("sigma", sigma)
     return _in_place(self, "cauchy", generator, median, sigma)
 
@@ -451,14 +451,14 @@ def cauchy_(
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
-    """In-place: draw numbers whose logarithms are normal with this mean and deviation."""
+    """In-place: sample numbers whose logarithms are normal with this mean and deviation."""
     _positive("std", std)
     return _in_place(self, "log_normal", generator, mean, std)
 
 
 @_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """In-place: draw how many trials of probability ``p`` it takes until the first succeeds."""
+    """In-place: sample how many trials of probability ``p`` it takes until the first succeeds."""
     if not 0 < p < 1:
         raise ArgumentError(f"p is {p}", "Use a probability between 0 and 1, both excluded.")
     return _in_place(self, "geometric", generator, p)
@@ -468,7 +468,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """In-place: ones with probability ``p``, a number or a tensor that broadcasts, else zeros."""
     return self._assign(
-        sampling.draw_bernoulli(*stream(generator), _one_chance(p), tuple(self.shape), self.dtype)
+        sampling.sample_bernoulli(*stream(generator), _one_chance(p), tuple(self.shape), self.dtype)
     )
 
 
@@ -486,7 +486,7 @@ def _whole_range(dtype: DType) -> int:
 def random_(
     self: Tensor, start: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """In-place: integers drawn evenly from [start, to), or [0, start), or all from 0 on that the dtype holds.
+    """In-place: integers sampled evenly from [start, to), or [0, start), or all from 0 on that the dtype holds.
 
     Floats hold the integers up to 2 to the number of their digits.
     """
@@ -499,7 +499,9 @@ def random_(
     lowest = 0 if self.dtype.kind in "bu" else -limit
     if low < lowest or high > limit:
         raise ArgumentError(f"the range from {low} to {high} for {self.dtype.name}", "Use a wider dtype.")
-    return self._assign(sampling.draw_integers(*stream(generator), low, high, tuple(self.shape), self.dtype))
+    return self._assign(
+        sampling.sample_integers(*stream(generator), low, high, tuple(self.shape), self.dtype)
+    )
 
 
 def manual_seed(seed: int) -> Generator:

@@ -31,7 +31,7 @@ def vmap(
     ``in_dims`` names the axis of samples in each argument (None: all samples share it), ``out_dims`` where it
     stands in the results; both may be containers of the form of the arguments or results, or parts of one.
     ``func`` is declared once on one sample and every operation is then computed for all; a sample's result has
-    the bits that it has alone. ``func`` cannot branch on values. Random draws raise RuntimeError, unless
+    the bits that it has alone. ``func`` cannot branch on values. Random sampling raises RuntimeError, unless
     ``randomness`` is 'different' or 'same' for all samples. ``chunk_size`` limits the samples computed at once.
     Raises ValueError for axes that do not fit the arguments.
 

@@ -3,8 +3,8 @@
 An unknown size is a negative number that names it. A name may stand for an expression of others (``2*n + 1``); equal
 expressions have one name. A rule runs on symbols in place of names. Where it compares sizes and the symbols do not
 settle how that ends, sizes are taken to be different and large; if the rule refuses that, the last equality that was
-denied is assumed instead, until it accepts: that is how ``n`` and ``m`` become equal. Then each decision is turned once
-more: a size that comes out otherwise depends on what is not known, and is a new unknown one.
+denied is assumed instead, until it accepts: that is how ``n`` and ``m`` become equal. Then each decision is flipped
+once more: a size that comes out otherwise depends on what is not known, and is a new unknown one.
 
 A tensor of unknown rank has the one-axis shape ``UNKNOWN_RANK``, whose size names nothing. The rule is asked about
 each small rank; what all ranks that it accepts agree on is known.
@@ -60,13 +60,13 @@ class Endless(ShapeError):
 
 Key = tuple[Any, ...]
 Way = tuple[dict[Key, bool], dict[int, Formula], tuple[int, ...]]
-"""Decisions that are turned, names that are expressions of others, names of larger sizes."""
+"""Decisions that are flipped, names that are expressions of others, names of larger sizes."""
 
 
 class OpenSizes(Recording):
     """A recording of one way through a rule, over sizes of which nothing is known.
 
-    Decisions that symbols leave open end as sizes do that are different and large, save those in ``turned``. In place
+    Decisions that symbols leave open end as sizes do that are different and large, save those in ``flipped``. In place
     of names in ``assumed`` stand the expressions that they equal, and names in ``grown`` are larger than all others.
     ``asked``: whether a rule wanted a number itself.
 
@@ -80,12 +80,12 @@ class OpenSizes(Recording):
 
     def __init__(
         self,
-        turned: Mapping[Key, bool] | None = None,
+        flipped: Mapping[Key, bool] | None = None,
         assumed: Mapping[int, Formula] | None = None,
         grown: Sequence[int] = (),
     ) -> None:
         super().__init__((), ())
-        self.turned = dict(turned or {})
+        self.flipped = dict(flipped or {})
         self.assumed = dict(assumed or {})
         self.grown = tuple(grown)
         self.keys: list[Key] = []
@@ -142,7 +142,7 @@ class OpenSizes(Recording):
         if found is None:
             parts = (None, None) if name.startswith("real") else (self._formula(terms_of(x)) for x in (a, b))
             key = (name, *[known if part is None else _ordered(part) for part in parts])
-            found = self.turned.get(key, holds and name != "same")
+            found = self.flipped.get(key, holds and name != "same")
             if len(self.keys) == _DECISIONS:
                 raise Endless("the rule counts to a size that is not known", "Declare the size.")
             self._decided[known] = found
@@ -154,12 +154,12 @@ class OpenSizes(Recording):
     def turned_at(self, index: int) -> Way:
         """What turns a decision: an equality that a size is another expression, or the other end of it."""
         name, a, b, holds = self.guards[index]
-        turned = {key: end for key, end in self.turned.items() if key in self.keys[:index]}
+        flipped = {key: end for key, end in self.flipped.items() if key in self.keys[:index]}
         if name == "same" and not holds:
             solved = self._solved(b - a)
             if solved is not None:
-                return turned, {**self.assumed, **solved}, self.grown
-        return {**turned, self.keys[index]: not holds}, self.assumed, self.grown + self._growth(index)
+                return flipped, {**self.assumed, **solved}, self.grown
+        return {**flipped, self.keys[index]: not holds}, self.assumed, self.grown + self._growth(index)
 
     def _growth(self, index: int) -> tuple[int, ...]:
         """A name that turns the comparison of two sizes when it is larger than all others."""
@@ -336,7 +336,7 @@ def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]
         positions = [
             index
             for index, key in enumerate(way.keys)
-            if key not in way.turned and not way.denies_distinct(index)
+            if key not in way.flipped and not way.denies_distinct(index)
         ]
         left += [way.turned_at(index) for index in sorted(positions, key=way.denies_equality)]
     raise errors[0]

@@ -122,7 +122,7 @@ class LeakyReLU(_Activation):
 
 
 class RReLU(_Activation):
-    """``LeakyReLU`` with a slope drawn from [lower, upper] in training.
+    """``LeakyReLU`` with a slope sampled from [lower, upper] in training.
 
     >>> import twofold as torch
     >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))

@@ -75,7 +75,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
+        """Sample new parameters."""
         self.head.reset_parameters()
         for low, high in self.tail:
             low.reset_parameters()

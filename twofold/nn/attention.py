@@ -110,7 +110,7 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
-        """Draw new parameters."""
+        """Sample new parameters."""
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -133,8 +133,8 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """The result and, if ``need_weights``, the weights."""
-        turned = self.batch_first and query.ndim == 3
-        if turned:
+        transposed = self.batch_first and query.ndim == 3
+        if transposed:
             same = (query is key, key is value)
             query = query.transpose(0, 1)
             key = query if same[0] else key.transpose(0, 1)
@@ -164,4 +164,4 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (output.transpose(0, 1) if turned else output), weights
+        return (output.transpose(0, 1) if transposed else output), weights

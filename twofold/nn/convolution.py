@@ -80,7 +80,7 @@ class _Convolution(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, evenly spread in ``[-b, b)`` with ``b = 1 / sqrt(positions of a filter)``."""
+        """Sample new parameters evenly from ``[-b, b)`` with ``b = 1 / sqrt(positions of a filter)``."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = math.prod(self.weight.shape[1:])
@@ -231,7 +231,7 @@ class _ConvTranspose(_Convolution):
         return tuple(found)
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """The input spread over a larger image; ``output_size`` chooses among those that strides allow."""
+        """The transposed convolution of the input; ``output_size`` chooses among those that strides allow."""
         convolve = getattr(F, f"conv_transpose{self.axes}d")
         extra = self._extra(input, output_size)
         return convolve(

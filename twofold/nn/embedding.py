@@ -47,7 +47,7 @@ class _Table(Module):
             self.weight = Parameter(weight, requires_grad=not frozen)
 
     def reset_parameters(self) -> None:
-        """Draw new rows from the standard normal distribution; the padding is zeros."""
+        """Sample new rows from the standard normal distribution; the padding is zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with _core.GradientMode(False):

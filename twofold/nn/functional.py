@@ -22,8 +22,8 @@ from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops.base import FUNCTIONS, Operation
 from twofold.ops.elementwise import activation
 from twofold.ops.promotion import autocast as _autocast
-from twofold.ops.random.distributions import draw
-from twofold.ops.random.sampling import draw_uniform
+from twofold.ops.random.distributions import sample
+from twofold.ops.random.sampling import sample_uniform
 from twofold.ops.signatures import positional as _positional
 from twofold.ops.signatures import shows as _shows
 
@@ -151,7 +151,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """``leaky_relu`` with a slope drawn from [lower, upper] for each element in training, else their mean.
+    """``leaky_relu`` with a slope sampled from [lower, upper] for each element in training, else their mean.
 
     >>> import twofold as torch
     >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
@@ -159,7 +159,7 @@ def rrelu(
     """
     slope: Any = (lower + upper) / 2
     if training:
-        slope = draw_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))
+        slope = sample_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))
     result = FUNCTIONS["where"](input >= 0, input, input * slope)
     return input._assign(result) if inplace else result
 
@@ -222,7 +222,7 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, shape
         return input
     if p == 1:
         return input._assign(input * 0) if inplace else input * 0
-    kept = draw_uniform(*stream(None), shape, input.dtype) >= p
+    kept = sample_uniform(*stream(None), shape, input.dtype) >= p
     scale = 1 / math.sqrt((1 + p * _ALPHA_PRIME**2) * (1 - p))
     result = FUNCTIONS["where"](kept, input, _ALPHA_PRIME) * scale - scale * p * _ALPHA_PRIME
     return input._assign(result) if inplace else result
@@ -268,7 +268,7 @@ def gumbel_softmax(
     >>> sorted(sample.tolist())
     [0.0, 0.0, 1.0]
     """
-    gumbel = -draw("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
+    gumbel = -sample("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
     soft = ((logits + gumbel) / tau).softmax(dim)
     if not hard:
         return soft

@@ -41,8 +41,10 @@ def scaled_dot_product_attention(
     """
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    draw = stream(None) if dropout_p else ()
-    return _attention(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, draw=draw)
+    dropout_stream = stream(None) if dropout_p else ()
+    return _attention(
+        query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, stream=dropout_stream
+    )
 
 
 def _need(fits: bool, text: str) -> None:

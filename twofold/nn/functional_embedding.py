@@ -66,7 +66,7 @@ def embedding(
 
 
 def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, mode: str) -> None:
-    """Raise where the arguments of a bag do not fit, in PyTorch's words."""
+    """Raise where the arguments of a bag do not fit, with PyTorch's message."""
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if weights is not None and tuple(weights.shape) != tuple(input.shape):

@@ -1,4 +1,4 @@
-"""Pooling functions that draw random numbers, choose among others, or have other names in PyTorch."""
+"""Pooling functions that sample random numbers, choose among others, or have other names in PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twofold.frontend.install import _callable as worded
 from twofold.frontend.sampling import stream
 from twofold.ops.convolution.unpooling import fractional
 from twofold.ops.docstrings import shown
-from twofold.ops.random.sampling import draw_uniform
+from twofold.ops.random.sampling import sample_uniform
 from twofold.ops.signatures import shows
 
 Tensor = _core.Tensor
@@ -66,7 +66,7 @@ def _fractional(count: int) -> Callable[..., Any]:
         if samples is None:
             batch = input.shape[0] if input.ndim == count + 2 else 1
             shape = (batch, input.shape[-count - 1], count)
-            samples = draw_uniform(*stream(None), shape, input.dtype)
+            samples = sample_uniform(*stream(None), shape, input.dtype)
         return fractional(input, kernel_size, output_size, output_ratio, return_indices, samples, count)
 
     made.__name__ = made.__qualname__ = f"fractional_max_pool{count}d"

@@ -11,7 +11,7 @@ import numpy
 
 from twofold import _core
 from twofold.frontend.sampling import Generator, randn, stream
-from twofold.ops.random.distributions import draw
+from twofold.ops.random.distributions import sample
 
 Tensor = _core.Tensor
 
@@ -79,7 +79,7 @@ def _from_array(tensor: Tensor, array: numpy.ndarray) -> Tensor:
 
 @_silently
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw evenly from [a, b).
+    """Sample evenly from [a, b).
 
     >>> import twofold as torch
     >>> weight = torch.nn.init.uniform_(torch.empty(100), 2.0, 3.0)
@@ -93,7 +93,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Draw from a normal distribution.
+    """Sample from a normal distribution.
 
     >>> import twofold as torch
     >>> weight = torch.nn.init.normal_(torch.empty(10000), mean=5.0)
@@ -112,7 +112,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from a normal distribution limited to [a, b].
+    """Sample from a normal distribution limited to [a, b].
 
     >>> import twofold as torch
     >>> weight = torch.nn.init.trunc_normal_(torch.empty(100), a=-1.0, b=1.0)
@@ -120,8 +120,8 @@ def trunc_normal_(
     True
     """
     bounds = ((a - mean) / std, (b - mean) / std)
-    drawn = draw("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
-    return tensor.copy_((drawn * std + mean).clamp(a, b))
+    samples = sample("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
+    return tensor.copy_((samples * std + mean).clamp(a, b))
 
 
 @_silently
@@ -173,7 +173,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @_silently
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw from [-a, a) with ``a = gain * sqrt(6 / (fan_in + fan_out))``.
+    """Sample from [-a, a) with ``a = gain * sqrt(6 / (fan_in + fan_out))``.
 
     Source: Glorot, Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
 
@@ -189,7 +189,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 @_silently
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw from a normal distribution with deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
+    """Sample from a normal distribution with deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
 
     >>> import twofold as torch
     >>> weight = torch.nn.init.xavier_normal_(torch.empty(100, 100))
@@ -207,7 +207,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from [-b, b) with ``b = gain * sqrt(3 / fan)``.
+    """Sample from [-b, b) with ``b = gain * sqrt(3 / fan)``.
 
     Source: He et al., Delving Deep into Rectifiers, 2015.
 
@@ -230,7 +230,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draw from a normal distribution with deviation ``gain / sqrt(fan)``.
+    """Sample from a normal distribution with deviation ``gain / sqrt(fan)``.
 
     >>> import twofold as torch
     >>> weight = torch.nn.init.kaiming_normal_(torch.empty(100, 200))
@@ -259,8 +259,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if tensor.numel() == 0:
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-    drawn = randn(rows, columns, generator=generator, dtype="float64").numpy()
-    q, r = numpy.linalg.qr(drawn.T if rows < columns else drawn)
+    samples = randn(rows, columns, generator=generator, dtype="float64").numpy()
+    q, r = numpy.linalg.qr(samples.T if rows < columns else samples)
     q = q * numpy.sign(numpy.diag(r))
     q = q.T if rows < columns else q
     return _from_array(tensor, (q * gain).reshape(tuple(tensor.shape)))

@@ -42,7 +42,7 @@ class Identity(Module):
 class Linear(Module):
     """``input @ weight.T + bias``, with weights of shape ``(out_features, in_features)``.
 
-    Both start evenly spread in ``[-b, b)`` with ``b = 1 / sqrt(in_features)``.
+    Both are sampled uniformly from ``[-b, b)`` with ``b = 1 / sqrt(in_features)``.
 
     >>> import twofold as torch
     >>> torch.nn.Linear(3, 2)(torch.ones(5, 3)).shape
@@ -64,7 +64,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
+        """Sample new parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -120,7 +120,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters."""
+        """Sample new parameters."""
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -72,7 +72,7 @@ class _Lazy(Module):
         return any(isinstance(value, UninitializedParameter) for value in self._parameters.values())
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, as soon as they have shapes."""
+        """Sample new parameters, as soon as they have shapes."""
         if not self.has_uninitialized_params() and getattr(self, self.sized):
             self.complete.reset_parameters(self)  # type: ignore[attr-defined]
 
@@ -226,14 +226,14 @@ class _LazyNorm(_Lazy):
 
 def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
     """The lazy form of a layer."""
-    words = "num_features" if base is _LazyNorm else "in_channels"
+    parameter = "num_features" if base is _LazyNorm else "in_channels"
     name = f"Lazy{complete.__name__}"
     sizes = ", 4" * int(name[-2])
     doc = shown(
-        f"``{complete.__name__}`` whose ``{words}`` is the number of channels of the first input.",
+        f"``{complete.__name__}`` whose ``{parameter}`` is the number of channels of the first input.",
         f">>> layer = torch.nn.{name}({'' if base is _LazyNorm else '2, 1'})",
         f">>> y = layer(torch.ones(5, 3{sizes}))",
-        f">>> layer.{words}, type(layer).__name__",
+        f">>> layer.{parameter}, type(layer).__name__",
         f"(3, {complete.__name__!r})",
     )
     made: Any = type(name, (base, complete), {"complete": complete, "__doc__": doc, "__module__": __name__})
@@ -241,7 +241,7 @@ def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         super(made, self).__init__(*args, **kwargs)
 
-    made.__init__ = shows(__init__, complete.__init__, without=(words,))
+    made.__init__ = shows(__init__, complete.__init__, without=(parameter,))
     return made
 
 

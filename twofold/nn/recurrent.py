@@ -169,7 +169,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, evenly from ``[-b, b)`` with ``b = 1 / sqrt(hidden_size)``."""
+        """Sample new parameters, evenly from ``[-b, b)`` with ``b = 1 / sqrt(hidden_size)``."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -300,7 +300,7 @@ class RNNBase(Module):
 
 
 def _check(input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
-    """Raise for settings that make no layer, in PyTorch's words."""
+    """Raise for settings that make no layer, with PyTorch's message."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -458,7 +458,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new parameters, evenly from ``[-b, b)`` with ``b = 1 / sqrt(hidden_size)``."""
+        """Sample new parameters, evenly from ``[-b, b)`` with ``b = 1 / sqrt(hidden_size)``."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)

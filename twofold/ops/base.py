@@ -179,7 +179,7 @@ class Operation(Op):
         False  # whether operands without axes count by their kind beside those with some, in define-by-run
     )
     half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
-    domain: tuple[Domain, ...] = ()  # per input, what ``samples`` draws from (default: -3 to 3)
+    domain: tuple[Domain, ...] = ()  # per input, what ``samples`` samples from (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
 
     on_complex: Callable[..., Node] | None = None

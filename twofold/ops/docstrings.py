@@ -9,7 +9,7 @@ from typing import Any
 from twofold.dtypes import bool_, float32, int64
 
 _NOTE = "Computed by {}: the last bits may differ between types of processor and versions of NumPy."
-_WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
+_KIND_NAMES = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
 
 def shown(text: str, *lines: str) -> str:
@@ -45,8 +45,8 @@ def with_dtypes(op: Any) -> str:
         said.append(
             f"The result has the {'dtype of the operands' if several else 'shape and dtype of the input'}."
         )
-    refused = [words for kind, words in _WORDS.items() if kind not in op.kinds]
-    if op.on_complex is not None and refused and refused[-1] == _WORDS["c"]:
+    refused = [name for kind, name in _KIND_NAMES.items() if kind not in op.kinds]
+    if op.on_complex is not None and refused and refused[-1] == _KIND_NAMES["c"]:
         refused.pop()
     if refused:
         *others, last = refused

@@ -13,14 +13,14 @@ from twofold.ops.samples import Sample
 
 
 def _normal(generator: numpy.random.Generator, shape: tuple[int, ...], dtype: DType) -> Any:
-    drawn = generator.standard_normal(shape)
-    return drawn + 1j * generator.standard_normal(shape) if dtype.kind == "c" else drawn
+    samples = generator.standard_normal(shape)
+    return samples + 1j * generator.standard_normal(shape) if dtype.kind == "c" else samples
 
 
 def example(attrs: Attributes, *operands: Any, dtype: DType = float32, smooth: bool = True) -> Sample:
     """A call on ``operands``.
 
-    A shape draws normal values of ``dtype``, an int is a scalar, an array is itself.
+    A shape samples normal values of ``dtype``, an int is a scalar, an array is itself.
     """
     generator = numpy.random.default_rng(len(operands))
     arrays, dtypes = [], []

@@ -1,4 +1,4 @@
-"""How computations on the host use threads: NumPy's BLAS gets one, and batches are spread over our own.
+"""How computations on the host use threads: NumPy's BLAS gets one, and batches are divided among our own.
 
 OpenBLAS splits a product by the number of its threads, which changes the order of its sums, so the bits of what it
 returns would depend on ``OPENBLAS_NUM_THREADS`` and on how many processors a process may use.

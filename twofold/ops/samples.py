@@ -48,13 +48,13 @@ class Sample(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Where the elements of one operand are drawn from: [low, high], at least ``gap`` away from zero."""
+    """Where the elements of one operand are sampled from: [low, high], at least ``gap`` away from zero."""
 
     low: float
     high: float
     gap: float = 0.0
 
-    def draw(self, generator: numpy.random.Generator, dtype: DType, shape: Shape) -> Array:
+    def sample(self, generator: numpy.random.Generator, dtype: DType, shape: Shape) -> Array:
         """An array in storage form."""
         if dtype.kind == "b":
             return generator.integers(0, 2, shape).astype(bool)
@@ -65,12 +65,14 @@ class Domain(NamedTuple):
                 values = numpy.where(values == 0, max(1, low), values)
             return numpy.asarray(values).astype(dtype.numpy)
         if dtype.kind == "c":
-            real, imag = (self.draw(generator, dtype.real, shape) for _ in "xy")
+            real, imag = (self.sample(generator, dtype.real, shape) for _ in "xy")
             return numpy.asarray(real + 1j * imag).astype(dtype.numpy)
-        drawn = generator.uniform(self.low, self.high, shape)
+        samples = generator.uniform(self.low, self.high, shape)
         if self.gap:
-            drawn = numpy.where(abs(drawn) < self.gap, numpy.where(drawn < 0, -self.gap, self.gap), drawn)
-        return narrow(numpy.asarray(drawn), dtype)
+            samples = numpy.where(
+                abs(samples) < self.gap, numpy.where(samples < 0, -self.gap, self.gap), samples
+            )
+        return narrow(numpy.asarray(samples), dtype)
 
 
 def reals(low: float, high: float) -> Domain:
@@ -138,7 +140,7 @@ def elementwise_samples(
 
     def sample(attrs: Attributes, shape: tuple[Shape, ...], dtype: DType) -> Sample:
         types = tuple(given or dtype for given in fixed)
-        arrays = tuple(d.draw(generator, t, s) for d, t, s in zip(domains, types, shape))
+        arrays = tuple(d.sample(generator, t, s) for d, t, s in zip(domains, types, shape))
         return Sample(attrs, arrays, types)
 
     for attrs in attributes:
@@ -167,8 +169,8 @@ def reduction_samples(kinds: str, domain: Domain, empty: bool, large: bool = Tru
     main = float32 if "f" in kinds else bool_
     for shape, axes in _REDUCED + (_EMPTY if empty else ()) + (_LARGE if large else ()):
         for keepdims in (False, True)[: 1 if numpy.prod(shape) > 100 else 2]:
-            array = domain.draw(generator, main, shape)
+            array = domain.sample(generator, main, shape)
             yield Sample((axes, keepdims), (array,), (main,), smooth=array.size < 100)
     for dtype in (dtype for kind in kinds for dtype in _DTYPES[kind] if dtype is not main):
         for shape, axes in _REDUCED[:4]:
-            yield Sample((axes, False), (domain.draw(generator, dtype, shape),), (dtype,))
+            yield Sample((axes, False), (domain.sample(generator, dtype, shape),), (dtype,))

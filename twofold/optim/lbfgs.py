@@ -152,7 +152,7 @@ class LBFGS(Optimizer):
         )
 
     def _direction(self, state: dict[str, Any], gradient: Tensor, size: int) -> Tensor:
-        """Minus the gradient times the inverse of the curvature, as far as the history tells it."""
+        """Minus the gradient times the inverse of the curvature, as far as the stored differences tell it."""
         state["n_iter"] += 1
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)

@@ -27,7 +27,7 @@ _negative = rule("negative")
 
 
 def check_rate(lr: Any) -> None:
-    """Raise ValueError, in PyTorch's words, for a learning rate that is several, below 0 or not a number."""
+    """Raise ValueError, with PyTorch's message, for a learning rate that is several, below 0 or not a number."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     _check_number("lr", lr)
@@ -42,13 +42,13 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def check_eps(eps: Any) -> None:
-    """Raise ValueError, in PyTorch's words, for an epsilon below 0 or not a number."""
+    """Raise ValueError, with PyTorch's message, for an epsilon below 0 or not a number."""
     if not eps >= 0.0:
         raise ValueError(f"Invalid epsilon value: {eps}")
 
 
 def not_negative(**values: Any) -> None:
-    """Raise ValueError, in PyTorch's words, for a setting below 0 or not a number."""
+    """Raise ValueError, with PyTorch's message, for a setting below 0 or not a number."""
     for name, value in values.items():
         _check_number(name, value)
         if not value >= 0.0:
@@ -58,7 +58,7 @@ def not_negative(**values: Any) -> None:
 
 
 def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> None:
-    """Raise ValueError, in PyTorch's words, for settings of Adam and its relatives that make no sense."""
+    """Raise ValueError, with PyTorch's message, for settings of Adam and its relatives that make no sense."""
     check_rate(lr)
     check_eps(eps)
     for index, beta in enumerate(betas):

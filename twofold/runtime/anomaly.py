@@ -1,4 +1,4 @@
-"""The words for the first value of a run that is not finite: which call made it, of what, and why.
+"""The message for the first value of a run that is not finite: which call made it, of what, and why.
 
 The core looks over the results of a run and finds the call (csrc/bad_value.cc). Here its primitive operations are
 evaluated on its operands, to tell which of them went wrong and on which numbers.
@@ -63,7 +63,7 @@ def _bad_value(
         operands: Tensors and Python numbers; None for one that the run has written over.
         result: The value, which is NaN or infinite somewhere.
         location: Of the call and, of what a backward pass made, of the pass.
-        where: The same in words.
+        where: The same as a string.
         differentiated: The operation whose gradient this is, if it is known.
     """
     values = _values(result)
@@ -142,8 +142,8 @@ def _of_a_call(
     if reason:
         what += f", {reason}"
     tensors = [value for value in operands if isinstance(value, Tensor)]
-    words = described(names, [value.type_ for value in tensors], tensors)
-    return at_operation(AnomalyError(what, _FIX), name, words, where)
+    operands = described(names, [value.type_ for value in tensors], tensors)
+    return at_operation(AnomalyError(what, _FIX), name, operands, where)
 
 
 def _of_a_gradient(

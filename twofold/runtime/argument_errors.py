@@ -1,4 +1,4 @@
-"""The words for a public function that was called with what it cannot take."""
+"""Messages for a public function that was called with what it cannot take."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def locate_error(
 def _worded(
     error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
 ) -> Exception:
-    """The error in words for the user; ``error`` itself if it has them."""
+    """The error with a message for the user; ``error`` itself if it has one."""
     code = inspect.unwrap(function).__code__
     positional = len(arguments) - len(keywords or ())
     names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k in range(positional)]

@@ -153,7 +153,7 @@ _SIGN = 1 << 63
 
 @contextmanager
 def in_iteration(number: Tensor) -> Iterator[None]:
-    """Inside, random draws differ by the int64 tensor ``number``, which counts the iterations of a loop."""
+    """Inside, random samples differ by the int64 tensor ``number``, which counts the iterations of a loop."""
     _iterations.append(number)
     try:
         yield
@@ -162,7 +162,7 @@ def in_iteration(number: Tensor) -> Iterator[None]:
 
 
 def varied(counter: Any) -> Any:
-    """The counter of a random draw: another one in each iteration of the loops around it."""
+    """The counter of a random sample: another one in each iteration of the loops around it."""
     for number in _iterations:
         scaled = counter * _MIX if isinstance(counter, int) else counter * _signed(_MIX)
         counter = number + (_signed(scaled) if isinstance(scaled, int) else scaled) + 1

@@ -41,7 +41,7 @@ def _walk(value: Any, name: str, values: list[Any], names: list[str]) -> Any:
 
 
 def unflatten(structure: Any, values: Sequence[Any]) -> Any:
-    """The structure with ``values`` in its places.
+    """The structure with ``values`` as its leaves.
 
     >>> unflatten(flatten([1, (2,)], "x")[2], "ab")
     ['a', ('b',)]

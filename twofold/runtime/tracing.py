@@ -1,4 +1,4 @@
-"""What the core asks of Python while it records: words of errors, limits, constants, and the fusing of traces."""
+"""What the core asks of Python while it records: error messages, limits, constants, and the fusing of traces."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
 
 
 _SPELLED = {"x": "input", "t": "target", "ct": "gradient"}
-"""Parameters of rules, where they are called otherwise than in signatures."""
+"""Parameters of rules, where they are named otherwise than in signatures."""
 
 
 def _names_of_rule(op: Op) -> list[str]:

@@ -38,7 +38,7 @@ class Done:
 
 
 def value_of(given: Any) -> Any:
-    """An argument with the values of variables in their places."""
+    """An argument with the values of variables in place of them."""
     if isinstance(given, (list, tuple)) and not hasattr(given, "_fields"):
         items = [value_of(item) for item in given]
         return items if isinstance(given, list) else type(given)(items)

@@ -81,11 +81,11 @@ class Body:
         self.captured: list[Source] = []
         self.controls: list[Operation] = []
         self._collect()
-        self.draws = any(self._draws(operation) for operation in self.operations)
+        self.is_random = any(self._is_random(operation) for operation in self.operations)
 
     @staticmethod
-    def _draws(operation: Operation) -> bool:
-        return operation.draws or (operation.flow is not None and operation.flow.draws)
+    def _is_random(operation: Operation) -> bool:
+        return operation.is_random or (operation.flow is not None and operation.flow.is_random)
 
     def _is_outside(self, operation: Operation) -> bool:
         reads = operation.variable is not None and not operation.updates

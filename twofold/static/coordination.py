@@ -52,7 +52,7 @@ class Coordinator:
             self._stop.set()
 
     def clear_stop(self) -> None:
-        """Let threads go on again."""
+        """Clear the request to stop, so that threads run again."""
         with self._lock:
             self._error, self.joined = None, False
             self._stop.clear()

@@ -235,7 +235,7 @@ PACK: list[Callable[..., Any]] = []
 
 
 class Arguments:
-    """Collects the tensors in the arguments of a call and leaves slots in their places."""
+    """Collects the tensors in the arguments of a call and leaves slots in place of them."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []
@@ -353,14 +353,16 @@ def define(
     keywords: dict[str, Any],
     name: str | None,
     host: frozenset[str] = frozenset(),
-    draws: bool = False,
+    is_random: bool = False,
 ) -> Any:
     """Declare an operation, or compute it at once; ``host`` names the keywords whose numbers ``body`` must know.
 
     Raises the error of the body, worded for this line, where the inputs do not fit.
     """
     if at_once():
-        return at_once_compute(type, body, arguments, {**keywords, **({"counter": 0} if draws else {})}, name)
+        return at_once_compute(
+            type, body, arguments, {**keywords, **({"counter": 0} if is_random else {})}, name
+        )
     collected = Arguments()
     positional = tuple(collected.template(value, False) for value in arguments)
     named = {key: collected.template(value, key in host) for key, value in keywords.items()}
@@ -368,7 +370,7 @@ def define(
     probe = Operation(graph, type, name or type)
     for target in (probe,):
         target.body, target.arguments, target.keywords = body, positional, named
-        target.host, target.draws = frozenset(collected.host), draws
+        target.host, target.is_random = frozenset(collected.host), is_random
         target.sources = tuple(collected.sources)
     graph.check_open(type)
     try:
@@ -379,14 +381,14 @@ def define(
         raise at_operation(error, type, operands, here()) from None
     made = graph.add(type, name or _SCOPES.get(type), types, collected.sources)
     made.body, made.arguments, made.keywords = body, positional, named
-    made.host, made.draws = probe.host, draws
+    made.host, made.is_random = probe.host, is_random
     return made
 
 
 def operation(
     type: str,
     several: Any = None,
-    draws: bool = False,
+    is_random: bool = False,
     default: str | None = None,
     name_at: int | None = None,
     older: Mapping[str, str] | None = None,
@@ -396,7 +398,7 @@ def operation(
     Args:
         type: That of the operations.
         several: ``list`` or ``tuple`` of the tensors where the body returns several; None where it returns one.
-        draws: Whether the body samples.
+        is_random: Whether the body samples.
         default: The name of operations that are given none.
         name_at: The index of the parameter ``name``; the last unless given.
         older: Further parameters at the end, and which of the others they are former names of.
@@ -419,7 +421,7 @@ def operation(
                 value = given.pop(old, None)
                 if value is not None and given.get(new) is None:
                     given[new] = value
-            made = define(type, body, (), _all_converted(given, parameters), name or default, host, draws)
+            made = define(type, body, (), _all_converted(given, parameters), name or default, host, is_random)
             return several(made.outputs) if several else made.outputs[0]
 
         function.__signature__ = public  # type: ignore[attr-defined]

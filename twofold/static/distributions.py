@@ -13,7 +13,7 @@ from typing import Any
 from twofold import _core, distributions
 from twofold.dtypes import DType, int32
 from twofold.errors import ArgumentError
-from twofold.frontend.sampling import drawing_from
+from twofold.frontend.sampling import stream_from
 from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ir.sizes import is_symbolic
@@ -213,7 +213,7 @@ class Distribution:
         def body(parameters: Sequence[Any], shape: Any, key: int, counter: Any) -> Any:
             def sampled(given: Sequence[Any], counter: Any) -> Any:
                 made = make(*given)
-                with drawing_from(key, counter):
+                with stream_from(key, counter):
                     samples = made.rsample(sizes(shape)) if made.has_rsample else made.sample(sizes(shape))
                 return ops.cast(samples, dtype)
 

@@ -33,7 +33,7 @@ class Flow:
 
     def __init__(self, bodies: Sequence[Body], varying: bool = False) -> None:
         self.bodies = list(bodies)
-        self.draws = any(body.draws for body in bodies)
+        self.is_random = any(body.is_random for body in bodies)
         self.varying = (
             varying  # whether types of results may differ between the bodies, or between iterations
         )

@@ -57,13 +57,13 @@ class Operation:
         "constant",
         "control_inputs",
         "device",
-        "draws",
         "flow",
         "gradient",
         "graph",
         "host",
         "hosted",
         "inputs",
+        "is_random",
         "keywords",
         "looks",
         "name",
@@ -96,7 +96,7 @@ class Operation:
         self.device = ""
         self.updates: tuple[Any, ...] = ()
         self.reads_state = False
-        self.draws = False
+        self.is_random = False
         self.host: frozenset[int] = frozenset()  # inputs whose numbers the body must know, such as a shape
         self.wished: frozenset[int] = (
             frozenset()
@@ -187,7 +187,7 @@ class Graph:
         self.variable_store: dict[str, Any] = {}
         self.variable_scopes: list[Any] = []
         self.variable_scope_counts: dict[str, int] = {}
-        self.draw_count = 0
+        self.random_op_count = 0
         self.stops: list[int] = []  # locations of breakpoints
         self.declared: Any = None  # what the core has of the operations, see ``static.declared``
         self.sequence_axes: Any = None  # see ``sequence_axes``

@@ -11,7 +11,7 @@ from twofold import _core
 from twofold import static as tf
 from twofold.dtypes import DType, float32, int32, int64, string
 from twofold.ops.base import ops
-from twofold.static import linalg, math, nn, special  # noqa: F401  their rows are in the table
+from twofold.static import image, linalg, math, nn, special  # noqa: F401  their rows are in the table
 from twofold.static.bodies import source_of
 from twofold.static.custom_gradients import identity_of_several
 from twofold.static.define import define
@@ -364,9 +364,9 @@ _row("InTopKV2", tf.nn.in_top_k, "0 1 #2")
 _row("SpaceToDepth", tf.space_to_depth, "0", block_size=None, data_format="NHWC")
 _row("DepthToSpace", tf.depth_to_space, "0", block_size=None, data_format="NHWC")
 _CENTERS = {"align_corners": False, "half_pixel_centers": False}
-_row("ResizeBilinear", tf.image.resize_bilinear, "0 #1", **_CENTERS)
-_row("ResizeNearestNeighbor", tf.image.resize_nearest_neighbor, "0 #1", align_corners=_corners)
-_row("ResizeBicubic", tf.image.resize_bicubic, "0 #1", **_CENTERS)
+_row("ResizeBilinear", image.resize_bilinear, "0 #1", **_CENTERS)
+_row("ResizeNearestNeighbor", image.resize_nearest_neighbor, "0 #1", align_corners=_corners)
+_row("ResizeBicubic", image.resize_bicubic, "0 #1", **_CENTERS)
 _row("RandomUniform", tf.random_uniform, "#0", dtype=None, seed=_seed)
 _row("RandomStandardNormal", tf.random_normal, "#0", dtype=None, seed=_seed)
 _row("TruncatedNormal", tf.truncated_normal, "#0", dtype=None, seed=_seed)

@@ -253,9 +253,9 @@ def _channels(image: Any) -> list[Any]:
 def _to_hsv(image: Any) -> list[Any]:
     red, green, blue = _channels(image if image.dtype.kind == "f" else ops.cast(image, float32))
     value = ops.maximum(red, ops.maximum(green, blue))
-    spread = ops.subtract(value, ops.minimum(red, ops.minimum(green, blue)))
-    some = ops.greater(spread, 0)
-    by = ops.where(some, spread, 1.0)
+    chroma = ops.subtract(value, ops.minimum(red, ops.minimum(green, blue)))
+    some = ops.greater(chroma, 0)
+    by = ops.where(some, chroma, 1.0)
     sector = ops.where(
         ops.equal(value, red),
         ops.divide(ops.subtract(green, blue), by),
@@ -268,7 +268,7 @@ def _to_hsv(image: Any) -> list[Any]:
     hue = ops.where(some, ops.divide(sector, 6.0), 0.0)
     hue = ops.where(ops.less(hue, 0.0), ops.add(hue, 1.0), hue)
     bright = ops.greater(value, 0)
-    return [hue, ops.where(bright, ops.divide(spread, ops.where(bright, value, 1.0)), 0.0), value]
+    return [hue, ops.where(bright, ops.divide(chroma, ops.where(bright, value, 1.0)), 0.0), value]
 
 
 def _from_hsv(hue: Any, saturation: Any, value: Any) -> Any:
@@ -383,8 +383,8 @@ def _standardised(image: Any) -> Any:
     for size in image.shape[-3:]:
         count *= size
     mean = ops.mean(image, (-3, -2, -1), True)
-    spread = ops.sqrt(ops.mean(ops.square(ops.subtract(image, mean)), (-3, -2, -1), True))
-    return ops.divide(ops.subtract(image, mean), ops.maximum(spread, float(count) ** -0.5))
+    deviation = ops.sqrt(ops.mean(ops.square(ops.subtract(image, mean)), (-3, -2, -1), True))
+    return ops.divide(ops.subtract(image, mean), ops.maximum(deviation, float(count) ** -0.5))
 
 
 @example("tf.squeeze(tf.image.per_image_standardization([[[1.0], [3.0]]]))", "[-1.  1.]")

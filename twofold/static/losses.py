@@ -43,13 +43,13 @@ def _weighted(losses: Any, weights: Any, reduction: Any) -> Any:
     total = ops.sum(rows)
     if reduction == Reduction.SUM:
         return total
-    spread = ops.broadcast_to(scale, losses.shape) if hasattr(scale, "ndim") else ops.full_like(losses, scale)
+    each = ops.broadcast_to(scale, losses.shape) if hasattr(scale, "ndim") else ops.full_like(losses, scale)
     if reduction == Reduction.MEAN:
-        count = ops.sum(spread)
+        count = ops.sum(each)
     elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
         return ops.mean(rows)
     else:
-        count = ops.sum(ops.cast(ops.not_equal(spread, 0), losses.dtype))
+        count = ops.sum(ops.cast(ops.not_equal(each, 0), losses.dtype))
     return ops.where(ops.equal(count, 0), 0.0, ops.divide(total, ops.where(ops.equal(count, 0), 1.0, count)))
 
 

@@ -41,7 +41,7 @@ def _collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any
 def _weighted_sum(values: Any, weights: Any) -> Any:
     found = ops.cast(values, float32)
     return ops.sum(
-        found if weights is None else ops.multiply(found, ops.cast(_spread(weights, found), float32))
+        found if weights is None else ops.multiply(found, ops.cast(_aligned(weights, found), float32))
     )
 
 
@@ -49,10 +49,10 @@ def _weighted_sum(values: Any, weights: Any) -> Any:
 def _weight(values: Any, weights: Any) -> Any:
     if weights is None:
         return ops.sum(ops.full_like(values, 1, dtype=float32))
-    return ops.sum(ops.broadcast_to(ops.cast(_spread(weights, values), float32), values.shape))
+    return ops.sum(ops.broadcast_to(ops.cast(_aligned(weights, values), float32), values.shape))
 
 
-def _spread(weights: Any, values: Any) -> Any:
+def _aligned(weights: Any, values: Any) -> Any:
     """Weights of fewer axes weight whole slices."""
     if 0 < weights.ndim < values.ndim:
         return ops.reshape(weights, (*weights.shape, *[1] * (values.ndim - weights.ndim)))

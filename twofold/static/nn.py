@@ -8,7 +8,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.lazy import attach as _attach
 from twofold.ops.base import apply, ops
-from twofold.ops.random.sampling import draw_uniform
+from twofold.ops.random.sampling import sample_uniform
 from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.array import reshape
@@ -261,7 +261,7 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
 def _dropped(value: Any, rate: Any, shape: Any, key: int, counter: Any) -> Any:
     if shape is None:
         return apply("random_dropout", value, key, counter, rate)
-    kept = ops.greater_equal(draw_uniform(key, counter, sizes(shape), value.dtype), rate)
+    kept = ops.greater_equal(sample_uniform(key, counter, sizes(shape), value.dtype), rate)
     return ops.where(kept, ops.divide(value, ops.subtract(1.0, rate)), 0.0)
 
 

@@ -170,18 +170,18 @@ def fused_batch_norm(
     )
     shape: Sequence[int] = [-1 if position == axis else 1 for position in range(value.type_.ndim)]
 
-    def normalized(centre: Any, spread: Any) -> Any:
-        given = (centre, spread, offset, scale)
-        centre, spread, beta, gamma = (array.reshape(convert_to_tensor(v), shape) for v in given)
-        return nn.batch_normalization(value, centre, spread, beta, gamma, epsilon, name)
+    def normalized(centre: Any, deviation: Any) -> Any:
+        given = (centre, deviation, offset, scale)
+        centre, deviation, beta, gamma = (array.reshape(convert_to_tensor(v), shape) for v in given)
+        return nn.batch_normalization(value, centre, deviation, beta, gamma, epsilon, name)
 
     if not is_training:
         if mean is None or variance is None:
             what = f"fused_batch_norm: mean and variance are needed without training, at {here()}"
             raise ArgumentError(what, "Give both.")
         return normalized(mean, variance), convert_to_tensor(mean), convert_to_tensor(variance)
-    centre, spread = moments(value, [position for position in range(value.type_.ndim) if position != axis])
-    made, kept = normalized(centre, spread), _unbiased(value, axis, spread)
+    centre, deviation = moments(value, [position for position in range(value.type_.ndim) if position != axis])
+    made, kept = normalized(centre, deviation), _unbiased(value, axis, deviation)
     if exponential_avg_factor != 1.0:
         rest = 1.0 - exponential_avg_factor
         centre = centre * exponential_avg_factor + convert_to_tensor(mean) * rest

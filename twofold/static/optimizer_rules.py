@@ -172,8 +172,8 @@ def _adagrad_da(p: Any, total: Any, square: Any, g: Any, lr: Any, step: Any, l1:
     total, square = ops.add(total, g), ops.add(square, ops.square(g))
     steps = ops.cast(step, p.dtype)
     beyond = ops.maximum(ops.subtract(ops.abs(total), ops.multiply(steps, l1)), 0.0)
-    spread = ops.add(ops.multiply(ops.multiply(steps, l2), lr), ops.sqrt(square))
-    moved = ops.divide(ops.multiply(ops.multiply(ops.sign(total), beyond), lr), spread)
+    denominator = ops.add(ops.multiply(ops.multiply(steps, l2), lr), ops.sqrt(square))
+    moved = ops.divide(ops.multiply(ops.multiply(ops.sign(total), beyond), lr), denominator)
     return [ops.negative(moved), total, square]
 
 
@@ -227,10 +227,10 @@ def _rmsprop_centered(
     p: Any, v: Any, mean: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any
 ) -> list[Any]:
     square, centre = apply("adam_square", g, v, decay), apply("adam_mean", g, mean, decay)
-    spread = ops.subtract(square, ops.square(centre))
+    variance = ops.subtract(square, ops.square(centre))
     moved = apply(
         "sgd_momentum",
-        ops.multiply(apply("rmsprop_direction_inner_epsilon", g, spread, epsilon), lr),
+        ops.multiply(apply("rmsprop_direction_inner_epsilon", g, variance, epsilon), lr),
         m,
         momentum,
         0.0,

@@ -36,7 +36,7 @@ class Plan:
 
     def __init__(self, graph: Graph, subgraph: Subgraph, kept: Sequence[Source]) -> None:
         self._graph, self.subgraph, self._kept = graph, subgraph, kept
-        self.draws, self.numbers = subgraph.draws, subgraph.numbers
+        self.is_random, self.numbers = subgraph.is_random, subgraph.numbers
         self.reads, self.states = tuple(subgraph.reads), tuple(subgraph.states)
         self.written, self.observers = subgraph.written, subgraph.observers
         seen = [source for operation in self.observers for source in operation.sources]
@@ -65,7 +65,9 @@ class Plan:
     @property
     def needs_nothing(self) -> bool:
         """Whether a run is no more than feeds in and arrays out."""
-        return not (self.reads or self.states or self.numbers or self.written or self.observers or self.draws)
+        return not (
+            self.reads or self.states or self.numbers or self.written or self.observers or self.is_random
+        )
 
     def _declared_inputs(self) -> list[tuple[Any, TensorType, Any]]:
         """What the inputs are values of, with the types and the lines that declare them."""
@@ -80,7 +82,7 @@ class Plan:
         found += [(variable, variable.type_, 0) for variable in self.reads]
         found += [(("state", variable), variable.type_, 0) for variable in self.states]
         found += [(operation, operation.outputs[0].type_, 0) for operation in self.numbers]
-        return found + [("run", tensor_type(int64), 0)] * self.draws
+        return found + [("run", tensor_type(int64), 0)] * self.is_random
 
     def _declared(self, types: tuple[TensorType, ...], may_be_open: bool) -> tuple[Any, ...]:
         """The graph for inputs of ``types``, or for all sizes; raises GraphError for a feed that does not fit."""
@@ -103,7 +105,7 @@ class Plan:
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
         """Compile for feeds and variables of these types, before any are there."""
         inputs = [*types, *variables, *[operation.outputs[0].type_ for operation in self.numbers]]
-        self.function.prepare((*inputs, *[tensor_type(int64)] * self.draws))
+        self.function.prepare((*inputs, *[tensor_type(int64)] * self.is_random))
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""

@@ -365,7 +365,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` rounds (None: for ever).
+    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` epochs (None: for ever).
 
     ``shared_name`` is for several processes and changes nothing.
     """

@@ -12,7 +12,7 @@ from typing import Any
 from twofold.dtypes import finfo, float32, float64
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
-from twofold.ops.random.gamma_variates import draw_log_gamma
+from twofold.ops.random.gamma_variates import sample_log_gamma
 from twofold.static.define import Alone, Dtype, Number, as_dtype, convert_to_tensor, operation, sizes
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
@@ -36,11 +36,11 @@ def set_random_seed(seed: int) -> None:
 def next_key(seed: int | None) -> int:
     """The key of one more operation that samples of the default graph."""
     graph = get_default_graph()
-    graph.draw_count += 1
+    graph.random_op_count += 1
     if seed is None and graph.seed is None:
         return secrets.randbits(62)
     first = 87654321 if graph.seed is None else graph.seed
-    second = graph.draw_count if seed is None else int(seed) + (1 << 32)
+    second = graph.random_op_count if seed is None else int(seed) + (1 << 32)
     return (first * 0x9E3779B97F4A7C15 + second * 0xBF58476D1CE4E5B9 + 1) & _MASK
 
 
@@ -53,7 +53,7 @@ def _sampler(
     """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        declare = operation(type, draws=True, default=default or type)(body)
+        declare = operation(type, is_random=True, default=default or type)(body)
         behind = {"key", "counter", *more}
         own = {name: value for name, value in defaults_of(body).items() if name not in behind}
 
@@ -121,7 +121,7 @@ def truncated_normal(
     counter: Any = 0,
 ) -> Any:
     """Normal numbers none of which is further than two standard deviations from the mean."""
-    value = distributions.draw("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
+    value = distributions.sample("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
     return ops.add(ops.multiply(value, stddev), mean)
 
 
@@ -129,7 +129,7 @@ def truncated_normal(
 @example("tf.sort(tf.random_shuffle([3, 1, 2]))", "[1 2 3]")
 def random_shuffle(value: Alone, key: Number = 0, counter: Any = 0) -> Any:
     """``value`` with its first axis in random order."""
-    return ops.index_select(value, 0, distributions.draw_permutation(key, counter, int(value.shape[0])))
+    return ops.index_select(value, 0, distributions.sample_permutation(key, counter, int(value.shape[0])))
 
 
 @_sampler("Multinomial", "multinomial/Multinomial", output_dtype="int64")
@@ -139,7 +139,7 @@ def multinomial(
 ) -> Any:
     """``num_samples`` class numbers, with replacement, for each row of unnormalised log-probabilities."""
     weights = ops.softmax(ops.cast(logits, float64), -1)
-    return ops.cast(distributions.draw_choice(weights, key, counter, int(num_samples), True), output_dtype)
+    return ops.cast(distributions.sample_choice(weights, key, counter, int(num_samples), True), output_dtype)
 
 
 @_sampler("RandomPoissonV2", "random_poisson")
@@ -149,13 +149,13 @@ def random_poisson(
 ) -> Any:
     """Poisson numbers: ``shape`` of them for each rate in ``lam``."""
     rates = ops.broadcast_to(ops.cast(lam, float64), (*sizes(shape), *lam.shape))
-    return ops.cast(distributions.draw_poisson(rates, key, counter), dtype)
+    return ops.cast(distributions.sample_poisson(rates, key, counter), dtype)
 
 
-@operation("RandomGamma", draws=True, default="random_gamma")
+@operation("RandomGamma", is_random=True, default="random_gamma")
 def _gammas(shape: Number, alpha: Any, beta: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
-    spread = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
-    samples = ops.cast(ops.exp(draw_log_gamma(spread, key, counter)), dtype)
+    shapes = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
+    samples = ops.cast(ops.exp(sample_log_gamma(shapes, key, counter)), dtype)
     return ops.clamp(ops.divide(samples, beta), finfo(dtype).tiny)
 
 

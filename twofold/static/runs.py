@@ -23,7 +23,7 @@ from twofold.static.values import Source
 class Run:
     """One run of a session: where it stands, and the values of what is fed by now.
 
-    ``number`` is that of the run, for operations that draw.
+    ``number`` is that of the run, for operations that sample.
     """
 
     def __init__(self, session: Any, position: Position, values: Sequence[Any], number: int) -> None:

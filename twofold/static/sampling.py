@@ -33,18 +33,18 @@ class _Distribution:
     """Classes 0 to ``count - 1`` with known probabilities."""
 
     def __init__(
-        self, count: int, probability: Callable[[Any], Any], draw: Callable[[Any, int], Any]
+        self, count: int, probability: Callable[[Any], Any], generate: Callable[[Any, int], Any]
     ) -> None:
-        self.count, self.probability, self.draw = count, probability, draw
+        self.count, self.probability, self.generate = count, probability, generate
 
     def sample(self, random: Any, wanted: int, unique: bool) -> tuple[Any, int]:
         """Classes, and how many had to be sampled to find so many different ones."""
         if not unique:
-            return self.draw(random, wanted), wanted
+            return self.generate(random, wanted), wanted
         found: dict[int, None] = {}
         tries = 0
         while len(found) < wanted:
-            for number in self.draw(random, wanted).tolist():
+            for number in self.generate(random, wanted).tolist():
                 tries += 1
                 found[number] = None
                 if len(found) == wanted:
@@ -61,18 +61,18 @@ class _Distribution:
 def _log_uniform(count: int) -> _Distribution:
     total = numpy.log(count + 1.0)
 
-    def draw(random: Any, wanted: int) -> Any:
+    def generate(random: Any, wanted: int) -> Any:
         found = numpy.floor(numpy.exp(random.random(wanted) * total)).astype(numpy.int64) - 1
         return numpy.clip(found, 0, count - 1)
 
-    return _Distribution(count, lambda k: (numpy.log(k + 2) - numpy.log(k + 1)) / total, draw)
+    return _Distribution(count, lambda k: (numpy.log(k + 2) - numpy.log(k + 1)) / total, generate)
 
 
 def _uniform(count: int) -> _Distribution:
-    def draw(random: Any, wanted: int) -> Any:
+    def generate(random: Any, wanted: int) -> Any:
         return random.integers(0, count, wanted)
 
-    return _Distribution(count, lambda k: numpy.full_like(k, 1 / count), draw)
+    return _Distribution(count, lambda k: numpy.full_like(k, 1 / count), generate)
 
 
 def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str) -> Callable[..., Sampled]:

@@ -224,7 +224,7 @@ class BaseSession:
             feeds += tuple([state[v] for v in plan.reads])
             if plan.numbers:
                 feeds += tuple([operation.number_of(state) for operation in plan.numbers])
-            if plan.draws:
+            if plan.is_random:
                 feeds += (self._next_run(),)
             self._last, arrays = (plan, feeds), plan.fetch(feeds, plan.arrays)
         except (TypeError, ValueError, KeyError, Needed):
@@ -454,7 +454,7 @@ class BaseSession:
         reads = [self._value_of(variable, old) for variable in plan.reads]
         reads += [self._value_of(variable, after or self._state) for variable in plan.states]
         tail = (*reads, *[operation.number_of(self._state) for operation in plan.numbers])
-        if plan.draws:
+        if plan.is_random:
             tail += (number,)
         self._graph.running += 1
         try:

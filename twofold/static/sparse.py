@@ -191,8 +191,8 @@ def _ordered(indices: Any, shape: Any, validate: bool) -> Any:
         return control_dependencies([])
     given = convert_to_tensor(indices)
     good = define("SparseToDense/order", _in_order, (), {"indices": given, "shape": shape}, None, _SHAPE)
-    words = "sparse indices are out of order or repeated:"
-    return control_dependencies([Assert(good.outputs[0], [words, given])])
+    message = "sparse indices are out of order or repeated:"
+    return control_dependencies([Assert(good.outputs[0], [message, given])])
 
 
 _SHAPE = frozenset({"shape"})

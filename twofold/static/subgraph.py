@@ -136,7 +136,7 @@ class Subgraph:
         self.states: dict[Any, None] = {}
         self.numbers: list[Operation] = []
         self.chosen: dict[Operation, list[Source]] = {}
-        self.draws = False
+        self.is_random = False
         self._effects: dict[Operation, tuple[frozenset[Operation], bool]] = {}
         self._collect()
         self._find_reads()
@@ -159,8 +159,10 @@ class Subgraph:
             seen.add(id(operation))
             self._check(operation, above or operation)
             self.operations.append(operation)
-            self.draws = (
-                self.draws or operation.draws or (operation.flow is not None and operation.flow.draws)
+            self.is_random = (
+                self.is_random
+                or operation.is_random
+                or (operation.flow is not None and operation.flow.is_random)
             )
             if operation.number_of is not None:
                 self.numbers.append(operation)

@@ -47,7 +47,7 @@ def is_gpu_available(cuda_only: Any = False, min_cuda_compute_capability: Any = 
 
 
 def gpu_device_name() -> str:
-    """An empty text: there is no such device.
+    """An empty string: there is no such device.
 
     >>> gpu_device_name()
     ''
@@ -315,7 +315,7 @@ class TestCase(unittest.TestCase):
         self.assertEqual(found.dtype, numpy.dtype(expected_dtype))
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
-        """Fail unless a text begins with another."""
+        """Fail unless a string begins with another."""
         if not actual.startswith(expected_start):
             self.fail(self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}"))
 

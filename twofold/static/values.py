@@ -50,7 +50,7 @@ def fill(template: Any, values: Sequence[Any]) -> Any:
 def call_body(
     operation: Operation, values: Sequence[Any], counter: Any = None, states: Sequence[Any] = ()
 ) -> list[Any]:
-    """The outputs of a body on its inputs; ``counter`` numbers the run for operations that draw."""
+    """The outputs of a body on its inputs; ``counter`` numbers the run for operations that sample."""
     if operation.body is None:
         raise GraphError(
             "a function of the host is called in a gradient that the program gives, and no run calls it there",
@@ -58,7 +58,7 @@ def call_body(
         )
     arguments = [*states, *[fill(item, values) for item in operation.arguments]]
     keywords = {key: fill(item, values) for key, item in operation.keywords.items()}
-    if operation.draws:
+    if operation.is_random:
         keywords["counter"] = counter
     local.in_body += 1
     try:
@@ -134,7 +134,7 @@ class Values:
         operation, index = source
         if operation.constant is not None:
             return operation.constant
-        if operation.body is None or operation.updates or operation.draws or operation.branches:
+        if operation.body is None or operation.updates or operation.is_random or operation.branches:
             raise Unforeseen
         if operation.type in ("Shape", "Size", "Rank", "ShapeN"):
             values = [self._typed(owner.outputs[k].type_) for owner, k in operation.sources]

@@ -96,18 +96,18 @@ def transpose_products(graph: Graph) -> Graph:
         for value in node.inputs:
             users.setdefault(value.id, []).append(node)
     outputs = {output.id for output in graph.outputs}
-    turned = {
+    transposed = {
         node.id
         for node in order
         if node.op.kind == "contraction"
         and node.id not in outputs
         and all(is_matrix_transpose(user) for user in users.get(node.id, ()))
     }
-    if not turned:
+    if not transposed:
         return graph
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if node.op.kind != "view" or node.inputs[0].id not in turned:
+        if node.op.kind != "view" or node.inputs[0].id not in transposed:
             return with_inputs(node, inputs)
         product = inputs[0]
         swapped = [

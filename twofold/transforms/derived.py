@@ -157,7 +157,7 @@ def _made_pullbacks(
 
 
 def _exactly(value: Any) -> str:
-    """A text that tells attributes from all others, also 1, 1.0 and True, as the core does.
+    """A string that tells attributes from all others, also 1, 1.0 and True, as the core does.
 
     As a key it is compared without Python code, in which another thread could change the table.
     """
@@ -235,8 +235,8 @@ class _EachSample(_Derived):
             return result
         size = next(node.shape[0] for node, flag in zip(inputs, flags, strict=True) if flag)
         shared: Any = result
-        spread: Node = REGISTRY["broadcast_to"].build(((size, *shared.shape),), (shared,))
-        return spread
+        expanded: Node = REGISTRY["broadcast_to"].build(((size, *shared.shape),), (shared,))
+        return expanded
 
 
 PULLBACK = register(_PullbackOp())

@@ -99,8 +99,8 @@ def _begun(node: Node, root: Node, start: Node) -> Node:
     """A node that shows ``root``, with ``start`` as what the sums of the root begin with."""
     if node is not root:
         (below,) = node.inputs
-        turned = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, below.shape)
-        made = _begun(below, root, turned)
+        shown = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, below.shape)
+        made = _begun(below, root, shown)
         return make_node(node.op, node.attrs, (made,), node.type)
     if root.op.name == "convolution_weight":
         return apply("accumulate_convolution", *root.inputs, start, attrs=root.attrs)

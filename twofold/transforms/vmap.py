@@ -177,8 +177,8 @@ def _one_branch(node: Node, values: Sequence[Node], flags: Flags, size: int) -> 
     graphs = []
     for graph in node.attrs[0].graphs:
         found = batch_graph(graph, inputs, flags[1:])
-        spread = [one if flag else broadcast(one, (size, *one.shape)) for one, flag in found]
-        graphs.append(Graph(types, spread))
+        batched = [one if flag else broadcast(one, (size, *one.shape)) for one, flag in found]
+        graphs.append(Graph(types, batched))
     return run(node.op.name, (interned(Branches(graphs)),), values)
 
 

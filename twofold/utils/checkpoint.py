@@ -27,12 +27,12 @@ def checkpoint(
 ) -> Any:
     """``function(*args, **kwargs)``, whose gradient computes what is inside again and keeps only the arguments.
 
-    ``function`` is declared as a closed graph; random draws inside are the same both times. One that branches on
+    ``function`` is declared as a closed graph; random samples inside are the same both times. One that branches on
     values is run as plain Python, and then everything is kept. It must not change tensors from outside in place.
 
     Args:
         use_reentrant: Without effect: of PyTorch's two ways of computing again there is one here.
-        preserve_rng_state: Without effect: draws are repeated in any case.
+        preserve_rng_state: Without effect: samples are repeated in any case.
         determinism_check: Without effect: both times the same closed graph is computed. "default" or "none".
         debug: Without effect: it would describe a difference between both times.
 

@@ -98,7 +98,7 @@ def _transposing(
     columns: Val,
     kinds: tuple[DType, DType],
 ) -> None:
-    """Squares of 16 by 16: 16 columns of the panel are read along k and turned in registers."""
+    """Squares of 16 by 16: 16 columns of the panel are read along k and transposed in registers."""
     start, to = pointers
     source, compute = kinds
     with b.loop(span[0], span[1], LANES) as k:

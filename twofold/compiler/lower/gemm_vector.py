@@ -1,6 +1,6 @@
 """The kernel of one row times a transposed matrix, as in a linear layer applied to one sample.
 
-Each column of the product contracts a contiguous run of memory. Squares of 16 by 16 are turned in registers,
+Each column of the product contracts a contiguous run of memory. Squares of 16 by 16 are transposed in registers,
 so sixteen columns go on together and each still is one chain in the order of k.
 """
 

@@ -151,7 +151,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module whose parameters are to be set later; they are drawn all the same.
+    """A module whose parameters are to be set later; they are sampled all the same.
 
     >>> import twofold as torch
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape

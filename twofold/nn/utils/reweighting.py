@@ -27,7 +27,7 @@ class _Reweighting:
     def attach(self, module: Module) -> None:
         """Compute the weight now and before every forward pass."""
         if any(type(hook) is type(self) and hook.name == self.name for hook in _hooks(module)):
-            raise RuntimeError(f"Cannot register two {self.words} hooks on the same parameter {self.name}")
+            raise RuntimeError(f"Cannot register two {self.label} hooks on the same parameter {self.name}")
         parameter = getattr(module, self.name)
         del module._parameters[self.name]
         self.split(module, parameter)
@@ -37,7 +37,7 @@ class _Reweighting:
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module))
 
-    words = ""
+    label = ""
 
     def split(self, module: Any, parameter: Parameter) -> None:
         """Register what the weight is computed from."""
@@ -74,13 +74,13 @@ def _detach(module: M, name: str, kind: type[_Reweighting]) -> M:
             del module._forward_pre_hooks[number]
             module.register_parameter(name, Parameter(weight))
             return module
-    raise ValueError(f"{kind.words} of '{name}' not found in {module}")
+    raise ValueError(f"{kind.label} of '{name}' not found in {module}")
 
 
 class WeightNorm(_Reweighting):
     """``g * v / |v|``."""
 
-    words = "weight_norm"
+    label = "weight_norm"
 
     def __init__(self, name: str, dim: int | None) -> None:
         super().__init__(name)
@@ -105,7 +105,7 @@ class WeightNorm(_Reweighting):
 class SpectralNormHook(_Reweighting):
     """The weight over its largest singular value, which a power iteration (first v, then u) follows in training."""
 
-    words = "spectral_norm"
+    label = "spectral_norm"
 
     def __init__(self, name: str, iterations: int, dim: int, eps: float) -> None:
         super().__init__(name)

@@ -39,7 +39,7 @@ class _Attention:
             raise ShapeError(f"key has length {lengths[0]}, value {lengths[1]}", "Make them equal.")
         self.mask = values[3] if masked else None
         self.scale = convert(values[3 + masked], self.query.dtype)
-        self.draw = tuple(values[4 + masked :]) if dropped else ()
+        self.stream = tuple(values[4 + masked :]) if dropped else ()
 
     def weights(self) -> Any:
         """The softmax of the scores; zeros for a query that may see no key."""
@@ -63,7 +63,7 @@ class _Attention:
 
     def dropped(self, weights: Any) -> Any:
         """The weights after dropout: the same ones whenever it is asked."""
-        return apply("random_dropout", weights, *self.draw) if self.draw else weights
+        return apply("random_dropout", weights, *self.stream) if self.stream else weights
 
     def result(self) -> Any:
         """The weighted sums."""
@@ -133,9 +133,9 @@ class scaled_dot_product_attention:
         scale: Any = None,
         enable_gqa: bool = False,
         *,
-        draw: Any = (),
+        stream: Any = (),
     ) -> Any:
-        if dropout_p and not draw:
+        if dropout_p and not stream:
             raise ArgumentError(
                 f"dropout_p {dropout_p} without random numbers", "Use nn.functional's function of this name."
             )
@@ -145,7 +145,7 @@ class scaled_dot_product_attention:
             key, value = _repeated(query, key, "key"), _repeated(query, value, "value")
         factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
         mask = () if attn_mask is None else (attn_mask,)
-        dropout = (*draw, dropout_p) if dropout_p else ()
+        dropout = (*stream, dropout_p) if dropout_p else ()
         attrs = (attn_mask is not None, bool(is_causal), bool(dropout_p))
         return apply("scaled_dot_product_attention", query, key, value, *mask, factor, *dropout, attrs=attrs)
 

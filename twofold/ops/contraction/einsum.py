@@ -143,10 +143,10 @@ def _pair(a: Node, left: str, b: Node, right: str, keep: str, sizes: dict[str, i
 def _products(a: Node, left: str, b: Node, right: str, letters: Sequence[str]) -> Any:
     """Element-wise products over the union of the axes."""
 
-    def spread(x: Node, term: str) -> Any:
+    def aligned(x: Node, term: str) -> Any:
         present = [letter for letter in letters if letter in term]
         ordered = ops.permute(x, tuple(term.index(letter) for letter in present))
         own = dict(zip(term, x.shape, strict=True))
         return ops.reshape(ordered, tuple(own.get(letter, 1) for letter in letters))
 
-    return spread(a, left) * spread(b, right)
+    return aligned(a, left) * aligned(b, right)

@@ -179,7 +179,7 @@ def with_parameters(content: WrittenContent) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _words(value: Any) -> str:
-    """A text that tells graphs, attributes and expressions of parameters from all others."""
+    """A string that tells graphs, attributes and expressions of parameters from all others."""
     if isinstance(value, tuple):
         return f"({','.join(map(_words, value))})"
     if isinstance(value, Graph):

@@ -195,8 +195,8 @@ class resample(Custom):
     ) -> Sequence[Node | None]:
         x, *line = inputs
         _, adjoint, how = attrs
-        turned = (x.shape[1], not adjoint, SUM if how == TAKE else how)
-        return (apply("resample", cotangent, *line, attrs=turned), *[None] * len(line))
+        transposed = (x.shape[1], not adjoint, SUM if how == TAKE else how)
+        return (apply("resample", cotangent, *line, attrs=transposed), *[None] * len(line))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         x, first, last, *_ = arrays

@@ -2,7 +2,7 @@
 
 With strides, the positions of the image fall into phases by their number modulo the stride, and each phase is a
 convolution of its own with some positions of the kernel, so nothing is multiplied with the zeros between the
-positions of a spread-out result.
+positions of an upsampled result.
 """
 
 from __future__ import annotations

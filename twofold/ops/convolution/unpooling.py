@@ -1,4 +1,4 @@
-"""Pooling over windows drawn at random, and pooled values laid back to their positions."""
+"""Pooling over randomly placed windows, and unpooling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _random_starts(sample: Any, size: int, kernel: int, count: int) -> Any:
 
 @composite
 class fractional_max_pool_indices:
-    """Where in its plane the largest element of each window lies, for windows drawn at random.
+    """Where in its plane the largest element of each window lies, for randomly placed windows.
 
     Inputs ``(x, samples)`` with a sample from [0, 1) for each plane and axis, attributes ``(kernel, wanted)``.
     """

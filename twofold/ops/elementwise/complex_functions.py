@@ -232,28 +232,28 @@ def tanh(z: Any) -> Any:
     return ops.complex(ops.where(ops.equal(x, 0), x, real), ops.where(ops.equal(y, 0), y, imag))
 
 
-def turned(z: Any) -> Any:
+def times_i(z: Any) -> Any:
     """``iz``."""
     x, y = parts(z)
     return ops.complex(-y, x)
 
 
-def turned_back(z: Any) -> Any:
+def times_minus_i(z: Any) -> Any:
     """``-iz``."""
     x, y = parts(z)
     return ops.complex(y, -x)
 
 
 def sin(z: Any) -> Any:
-    return turned_back(sinh(turned(z)))
+    return times_minus_i(sinh(times_i(z)))
 
 
 def cos(z: Any) -> Any:
-    return cosh(turned(z))
+    return cosh(times_i(z))
 
 
 def tan(z: Any) -> Any:
-    return turned_back(tanh(turned(z)))
+    return times_minus_i(tanh(times_i(z)))
 
 
 def _roots(z: Any) -> tuple[Any, Any, Any, Any]:
@@ -294,7 +294,7 @@ def acosh(z: Any) -> Any:
 
 
 def asinh(z: Any) -> Any:
-    (x, y), (a, b, c, d) = parts(z), _roots(turned(z))
+    (x, y), (a, b, c, d) = parts(z), _roots(times_i(z))
     far = _far(x, y)
     real = ops.where(far, ops.copysign(math.inf, x), ops.asinh(a * d - b * c))
     steep = ops.copysign(_angle_at_infinity(ops.abs(x), y), y)
@@ -304,7 +304,7 @@ def asinh(z: Any) -> Any:
 
 
 def asin(z: Any) -> Any:
-    return turned_back(asinh(turned(z)))
+    return times_minus_i(asinh(times_i(z)))
 
 
 def atanh(z: Any) -> Any:
@@ -317,7 +317,7 @@ def atanh(z: Any) -> Any:
 
 
 def atan(z: Any) -> Any:
-    return turned_back(atanh(turned(z)))
+    return times_minus_i(atanh(times_i(z)))
 
 
 def sigmoid(z: Any) -> Any:

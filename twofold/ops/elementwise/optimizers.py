@@ -43,8 +43,8 @@ def _caller(name: str, names: Sequence[str]) -> Any:
 
 def _sample(tensors: int, numbers: Sequence[float], shape: tuple[int, ...]) -> Any:
     generator = numpy.random.default_rng(5)
-    drawn = [generator.uniform(0.1, 2.0, shape).astype(numpy.float32) for _ in range(tensors)]
-    return example((), *drawn, *[numpy.array(number) for number in numbers])
+    samples = [generator.uniform(0.1, 2.0, shape).astype(numpy.float32) for _ in range(tensors)]
+    return example((), *samples, *[numpy.array(number) for number in numbers])
 
 
 @_rule("gradient, parameter, weight_decay", 0.01)

@@ -166,8 +166,8 @@ def _one_index(x: Any, indices: Sequence[Any], axes: Sequence[int]) -> tuple[Any
     shape = broadcast_shapes(*[value.shape for value in whole])
     if len(whole) == 1:
         return whole[0], shape
-    spread = [broadcast(value, shape) for value in whole]
-    return apply("linear_index", *spread, attrs=(tuple(x.shape[axis] for axis in axes),)), shape
+    aligned = [broadcast(value, shape) for value in whole]
+    return apply("linear_index", *aligned, attrs=(tuple(x.shape[axis] for axis in axes),)), shape
 
 
 def _put(accumulate: bool, name: str, doc: str) -> Any:

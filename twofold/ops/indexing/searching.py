@@ -125,7 +125,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 
 @host
-class members(Host):
+class isin_mask(Host):
     """Whether each element is among the test elements (or, with the attribute, is not)."""
 
     functions = ()
@@ -156,7 +156,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    return apply("members", elements, test_elements, attrs=(bool(invert),))
+    return apply("isin_mask", elements, test_elements, attrs=(bool(invert),))
 
 
 @host

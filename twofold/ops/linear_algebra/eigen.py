@@ -56,12 +56,12 @@ class eig_packed(Packed):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         (gl, gv), (values, v) = ct, y
-        turned = adjoint(v)
-        along = turned @ gv
-        length = (turned @ v) * ops.unsqueeze(real(diagonal_of(along)), -2)
+        conjugated = adjoint(v)
+        along = conjugated @ gv
+        length = (conjugated @ v) * ops.unsqueeze(real(diagonal_of(along)), -2)
         apart = safe_reciprocal(ops.unsqueeze(values, -2) - ops.unsqueeze(values, -1))
         inner = (along - length) * ops.conj(apart) + diagonal_matrix(gl)
-        return (_of_dtype(apply("system", turned, inner @ turned, attrs=(False,)), rest[0]),)
+        return (_of_dtype(apply("solve_matrix", conjugated, inner @ conjugated, attrs=(False,)), rest[0]),)
 
     def samples(self) -> Sequence[Sample]:
         # the phases of the vectors are a choice: no finite differences here
@@ -86,9 +86,9 @@ class eigenvalues_alone(MatrixOperation):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         _, v = eig_packed.results(rest[0])
-        turned = adjoint(v)
-        scaled = ops.unsqueeze(ct, -1) * turned
-        return (_of_dtype(apply("system", turned, scaled, attrs=(False,)), rest[0]),)
+        conjugated = adjoint(v)
+        scaled = ops.unsqueeze(ct, -1) * conjugated
+        return (_of_dtype(apply("solve_matrix", conjugated, scaled, attrs=(False,)), rest[0]),)
 
     def samples(self) -> Sequence[Sample]:
         whole = numpy.array([[0, 1, 2], [-1, 0, 1], [0, 3, 1]], numpy.float32)

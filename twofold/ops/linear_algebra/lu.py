@@ -303,7 +303,7 @@ class lu_system:
     signature = "LU, pivots, B"
 
     @staticmethod
-    def compute(lu: Any, pivots: Any, b: Any, left: bool, turned: bool) -> Any:
+    def compute(lu: Any, pivots: Any, b: Any, left: bool, transposed: bool) -> Any:
         check_matrix(lu, square=True, name="LU")
         check_matrix(b, name="B")
         check_same_dtype(lu, b)
@@ -313,22 +313,22 @@ class lu_system:
                 "Pass both as lu_factor returned them.",
             )
         if not left:
-            return adjoint(apply("lu_system", lu, pivots, adjoint(b), attrs=(True, not turned)))
+            return adjoint(apply("lu_system", lu, pivots, adjoint(b), attrs=(True, not transposed)))
         size = lu.shape[-1]
         if b.shape[-2] != size:
             raise ShapeError(f"B has {b.shape[-2]} rows, A {size}", f"Give B {size} rows.")
         batch = common_batch(lu, b)
         order = broadcast(apply("row_order", pivots, attrs=(size,)), (*batch, size))
         lu, b = with_batch(lu, batch), with_batch(b, batch)
-        if turned:
+        if transposed:
             middle = solve_left(adjoint(lu), b, False)
             return permuted(solve_left(adjoint(lu), middle, True, True), order, back=True)
         return solve_left(lu, solve_left(lu, permuted(b, order), False, True), True)
 
     samples = lambda: [
-        example((left, turned), well_conditioned((2, 3, 3)), pivots, (3, 2) if left else (2, 3))
+        example((left, transposed), well_conditioned((2, 3, 3)), pivots, (3, 2) if left else (2, 3))
         for left in (True, False)
-        for turned in (True, False)
+        for transposed in (True, False)
         for pivots in (numpy.array([[3, 2, 3], [2, 3, 3]]),)
     ]
 

@@ -113,11 +113,11 @@ class MatrixOperation(Host):
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         """Samples are one more batch axis."""
-        spread = [
+        expanded = [
             value if flag else broadcast(value, (size, *value.shape))
             for value, flag in zip(values, flags, strict=True)
         ]
-        return make_node(self, node.attrs, spread, tensor_type(node.dtype, (size, *node.shape)))
+        return make_node(self, node.attrs, expanded, tensor_type(node.dtype, (size, *node.shape)))
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         def compute(*parts: Any) -> Any:
@@ -209,8 +209,8 @@ class piece:
 
 def adjoint(x: Any) -> Any:
     """The last two axes exchanged and the elements conjugated."""
-    turned = transposed(x)
-    return ops.conj(turned) if x.dtype.kind == "c" else turned
+    swapped = transposed(x)
+    return ops.conj(swapped) if x.dtype.kind == "c" else swapped
 
 
 def conjugate(x: Any) -> Any:

@@ -30,7 +30,7 @@ from twofold.ops.samples import Sample
 
 
 @host
-class exponential(MatrixOperation):
+class matrix_exponential(MatrixOperation):
     """``exp(A) = I + A + A^2/2 + ...`` of square matrices.
 
     The gradient is the upper right block of ``exp([[A^H, ct], [0, A^H]])`` (Mathias, A chain rule for matrix
@@ -41,10 +41,10 @@ class exponential(MatrixOperation):
     compute = staticmethod(matrix_routines.exponential)
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
-        turned, size = adjoint(rest[0]), y.shape[-1]
-        upper = ops.cat((turned, ct), -1)
-        lower = ops.cat((turned * 0, turned), -1)
-        whole = apply("exponential", ops.cat((upper, lower), -2))
+        conjugated, size = adjoint(rest[0]), y.shape[-1]
+        upper = ops.cat((conjugated, ct), -1)
+        lower = ops.cat((conjugated * 0, conjugated), -1)
+        whole = apply("matrix_exponential", ops.cat((upper, lower), -2))
         return (ops.narrow(ops.narrow(whole, -2, 0, size), -1, size, size),)
 
     def samples(self) -> Sequence[Sample]:
@@ -64,8 +64,8 @@ def matrix_exp(A: Any) -> Any:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     if A.dtype.compute is not A.dtype:
-        return ops.cast(apply("exponential", ops.cast(A, A.dtype.compute)), A.dtype)
-    return apply("exponential", A)
+        return ops.cast(apply("matrix_exponential", ops.cast(A, A.dtype.compute)), A.dtype)
+    return apply("matrix_exponential", A)
 
 
 @composite
@@ -186,10 +186,10 @@ def pseudo_inverse_gradient(ct: Any, y: Any, a: Any) -> Any:
     Source: Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate (1973), equation 4.12.
     """
-    turned, back = adjoint(y), adjoint(ct)
-    left = back @ y @ turned
-    right = turned @ y @ back
-    return -(turned @ ct @ turned) + left - a @ (y @ left) + right - (right @ y) @ a
+    conjugated, back = adjoint(y), adjoint(ct)
+    left = back @ y @ conjugated
+    right = conjugated @ y @ back
+    return -(conjugated @ ct @ conjugated) + left - a @ (y @ left) + right - (right @ y) @ a
 
 
 @composite

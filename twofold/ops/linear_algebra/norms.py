@@ -11,7 +11,7 @@ from twofold.dtypes import as_dtype, float32
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, convert, normalize_axes, ops, public
 from twofold.ops.linear_algebra.matrices import linalg_function, matrix_axes, real, to_dtype
-from twofold.ops.reduction.reductions import Axes, spread
+from twofold.ops.reduction.reductions import Axes, broadcast_back
 from twofold.ops.samples import Sample, reals, reduction_samples
 
 _NUMBERS = (int, float)
@@ -44,18 +44,18 @@ def _vector_norm_gradient(ct: Any, y: Any, x: Any, p: float, axes: Axes, keepdim
         return (convert(_vector_norm_gradient(ct, y, wide, p, axes, keepdims)[0], x.dtype),)
     size, sign = ops.abs(x), ops.sgn(x) if x.dtype.kind == "c" else ops.sign(x)
     if p == 1:
-        return (sign * spread(ct, axes, x),)
+        return (sign * broadcast_back(ct, axes, x),)
     if p == 2:
-        return (x * spread(ops.where(ops.equal(y, 0), 0, ct / y), axes, x),)
+        return (x * broadcast_back(ops.where(ops.equal(y, 0), 0, ct / y), axes, x),)
     if math.isinf(p):
-        reached = convert(ops.equal(size, spread(y, axes, x)), size.dtype)
+        reached = convert(ops.equal(size, broadcast_back(y, axes, x)), size.dtype)
         reached = ops.where(ops.isnan(size), 1, reached)
         count = apply("sum", reached, attrs=(axes, keepdims))
-        return (sign * reached * spread(ct / count, axes, x),)
+        return (sign * reached * broadcast_back(ct / count, axes, x),)
     none = ops.equal(size, 0)
     power = ops.where(none, 0, ops.pow(ops.where(none, 1, size), p - 1))
     scale = ops.where(ops.equal(y, 0), 0, ct * ops.pow(ops.where(ops.equal(y, 0), 1, y), 1 - p))
-    return (sign * power * spread(scale, axes, x),)
+    return (sign * power * broadcast_back(scale, axes, x),)
 
 
 _NORMS = (1.0, 2.0, 3.0, 0.5, 0.0, math.inf, -math.inf)

@@ -149,8 +149,8 @@ class geqrf_packed(Packed):
 
     @staticmethod
     def compute(a: Any) -> Any:
-        turned, factors = numpy.linalg.qr(a, "raw")
-        return turned.swapaxes(-1, -2), factors
+        transposed, factors = numpy.linalg.qr(a, "raw")
+        return transposed.swapaxes(-1, -2), factors
 
     def samples(self) -> Sequence[Sample]:
         return [example((), shape) for shape in ((3, 3), (4, 2), (2, 2, 4), (0, 0), (3, 0))]
@@ -271,8 +271,8 @@ class ormqr:
         return other - ((other @ v) @ t) @ adjoint(v)
 
     samples = lambda: [
-        example((left, turned), (rows, 2), (min(rows, 2),), (rows, 4) if left else (4, rows))
+        example((left, transposed), (rows, 2), (min(rows, 2),), (rows, 4) if left else (4, rows))
         for left in (True, False)
-        for turned in (True, False)
+        for transposed in (True, False)
         for rows in (3, 1, 0)
     ]

@@ -191,8 +191,8 @@ def svd_(input: Any, some: bool = True, compute_uv: bool = True) -> SVDColumns:
         u, v = (ops.zeros(*shape[:-2], size, size, dtype=input.dtype) for size in (rows, columns))
         return SVDColumns(u, apply("singular_values", input), v)
     u, s, vh = svd_packed.results(input, attrs=(not some,))
-    turned = ops.transpose(vh, -2, -1)
-    return SVDColumns(u, real(s), ops.conj(turned) if turned.dtype.kind == "c" else turned)
+    transposed = ops.transpose(vh, -2, -1)
+    return SVDColumns(u, real(s), ops.conj(transposed) if transposed.dtype.kind == "c" else transposed)
 
 
 @host

@@ -101,8 +101,8 @@ class inverse_matrix(MatrixOperation):
         return _regular(numpy.linalg.inv, a, check)
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
-        turned = adjoint(y)
-        return (-(turned @ ct @ turned),)
+        conjugated = adjoint(y)
+        return (-(conjugated @ ct @ conjugated),)
 
     def samples(self) -> Sequence[Sample]:
         shapes = ((3, 3), (2, 1, 2, 2), (1, 1), (0, 0), (0, 2, 2))
@@ -113,7 +113,7 @@ class inverse_matrix(MatrixOperation):
 
 
 @host
-class system(MatrixOperation):
+class solve_matrix(MatrixOperation):
     """X with ``A X = B``; equal batch axes; attributes ``(whether a singular matrix is an error,)``."""
 
     signature = "A, B"
@@ -128,7 +128,7 @@ class system(MatrixOperation):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         a, _, check = rest
-        right = apply("system", adjoint(a), ct, attrs=(check,))
+        right = apply("solve_matrix", adjoint(a), ct, attrs=(check,))
         return -(right @ adjoint(y)), right
 
     def samples(self) -> Sequence[Sample]:
@@ -223,7 +223,7 @@ class linear_solve:
                 f"Give B {a.shape[-1]} rows.",
             )
         batch = common_batch(a, b)
-        x = apply("system", with_batch(a, batch), with_batch(b, batch), attrs=(check,))
+        x = apply("solve_matrix", with_batch(a, batch), with_batch(b, batch), attrs=(check,))
         return ops.reshape(x, x.shape[:-1]) if vector else x
 
     samples = lambda: [
@@ -325,8 +325,8 @@ class adjugate(MatrixOperation):
         size = a.shape[-1]
         others = numpy.where(numpy.eye(size, dtype=bool), 1, s[..., None, :]).prod(-1)
         sign = numpy.linalg.det(u) * numpy.linalg.det(vh)
-        turned = vh.swapaxes(-1, -2).conj() * others[..., None, :]
-        return sign[..., None, None] * (turned @ u.swapaxes(-1, -2).conj())
+        conjugated = vh.swapaxes(-1, -2).conj() * others[..., None, :]
+        return sign[..., None, None] * (conjugated @ u.swapaxes(-1, -2).conj())
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         """By the inverse; where that loses more than half of the digits, by the singular value decomposition.
@@ -340,9 +340,9 @@ class adjugate(MatrixOperation):
         least, most = (_each_matrix(ops.select(s, -1, k)) for k in (-1, 0))
         singular = least <= most * float(numpy.finfo(s.dtype.numpy).eps) ** 0.5
         inverse = adjoint(apply("inverse_matrix", ops.where(singular, identity_like(a), a), attrs=(False,)))
-        turned = adjoint(y)
+        conjugated = adjoint(y)
         overlap = ops.sum(conjugate(ct) * adjoint(inverse), (-2, -1), True)
-        regular = conjugate(overlap) * turned - inverse @ ct @ turned
+        regular = conjugate(overlap) * conjugated - inverse @ ct @ conjugated
         return (ops.where(singular, _adjugate_gradient(ct, u, s, vh), regular),)
 
     def samples(self) -> Sequence[Sample]:

@@ -154,8 +154,8 @@ def triangular_solve(
             [1.]])
     """
     if transpose:
-        turned = ops.transpose(A, -2, -1)
-        solution = apply("solve_triangular", turned, b, attrs=(not upper, True, bool(unitriangular)))
+        transposed_a = ops.transpose(A, -2, -1)
+        solution = apply("solve_triangular", transposed_a, b, attrs=(not upper, True, bool(unitriangular)))
     else:
         solution = apply("solve_triangular", A, b, attrs=(bool(upper), True, bool(unitriangular)))
     return TriangularSolve(solution, ops.positive(A))

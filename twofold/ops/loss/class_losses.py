@@ -146,8 +146,8 @@ def _cross_entropy(*rest: Any) -> Any:
     rows = weights * (log_sum - classes.pick(z))
     if smooth:
         log_p = ops.log(s) - z
-        spread = log_p if classes.weight is None else log_p * classes.weight
-        even = apply("sum", spread, attrs=((axis,), False))
+        weighted = log_p if classes.weight is None else log_p * classes.weight
+        even = apply("sum", weighted, attrs=((axis,), False))
         even = ops.where(classes.ignored(), 0, even)
         rows = rows * (1 - smoothing) + even * (smoothing / float(classes.count))
     # a row whose score at the target is -inf and that is ignored must not give NaN

@@ -188,10 +188,10 @@ class _Problem:
         return ops.negative(_joined(ops, [first, second, nothing]))
 
     def _backwards(self) -> Any:
-        """Alpha of the reversed problem, turned round again: beta ``[batch, frames, symbols]``."""
+        """Alpha of the reversed problem, reversed again: beta ``[batch, frames, symbols]``."""
         frames = iota((self.frames,))
-        turned = ops.maximum(ops.unsqueeze(self.lengths, 0) - 1 - ops.unsqueeze(frames, 1), 0)
-        cube = broadcast(ops.unsqueeze(turned, 2), self.scores.shape)
+        reversed_frames = ops.maximum(ops.unsqueeze(self.lengths, 0) - 1 - ops.unsqueeze(frames, 1), 0)
+        cube = broadcast(ops.unsqueeze(reversed_frames, 2), self.scores.shape)
         scores = ops.gather(self.scores, 0, cube)
         numbers = broadcast(iota((self.symbols_count,)), self.symbols.shape)
         positions = ops.maximum(ops.unsqueeze(self.last, 1) - numbers, 0)

@@ -1,6 +1,6 @@
-"""Draws from further distributions: inverses of distribution functions, and what stands on rejection.
+"""Samples of further distributions: inverses of distribution functions, and what stands on rejection.
 
-The module ``random`` says what key and counter are. All take parameters that broadcast to the shape drawn.
+The module ``random`` says what key and counter are. All take parameters that broadcast to the shape of the samples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import FUNCTIONS, Host, apply, composite, convert, host, iota, ops
 from twofold.ops.gradients import no_slope
-from twofold.ops.random.sampling import draw_samples, uniform_node
+from twofold.ops.random.sampling import random_samples, uniform_node
 from twofold.ops.samples import Sample
 from twofold.ops.source import shape_of
 
@@ -47,7 +47,7 @@ class random_exponential:
     methods = ()
     differentiable = False
     signature = "key, counter, rate"
-    samples = lambda: draw_samples(2.5)
+    samples = lambda: random_samples(2.5)
 
     @staticmethod
     def compute(key: Any, counter: Any, rate: Any, shape: Any, dtype: DType) -> Any:
@@ -67,7 +67,7 @@ class random_cauchy:
     methods = ()
     differentiable = False
     signature = "key, counter, median, sigma"
-    samples = lambda: draw_samples(0.5, 2.0, dtypes=(float64,))
+    samples = lambda: random_samples(0.5, 2.0, dtypes=(float64,))
     compute = _inverse(lambda u, median, sigma: median + sigma * ops.tan(math.pi * (u - 0.5)))
 
 
@@ -79,7 +79,7 @@ class random_geometric:
     methods = ()
     differentiable = False
     signature = "key, counter, p"
-    samples = lambda: draw_samples(0.3, dtypes=(float32, float64, int64))
+    samples = lambda: random_samples(0.3, dtypes=(float32, float64, int64))
     compute = _inverse(lambda u, p: ops.maximum(ops.ceil(ops.log1p(-u) / ops.log1p(-p)), 1.0))
 
 
@@ -91,7 +91,7 @@ class random_log_normal:
     methods = ()
     differentiable = False
     signature = "key, counter, mean, std"
-    samples = lambda: draw_samples(0.5, 0.25)
+    samples = lambda: random_samples(0.5, 0.25)
 
     @staticmethod
     def compute(key: Any, counter: Any, mean: Any, std: Any, shape: Any, dtype: DType) -> Any:
@@ -110,7 +110,7 @@ class random_truncated_normal:
     methods = ()
     differentiable = False
     signature = "key, counter, low, high"
-    samples = lambda: draw_samples(-2.0, 2.0)
+    samples = lambda: random_samples(-2.0, 2.0)
 
     @staticmethod
     def compute(key: Any, counter: Any, low: Any, high: Any, shape: Any, dtype: DType) -> Any:
@@ -169,13 +169,13 @@ class random_binomial:
     @staticmethod
     def compute(count: Any, p: Any, key: Any, counter: Any) -> Any:
         trials, chance = convert(count, float64), convert(p, float64)
-        turned = chance > 0.5
-        chance = ops.where(turned, 1.0 - chance, chance)
+        flipped = chance > 0.5
+        chance = ops.where(flipped, 1.0 - chance, chance)
         large = trials * chance >= 10.0
         few = apply("random_binomial_small", ops.where(large, 0.0, trials), chance, key, counter)
         many = apply("random_binomial_large", trials, ops.where(large, chance, 0.0), key, counter)
         found = ops.where(large, many, few)
-        return convert(ops.where(turned, trials - found, found), count.dtype)
+        return convert(ops.where(flipped, trials - found, found), count.dtype)
 
 
 @host
@@ -225,7 +225,7 @@ def _without_replacement(weights: Any, key: Any, counter: Any, count: int) -> An
 
 @composite
 class random_choice:
-    """Class numbers drawn from rows of weights; attributes ``(count, with replacement)``."""
+    """Class numbers sampled from rows of weights; attributes ``(count, with replacement)``."""
 
     memory = (2.5, "values in between are stored")
 
@@ -245,8 +245,8 @@ class random_choice:
     @staticmethod
     def compute(weights: Any, key: Any, counter: Any, count: int, replacement: bool) -> Any:
         checked = apply("checked_weights", weights, attrs=(1 if replacement else count,))
-        draw = _with_replacement if replacement else _without_replacement
-        return draw(checked, key, counter, count)
+        sampled = _with_replacement if replacement else _without_replacement
+        return sampled(checked, key, counter, count)
 
 
 @host
@@ -298,24 +298,24 @@ class random_permutation:
     compute = _shuffled
 
 
-def draw(name: str, key: Any, counter: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
+def sample(name: str, key: Any, counter: Any, shape: Any, dtype: Any, *parameters: Any) -> Any:
     """Bind ``random_<name>`` for a shape and dtype: exponential, cauchy, geometric, log_normal, truncated_normal."""
     attrs = (shape_of((shape,)), as_dtype(dtype))
     return apply(f"random_{name}", key, counter, *parameters, attrs=attrs)
 
 
-def draw_poisson(rate: Any, key: Any, counter: Any) -> Any:
+def sample_poisson(rate: Any, key: Any, counter: Any) -> Any:
     """Bind ``random_poisson``."""
     return apply("random_poisson", rate, key, counter)
 
 
-def draw_binomial(count: Any, p: Any, key: Any, counter: Any) -> Any:
+def sample_binomial(count: Any, p: Any, key: Any, counter: Any) -> Any:
     """Bind ``random_binomial``; ``count`` and ``p`` have one shape."""
     return apply("random_binomial", count, p, key, counter)
 
 
-def draw_choice(weights: Any, key: Any, counter: Any, count: int, replacement: bool) -> Any:
-    """Bind ``random_choice``; raises for anything but rows of floating weights, and for too many draws."""
+def sample_choice(weights: Any, key: Any, counter: Any, count: int, replacement: bool) -> Any:
+    """Bind ``random_choice``; raises for anything but rows of floating weights, and for too many samples."""
     shape = tuple(weights.shape)
     if len(shape) not in (1, 2) or not shape[-1]:
         raise ShapeError(f"weights of shape {shape}", "Use a vector or a matrix with at least one column.")
@@ -331,7 +331,7 @@ def draw_choice(weights: Any, key: Any, counter: Any, count: int, replacement: b
     return apply("random_choice", weights, key, counter, attrs=(count, bool(replacement)))
 
 
-def draw_permutation(key: Any, counter: Any, count: int) -> Any:
+def sample_permutation(key: Any, counter: Any, count: int) -> Any:
     """Bind ``random_permutation``; raises ArgumentError for a negative count."""
     if count < 0:
         raise ArgumentError(f"a permutation of {count} numbers", "Use 0 or more.")

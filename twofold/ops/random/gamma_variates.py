@@ -83,6 +83,6 @@ class random_log_gamma_variate:
         return (convert(ct * slope, alpha.dtype), None, None)
 
 
-def draw_log_gamma(alpha: Any, key: Any, counter: Any) -> Any:
+def sample_log_gamma(alpha: Any, key: Any, counter: Any) -> Any:
     """Bind ``random_log_gamma_variate``; the result is float64."""
     return apply("random_log_gamma_variate", alpha, key, counter)

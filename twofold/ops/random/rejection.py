@@ -1,7 +1,7 @@
-"""Distributions drawn by trying again: each element repeats its own rounds, so neither lanes nor threads matter.
+"""Distributions sampled by rejection: each element repeats its own iterations, so neither lanes nor threads matter.
 
 Round ``r`` of element ``i`` reads the Philox block of element number ``i + r * 2**48`` under the key and counter of
-the draw. Everything is computed in float64. Parameters outside their range give NaN.
+the sample. Everything is computed in float64. Parameters outside their range give NaN.
 
 The proposals and steps are written against the loop builder; ``_Arrays`` gives them NumPy's arrays for reference.
 """
@@ -25,7 +25,7 @@ from twofold.ops.samples import Sample
 
 _ROUND_SHIFT = 48
 _ROUNDS = 128
-"""Each proposal is taken with probability 0.6 or more, so 128 are refused in a row once in 10**50 draws."""
+"""Each proposal is taken with probability 0.6 or more, so 128 are refused in a row once in 10**50 samples."""
 _STEPS = 160
 _NEGLIGIBLE = 1e-18
 
@@ -41,8 +41,8 @@ def wide_unit(b: Any, high: Any, low: Any) -> Any:
     return b.mul(b.add(b.cast(bits, float64), 0.5), 2.0**-52)
 
 
-class Drawn(Custom):
-    """Draws of the shape of the parameters: inputs float64 ``(*parameters, key, counter)``, result float64."""
+class Sampler(Custom):
+    """Samples of the shape of the parameters: inputs float64 ``(*parameters, key, counter)``, result float64."""
 
     functions = ()
     differentiable = False
@@ -50,8 +50,8 @@ class Drawn(Custom):
     half_types = False
     domain_samples: tuple[tuple[float, ...], ...]
     valid: Callable[..., Any]
-    drawn: Callable[..., Any]
-    drawn_by_arrays: Callable[..., Any]
+    sampled: Callable[..., Any]
+    sampled_by_arrays: Callable[..., Any]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), tensor_type(float64, inputs[0].shape))
@@ -79,7 +79,7 @@ class Drawn(Custom):
             waiting = self.valid(b, *values)
             waiting = waiting if mask is None else b.and_(waiting, mask)
             block = lambda round: philox_words(b, self._position(b, index, round), key, counter)
-            b.store(b.buffer(count + 2), at, self.drawn(b, block, waiting, values), mask=mask)
+            b.store(b.buffer(count + 2), at, self.sampled(b, block, waiting, values), mask=mask)
 
         kernels.run(b, b.sub(b.end, b.begin), body)
 
@@ -97,15 +97,15 @@ class Drawn(Custom):
             return [philox_reference(position, key, counter, word) for word in range(4)]
 
         with numpy.errstate(all="ignore"):
-            return self.drawn_by_arrays(b, block, self.valid(b, *values), values)
+            return self.sampled_by_arrays(b, block, self.valid(b, *values), values)
 
 
-class Rejection(Drawn):
+class Rejection(Sampler):
     """Rounds of proposals until one is accepted: ``propose(b, words, *values)`` gives (accepted, value)."""
 
     propose: Callable[..., Any]
 
-    def drawn(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
+    def sampled(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
         loop = b.loop(0, _ROUNDS, carry=[b.const(math.nan, float64, kernels.LANES), waiting])
         with loop as (round, (result, waiting)):
             branch = b.if_(b.any_lane(waiting))
@@ -118,7 +118,7 @@ class Rejection(Drawn):
             b.loop_next(branch.results)
         return loop.results[0]
 
-    def drawn_by_arrays(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
+    def sampled_by_arrays(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
         result = numpy.full(waiting.shape, numpy.nan)
         for round in range(_ROUNDS):
             if not waiting.any():
@@ -129,7 +129,7 @@ class Rejection(Drawn):
         return result
 
 
-class Inversion(Drawn):
+class Inversion(Sampler):
     """The first k whose distribution function reaches a uniform number, found by adding up from k = 0.
 
     ``first(b, *values)`` is the probability of 0 and ``ratio(b, k, *values)`` that of k over that of k - 1.
@@ -138,7 +138,7 @@ class Inversion(Drawn):
     first: Callable[..., Any]
     ratio: Callable[..., Any]
 
-    def drawn(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
+    def sampled(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
         words = block(b.const(0, int64))
         u, start = wide_unit(b, words[0], words[1]), self.first(b, *values)
         result = b.select(waiting, 0.0, b.const(math.nan, float64, kernels.LANES))
@@ -160,7 +160,7 @@ class Inversion(Drawn):
         more = b.and_(b.cmp("gt", u, total), b.cmp("gt", term, _NEGLIGIBLE))
         return [b.select(waiting, after, k), term, total, b.and_(waiting, more)]
 
-    def drawn_by_arrays(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
+    def sampled_by_arrays(self, b: Any, block: Any, waiting: Any, values: Sequence[Any]) -> Any:
         words = block(0)
         u, start = wide_unit(b, words[0], words[1]), self.first(b, *values)
         carried = [numpy.where(waiting, 0.0, numpy.nan), start, start, waiting & (u > start)]
@@ -174,7 +174,7 @@ class random_log_gamma(Rejection):
     """Logarithms of numbers with the gamma distribution of shape alpha and rate 1.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, 2000; alpha below 1 by their note
-    in section 6: a draw for alpha + 1 times a uniform number to the power 1 / alpha.
+    in section 6: a sample for alpha + 1 times a uniform number to the power 1 / alpha.
     """
 
     domain_samples = ((0.01, 0.4, 1.0, 1.5, 7.0, 300.0, -1.0, math.nan),)

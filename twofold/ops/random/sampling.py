@@ -1,8 +1,8 @@
 """Random numbers: pure functions of key, counter and element number, so that execution order cannot matter.
 
-``random_bits`` is Philox-4x32-10 (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3). A draw
-has the key (64 bits: the seed of its generator) and the counter (64 bits: the number of draws before it in
-order of declaration). Element ``i`` of a draw is the block with counter words
+``random_bits`` is Philox-4x32-10 (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3). A sample
+has the key (64 bits: the seed of its generator) and the counter (64 bits: the number of samples before it in
+order of declaration). Element ``i`` of a sample is the block with counter words
 
     (low half of i, high half of i, low half of counter, high half of counter)
 
@@ -103,8 +103,8 @@ class random_bits:
 _FLOATS = (float32, float64, float16, bfloat16)
 
 
-def draw_samples(*values: float, dtypes: Sequence[DType] = _FLOATS) -> Sequence[Sample]:
-    """Key, counter and scalar parameters; as attributes the shape and the dtype of the draw."""
+def random_samples(*values: float, dtypes: Sequence[DType] = _FLOATS) -> Sequence[Sample]:
+    """Key, counter and scalar parameters; as attributes the shape and the dtype of the sample."""
     scalars = [numpy.array(value, "float64" if isinstance(value, float) else "int64") for value in values]
     arrays = (numpy.array(2**63 + 5, "uint64"), numpy.array(7, "uint64"), *scalars)
     types = (uint64, uint64, *[float64 if isinstance(value, float) else int64 for value in values])
@@ -162,7 +162,7 @@ class random_uniform:
     functions = ()
     methods = ()
     signature = "key, counter, low, high"
-    samples = lambda: draw_samples(-1.5, 2.0)
+    samples = lambda: random_samples(-1.5, 2.0)
     compute = _uniform
 
 
@@ -181,7 +181,7 @@ class random_normal:
     functions = ()
     methods = ()
     signature = "key, counter, mean, std"
-    samples = lambda: draw_samples(-1.5, 2.0)
+    samples = lambda: random_samples(-1.5, 2.0)
     compute = _normal
 
 
@@ -209,7 +209,7 @@ class random_integers:
     functions = ()
     methods = ()
     signature = "key, counter, low, high"
-    samples = lambda: draw_samples(-3, 200, dtypes=(int64, int32, int16))
+    samples = lambda: random_samples(-3, 200, dtypes=(int64, int32, int16))
     compute = _randint
 
 
@@ -220,7 +220,7 @@ class random_bernoulli:
     functions = ()
     methods = ()
     signature = "key, counter, p"
-    samples = lambda: draw_samples(0.3, dtypes=(bool_, float32))
+    samples = lambda: random_samples(0.3, dtypes=(bool_, float32))
     compute = lambda key, counter, p, shape, dtype: convert(
         uniform_node(key, counter, shape, p.dtype if p.dtype is float64 and not p.type.weak else float32) < p,
         dtype,
@@ -236,7 +236,7 @@ def _dropout(x: Any, key: Any, counter: Any, p: Any) -> Any:
 def _dropout_gradient(
     ct: Any, y: Any, x: Any, key: Any, counter: Any, p: Any
 ) -> tuple[Any, None, None, None]:
-    """The same draw again, which costs less than keeping the mask."""
+    """The same sample again, which costs less than keeping the mask."""
     return (_dropout(ct, key, counter, p), None, None, None)
 
 
@@ -254,21 +254,21 @@ class random_dropout:
     vjp = _dropout_gradient
 
 
-def draw_uniform(
+def sample_uniform(
     key: Any, counter: Any, shape: Any, dtype: Any = float32, low: Any = 0.0, high: Any = 1.0
 ) -> Any:
     """Bind ``random_uniform``; key and counter are uint64 scalars."""
     return apply("random_uniform", key, counter, low, high, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
-def draw_normal(
+def sample_normal(
     key: Any, counter: Any, shape: Any, dtype: Any = float32, mean: Any = 0.0, std: Any = 1.0
 ) -> Any:
     """Bind ``random_normal``; key and counter are uint64 scalars."""
     return apply("random_normal", key, counter, mean, std, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
-def draw_integers(key: Any, counter: Any, low: int, high: int, shape: Any, dtype: Any = int64) -> Any:
+def sample_integers(key: Any, counter: Any, low: int, high: int, shape: Any, dtype: Any = int64) -> Any:
     """Bind ``random_integers``; raises ArgumentError for an empty range, or one beyond int64."""
     if not -(2**63) <= low < high <= 2**63:
         raise ArgumentError(f"random integers from {low} to {high - 1}", "Give low < high within int64.")
@@ -277,12 +277,12 @@ def draw_integers(key: Any, counter: Any, low: int, high: int, shape: Any, dtype
     return apply("random_integers", key, counter, low, signed, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
-def draw_bernoulli(key: Any, counter: Any, p: Any, shape: Any, dtype: Any = bool_) -> Any:
+def sample_bernoulli(key: Any, counter: Any, p: Any, shape: Any, dtype: Any = bool_) -> Any:
     """Bind ``random_bernoulli``; ``p`` is a number or a tensor that broadcasts to ``shape``."""
     return apply("random_bernoulli", key, counter, p, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
-def draw_dropout(input: Any, key: Any, counter: Any, p: Any) -> Any:
+def sample_dropout(input: Any, key: Any, counter: Any, p: Any) -> Any:
     """Bind ``random_dropout``; raises ArgumentError unless ``p`` is in [0, 1]."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")

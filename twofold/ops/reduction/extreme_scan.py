@@ -148,7 +148,7 @@ cummax_indices = _positions("cummax_indices", "running_argmax")
 cummin_indices = _positions("cummin_indices", "running_argmin")
 
 
-def _running(name: str, offsets: str, words: str, extremes: list[int], positions: list[int]) -> Any:
+def _running(name: str, offsets: str, description: str, extremes: list[int], positions: list[int]) -> Any:
     def running(input: Any, dim: int) -> ValuesAndIndices:
         axis = normalize_axis(dim, len(input.shape))
         indices = apply(offsets, input, attrs=(axis,))
@@ -156,7 +156,7 @@ def _running(name: str, offsets: str, words: str, extremes: list[int], positions
 
     running.__name__ = name
     running.__doc__ = shown(
-        f"The {words} element up to each position along ``dim``, and its position (of equal ones the last).",
+        f"The {description} element up to each position along ``dim``, and its position (of equal ones the last).",
         f">>> values, positions = torch.{name}(torch.tensor([2, 1, 3]), dim=0)",
         ">>> values.tolist(), positions.tolist()",
         f"({extremes}, {positions})",

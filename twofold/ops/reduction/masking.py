@@ -42,14 +42,14 @@ def _converted(value: Any, dtype: Any) -> Any:
 
 
 def _publish(
-    name: str, words: str, result: str, arguments: str = ""
+    name: str, description: str, result: str, arguments: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Publish ``masked.<name>``, with an example that has such further ``arguments`` and prints ``result``."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__name__ = name
         function.__doc__ = shown(
-            f"{words}, of the elements where ``mask`` is true.",
+            f"{description}, of the elements where ``mask`` is true.",
             ">>> x, mask = torch.tensor([4.0, 2.0, 1.0]), torch.tensor([True, False, True])",
             f">>> torch.masked.{name}(x, {arguments}mask=mask)",
             result,
@@ -59,8 +59,8 @@ def _publish(
     return decorate
 
 
-def _total(name: str, blank: int, words: str, result: str) -> None:
-    @_publish(name, words, result)
+def _total(name: str, blank: int, description: str, result: str) -> None:
+    @_publish(name, description, result)
     def reduced(
         input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
     ) -> Any:
@@ -77,8 +77,8 @@ _total("sum", 0, "The sum over ``dim``", "tensor(5.)")
 _total("prod", 1, "The product over ``dim``", "tensor(4.)")
 
 
-def _running(name: str, blank: int, words: str, result: str) -> None:
-    @_publish(name, words, result, "dim=0, ")
+def _running(name: str, blank: int, description: str, result: str) -> None:
+    @_publish(name, description, result, "dim=0, ")
     def running(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
         wanted = as_dtype(dtype) if dtype is not None else input.dtype if input.dtype.kind in "fc" else int64
         return FUNCTIONS[name](kept(_converted(input, wanted), mask, blank), dim)
@@ -88,8 +88,8 @@ _running("cumsum", 0, "The sums up to each position along ``dim``", "tensor([4.,
 _running("cumprod", 1, "The products up to each position along ``dim``", "tensor([4., 4., 4.])")
 
 
-def _extreme(name: str, largest: bool, words: str, result: str) -> None:
-    @_publish(name, words, result)
+def _extreme(name: str, largest: bool, description: str, result: str) -> None:
+    @_publish(name, description, result)
     def extreme(
         input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
     ) -> Any:
@@ -125,8 +125,8 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     return found if input.dtype.kind == "f" else _converted(found, dtype or input.dtype)
 
 
-def _deviation(name: str, words: str, result: str) -> None:
-    @_publish(name, words, result)
+def _deviation(name: str, description: str, result: str) -> None:
+    @_publish(name, description, result)
     def deviation(
         input: Any,
         dim: Any = None,
@@ -146,9 +146,9 @@ def _deviation(name: str, words: str, result: str) -> None:
         center = ops.divide(total(input, dim, keepdim=True, dtype=wanted, mask=mask), count)
         apart = ops.subtract(input, center)
         squares = ops.square(ops.abs(apart) if wanted.kind == "c" else apart)
-        spread = total(squares, dim, keepdim=keepdim, dtype=wanted.real, mask=mask)
-        divisor = ops.maximum(ops.subtract(ops.reshape(count, tuple(spread.shape)), taken), 0.0)
-        found = _converted(ops.divide(spread, divisor), wanted)
+        squared = total(squares, dim, keepdim=keepdim, dtype=wanted.real, mask=mask)
+        divisor = ops.maximum(ops.subtract(ops.reshape(count, tuple(squared.shape)), taken), 0.0)
+        found = _converted(ops.divide(squared, divisor), wanted)
         return ops.sqrt(found) if name == "std" else found
 
 
@@ -180,8 +180,8 @@ def normalize(
     return ops.divide(kept(input, mask, 0), ops.maximum(length, eps))
 
 
-def _exponential(name: str, blank: float, words: str, result: str) -> None:
-    @_publish(name, words, result, "dim=0, ")
+def _exponential(name: str, blank: float, description: str, result: str) -> None:
+    @_publish(name, description, result, "dim=0, ")
     def normalized(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
         return FUNCTIONS[name](kept(_converted(input, dtype or input.dtype), mask, blank), dim)
 

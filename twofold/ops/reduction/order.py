@@ -106,7 +106,7 @@ class median_index:
     ]
 
 
-def _median(name: str, ignore: bool, words: str, result: str) -> Any:
+def _median(name: str, ignore: bool, description: str, result: str) -> Any:
     def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return apply("whole_median", input, attrs=(ignore,))
@@ -116,7 +116,7 @@ def _median(name: str, ignore: bool, words: str, result: str) -> Any:
 
     median.__name__ = name
     median.__doc__ = shown(
-        f"The middle element in order, {words}; of an even number the lower one.\n\n"
+        f"The middle element in order, {description}; of an even number the lower one.\n\n"
         "Along ``dim`` also its position. The median of no elements at all is NaN.",
         f">>> torch.{name}(torch.tensor([4.0, 1.0, float('nan'), 3.0]))",
         result,
@@ -256,7 +256,7 @@ class quantiles:
     ]
 
 
-def _quantile(name: str, ignore: bool, words: str, result: str) -> Callable[..., Any]:
+def _quantile(name: str, ignore: bool, description: str, result: str) -> Callable[..., Any]:
     def quantile(
         input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Any:
@@ -292,7 +292,7 @@ def _quantile(name: str, ignore: bool, words: str, result: str) -> Callable[...,
 
     quantile.__name__ = name
     quantile.__doc__ = shown(
-        f"The elements at the fraction(s) ``q`` of the sorted elements, {words}.\n\n"
+        f"The elements at the fraction(s) ``q`` of the sorted elements, {description}.\n\n"
         "Between two elements ``interpolation`` decides: linear, lower, higher, midpoint or nearest. Several\n"
         "fractions make a new first axis. Raises DTypeError for integers.",
         f">>> torch.{name}(torch.tensor([4.0, 1.0, 3.0]), torch.tensor([0.25, 0.5]))",

@@ -36,7 +36,7 @@ from twofold.ops.signatures import shows
 Axes = tuple[int, ...]
 
 
-def spread(value: Any, axes: Axes, like: Any) -> Any:
+def broadcast_back(value: Any, axes: Axes, like: Any) -> Any:
     """A reduced value back at the shape of ``like``, from which ``axes`` were reduced (kept or not)."""
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(like.shape))
     return ops.broadcast_to(value if value.shape == kept else ops.reshape(value, kept), like.shape)
@@ -106,7 +106,7 @@ class sum_:
     combine = "sum"
     identity = lambda dtype: 0
     result_dtype = _wide_integer
-    vjp = lambda ct, y, x, axes: (spread(ct, axes, x),)
+    vjp = lambda ct, y, x, axes: (broadcast_back(ct, axes, x),)
     reference = lambda x, axes, *_: numpy.sum(x, axis=axes)
     call = axes_call("sum")
 
@@ -125,7 +125,7 @@ class ordered_sum:
     combine = "sum"
     in_order = True
     identity = lambda dtype: -0.0
-    vjp = lambda ct, y, x, axes: (spread(ct, axes, x),)
+    vjp = lambda ct, y, x, axes: (broadcast_back(ct, axes, x),)
     reference = lambda x, axes, *_: numpy.sum(x, axis=axes)
     # of few rows: tests/laws/test_sums_over_calls.py compares long chains, which round as no other sum does
     samples = lambda: reduction_samples("f", reals(-3, 3), True, large=False)
@@ -142,7 +142,7 @@ def _prod_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
     order = (*axes, *(axis for axis in range(x.ndim) if axis not in axes))
     moved = ops.permute(x, order)
     others = products_of_others(ops.reshape(moved, (1, count_over(x.shape, axes), -1 if x.type.size else 0)))
-    return (spread(ct, axes, x) * ops.permute(ops.reshape(others, moved.shape), inverse(order)),)
+    return (broadcast_back(ct, axes, x) * ops.permute(ops.reshape(others, moved.shape), inverse(order)),)
 
 
 @reduction
@@ -171,9 +171,9 @@ class prod:
 
 def _extreme_gradient(ct: Any, y: Any, x: Any, axes: Axes) -> tuple[Any]:
     """Shared evenly among equal elements."""
-    chosen = ops.equal(x, spread(y, axes, x))
+    chosen = ops.equal(x, broadcast_back(y, axes, x))
     ties = ops.cast(apply("sum", chosen, attrs=(axes,)), ct.dtype)
-    return (ops.where(chosen, spread(ct / ties, axes, x), 0),)
+    return (ops.where(chosen, broadcast_back(ct / ties, axes, x), 0),)
 
 
 @reduction
@@ -412,7 +412,7 @@ def _logsumexp(x: Any, axes: Axes, keepdims: bool) -> Any:
     real = ops.real(x) if x.dtype.kind == "c" else x
     top = ops.stop_gradient(apply("amax", real, attrs=(axes,)))
     top = ops.where(ops.isfinite(top), top, 0)
-    total = ops.log(apply("sum", ops.exp(x - spread(top, axes, x)), attrs=(axes,))) + top
+    total = ops.log(apply("sum", ops.exp(x - broadcast_back(top, axes, x)), attrs=(axes,))) + top
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
     return ops.reshape(total, kept) if keepdims else total
 
@@ -443,8 +443,8 @@ def _softmax_share(ct: Any, y: Any, x: Any, axes: Axes) -> Any:
     if x.dtype.kind not in "fc":
         return None
     top = ops.where(ops.isfinite(ops.real(y) if y.dtype.kind == "c" else y), y, 0)
-    share = ops.exp(x - spread(top, axes, x))
-    return spread(ct, axes, x) * (ops.conj(share) if x.dtype.kind == "c" else share)
+    share = ops.exp(x - broadcast_back(top, axes, x))
+    return broadcast_back(ct, axes, x) * (ops.conj(share) if x.dtype.kind == "c" else share)
 
 
 class ValuesAndIndices(NamedTuple):
@@ -459,7 +459,9 @@ def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, large
     first = apply("argmax" if largest else "argmin", x, attrs=((axis,),))
     size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     position = ops.remainder(ops.floor_divide(iota(x.shape), max(inner, 1)), max(size, 1))
-    return (ops.where(ops.equal(position, spread(first, (axis,), x)), spread(ct, (axis,), x), 0),)
+    return (
+        ops.where(ops.equal(position, broadcast_back(first, (axis,), x)), broadcast_back(ct, (axis,), x), 0),
+    )
 
 
 @composite

@@ -16,7 +16,7 @@ from twofold.ops.base import (
     public,
 )
 from twofold.ops.elementwise import complex_functions
-from twofold.ops.reduction.reductions import Axes, count_over, mean_over, spread
+from twofold.ops.reduction.reductions import Axes, broadcast_back, count_over, mean_over
 from twofold.ops.samples import Sample, reals, reduction_samples
 
 
@@ -50,7 +50,7 @@ def _var_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correctio
     """What flows through the mean sums to zero."""
     wide = convert(x, x.dtype.compute)
     scale = convert(ct, wide.dtype) * 2.0 / _divisor(x, axes, correction)
-    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
+    return (convert(broadcast_back(scale, axes, x) * _centered(wide, axes), x.dtype),)
 
 
 def _spread_call(name: str) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ def _std_gradient(ct: Any, y: Any, x: Any, axes: Axes, keepdims: bool, correctio
     wide = convert(x, x.dtype.compute)
     scale = convert(ct, wide.dtype) / (convert(y, wide.dtype) * _divisor(x, axes, correction))
     scale = ops.where(ops.equal(y, 0), 0, scale)
-    return (convert(spread(scale, axes, x) * _centered(wide, axes), x.dtype),)
+    return (convert(broadcast_back(scale, axes, x) * _centered(wide, axes), x.dtype),)
 
 
 @composite

@@ -388,13 +388,13 @@ class diagonal:
 
     @staticmethod
     def vjp(ct: Any, y: Any, x: Any, offset: int, first: int, second: int) -> Any:
-        spread, on_diagonal = _spread_diagonal(ct, x.shape, offset, first, second)
-        return (ops.where(on_diagonal, spread, 0),)
+        embedded, on_diagonal = _embedded_diagonal(ct, x.shape, offset, first, second)
+        return (ops.where(on_diagonal, embedded, 0),)
 
     @staticmethod
     def write(base: Any, value: Any, offset: int, first: int, second: int) -> Any:
-        spread, on_diagonal = _spread_diagonal(value, base.shape, offset, first, second)
-        return ops.where(on_diagonal, spread, base)
+        embedded, on_diagonal = _embedded_diagonal(value, base.shape, offset, first, second)
+        return ops.where(on_diagonal, embedded, base)
 
     @staticmethod
     def layout(source: Layout, offset: int, first: int, second: int) -> Layout:
@@ -416,7 +416,7 @@ class diagonal:
     ]
 
 
-def _spread_diagonal(value: Node, shape: Shape, offset: int, first: int, second: int) -> tuple[Node, Node]:
+def _embedded_diagonal(value: Node, shape: Shape, offset: int, first: int, second: int) -> tuple[Node, Node]:
     """``value`` laid along the axis ``first`` of a tensor of ``shape``, and the mask of the diagonal."""
     kept = [axis for axis in range(len(shape)) if axis not in (first, second)]
     rows, length = shape[first], value.shape[-1]

@@ -185,7 +185,7 @@ def _windows(length: int, size: int, step: int) -> Any:
 
 @public(methods=("rot90",))
 def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """The input turned ``k`` times by a quarter in the plane of two axes, from the first towards the second.
+    """The input rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the second.
 
     >>> import twofold as torch
     >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))

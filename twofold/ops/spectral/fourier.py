@@ -36,8 +36,8 @@ def along(axis: int, x: Any, transform: Callable[[Any], Any]) -> Any:
     across = 0 if axis else 1
     if not across:
         return over_rows(transform, [x], _NANOSECONDS * x.size)
-    turned = lambda part: transform(part.swapaxes(0, 1)).swapaxes(0, 1)
-    return over_rows(turned, [x.swapaxes(0, 1)], _NANOSECONDS * x.size).swapaxes(0, 1)
+    along_columns = lambda part: transform(part.swapaxes(0, 1)).swapaxes(0, 1)
+    return over_rows(along_columns, [x.swapaxes(0, 1)], _NANOSECONDS * x.size).swapaxes(0, 1)
 
 
 class Transform(Host):

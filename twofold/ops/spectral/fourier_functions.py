@@ -268,6 +268,6 @@ def _shift(name: str, halves: Callable[[int], int], doc: str) -> None:
 _shift(
     "fftshift",
     lambda size: size // 2,
-    "The elements turned so that frequency 0 is in the middle of each axis.",
+    "The elements rolled so that frequency 0 is in the middle of each axis.",
 )
 _shift("ifftshift", lambda size: (size + 1) // 2, "What undoes ``fftshift``.")

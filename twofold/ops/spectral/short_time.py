@@ -177,8 +177,8 @@ def stft(
     >>> torch.stft(torch.ones(8), 4, center=False, return_complex=True).shape
     twofold.Size([3, 5])
     """
-    turned = input.dtype.kind == "c" or (window is not None and window.dtype.kind == "c")
-    if return_complex is None and not turned:
+    is_complex = input.dtype.kind == "c" or (window is not None and window.dtype.kind == "c")
+    if return_complex is None and not is_complex:
         raise ArgumentError("return_complex is missing", "Give return_complex=True.")
     if input.dtype.kind not in "fc":
         raise DTypeError(f"input is {input.dtype.name}", "Cast it with .to() to float32 first.")
@@ -186,8 +186,8 @@ def stft(
         raise ShapeError(f"input has {len(input.shape)} axes", "Give one signal, or a batch of them.")
     if align_to_window:
         raise ArgumentError("align_to_window=True", "Leave it out: frames start at multiples of hop_length.")
-    onesided = not turned if onesided is None else onesided
-    if onesided and turned:
+    onesided = not is_complex if onesided is None else onesided
+    if onesided and is_complex:
         raise ArgumentError("onesided=True for complex values", "Leave it out: all frequencies matter.")
     hop = _hop(hop_length, n_fft)
     signal = input if len(input.shape) == 2 else ops.unsqueeze(input, 0)

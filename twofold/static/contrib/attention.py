@@ -34,8 +34,8 @@ class AttentionMechanism:
         self._mask = None
         if lengths is not None:
             self._mask = array.sequence_mask(lengths, array.shape(self.values)[1])
-            spread = math.cast(array.expand_dims(self._mask, -1), self.values.dtype)
-            self.values = self.values * spread
+            mask = math.cast(array.expand_dims(self._mask, -1), self.values.dtype)
+            self.values = self.values * mask
         with variable_scope("memory_layer"):
             self.keys = dense(self.values, units, use_bias=False, name=get_variable_scope())
         self._name, self._units = what, units

@@ -180,8 +180,8 @@ class _Attention:
             with variable_scope(f"Attention_{head}"):
                 asked = array.reshape(linear(flat, self.size, True), [-1, 1, 1, self.size])
                 weights = nn.softmax(math.reduce_sum(vector * math.tanh(key + asked), [2, 3]))
-                spread = array.reshape(weights, [-1, self.length, 1, 1]) * self.hidden
-                found.append(array.reshape(math.reduce_sum(spread, [1, 2]), [-1, self.size]))
+                weighted = array.reshape(weights, [-1, self.length, 1, 1]) * self.hidden
+                found.append(array.reshape(math.reduce_sum(weighted, [1, 2]), [-1, self.size]))
         return found
 
 

@@ -91,15 +91,15 @@ def _updated(made: Any, known: int, collections: Any) -> Any:
 
 
 def _parameters(
-    made: Any, shape: Sequence[int], spread: Sequence[int], center: bool, scale: bool, trainable: bool
+    made: Any, shape: Sequence[int], aligned: Sequence[int], center: bool, scale: bool, trainable: bool
 ) -> Any:
-    """Normalised values times ``gamma`` plus ``beta``, variables of ``shape`` that are spread over the axes."""
+    """Normalised values times ``gamma`` plus ``beta``: variables of ``shape``, reshaped to ``aligned``."""
     if scale:
         gamma = get_variable("gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable)
-        made = made * array.reshape(gamma, spread)
+        made = made * array.reshape(gamma, aligned)
     if center:
         beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)
-        made = made + array.reshape(beta, spread)
+        made = made + array.reshape(beta, aligned)
     return made
 
 
@@ -159,10 +159,10 @@ def instance_norm(
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim
     channel = 1 if data_format.startswith("NC") else ndim - 1
-    spread = [-1 if axis == channel else 1 for axis in range(ndim)]
+    aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
     with layer_scope(scope, "InstanceNorm", reuse, variables_collections):
         made = _standard(tensor, [axis for axis in range(1, ndim) if axis != channel], epsilon)
-        made = _parameters(made, [tensor.type_.shape[channel]], spread, center, scale, trainable)
+        made = _parameters(made, [tensor.type_.shape[channel]], aligned, center, scale, trainable)
         return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
 
 
@@ -195,11 +195,11 @@ def group_norm(
     known = [array.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
     apart = [*known[:channel], groups, sizes[channel] // groups, *known[channel + 1 :]]
     over = [axis % ndim + (axis % ndim > channel) for axis in reduction_axes]
-    spread = [-1 if axis == channel else 1 for axis in range(ndim)]
+    aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
     with layer_scope(scope, "GroupNorm", reuse, variables_collections):
         made = _standard(array.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)
         made = array.reshape(made, known)
-        made = _parameters(made, [sizes[channel]], spread, center, scale, trainable)
+        made = _parameters(made, [sizes[channel]], aligned, center, scale, trainable)
         return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
 
 

@@ -56,7 +56,7 @@ class HParams:
         return self
 
     def parse(self, values: str) -> HParams:
-        """Change settings by a text such as ``rate=0.5,layers=[8,8],name=a``."""
+        """Change settings by a string such as ``rate=0.5,layers=[8,8],name=a``."""
         for part in _parts(values):
             name, equals, text = part.partition("=")
             if not equals or name.strip() not in self._names:
@@ -76,7 +76,7 @@ class HParams:
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
     def parse_json(self, values_json: str) -> HParams:
-        """Change the settings that a JSON text has."""
+        """Change the settings of a JSON string."""
         return self.override_from_dict(json.loads(values_json))
 
     def __contains__(self, key: str) -> bool:
@@ -87,7 +87,7 @@ class HParams:
 
 
 def _parts(text: str) -> list[str]:
-    """The text divided at commas outside brackets."""
+    """The string split at commas outside brackets."""
     found, depth = [""], 0
     for letter in text:
         depth += (letter == "[") - (letter == "]")

@@ -39,7 +39,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """The indices in random order, or drawn with ``replacement``."""
+    """The indices in random order, or sampled with ``replacement``."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class RandomSampler(Sampler):
                 yield from randint(0, count, size, generator=self.generator).tolist()
             return
         while wanted > 0:
-            drawn = randperm(count, generator=self.generator).tolist()[:wanted]
-            wanted -= len(drawn)
-            yield from drawn
+            indices = randperm(count, generator=self.generator).tolist()[:wanted]
+            wanted -= len(indices)
+            yield from indices
 
     def __len__(self) -> int:
         return self.num_samples
@@ -95,7 +95,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Indices drawn with probabilities in proportion to ``weights``."""
+    """Indices sampled with probabilities in proportion to ``weights``."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""DyNet's functions that draw or dump the whole graph, which raise: no graph is kept apart from its expressions."""
+"""DyNet's functions that print or dump the whole graph, which raise: no graph is kept apart from its expressions."""
 
 from __future__ import annotations
 
