@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from twofold import _core
@@ -22,6 +23,11 @@ Tensor = _core.Tensor
 
 def _temperature(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else tensor(float(value))
+
+
+def _of_base(path: str, text: str) -> Any:
+    """A property that is an attribute of the base distribution."""
+    return property(attrgetter(path), doc=text)
 
 
 class LogitRelaxedBernoulli(Chances, Distribution):
@@ -69,20 +75,9 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
         super().__init__(base, SigmoidTransform(), validate_args)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return self.base_dist.logits  # type: ignore[attr-defined]
+    temperature = _of_base("base_dist.temperature", "The temperature.")
+    probs = _of_base("base_dist.probs", "Probabilities.")
+    logits = _of_base("base_dist.logits", "Logarithms of the odds.")
 
 
 class ExpRelaxedCategorical(Chances, Distribution):
@@ -133,20 +128,9 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        """Normalised logarithms of the probabilities."""
-        return self.base_dist.logits  # type: ignore[attr-defined]
+    temperature = _of_base("base_dist.temperature", "The temperature.")
+    probs = _of_base("base_dist.probs", "Probabilities.")
+    logits = _of_base("base_dist.logits", "Normalised logarithms of the probabilities.")
 
 
 class LogisticNormal(TransformedDistribution):
@@ -164,12 +148,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand(as_size(1))  # type: ignore[assignment]
         super().__init__(base, StickBreakingTransform(), validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the normal vectors."""
-        return self.base_dist.base_dist.loc  # type: ignore[attr-defined]
-
-    @property
-    def scale(self) -> Tensor:
-        """The deviations of the normal vectors."""
-        return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
+    loc = _of_base("base_dist.base_dist.loc", "The mean of the normal vectors.")
+    scale = _of_base("base_dist.base_dist.scale", "The deviations of the normal vectors.")

@@ -3,15 +3,12 @@
 from twofold.lazy import other_files as _other_files
 from twofold.optim import lr_scheduler, swa_utils
 from twofold.optim.adafactor import Adafactor
-from twofold.optim.adam import Adam, AdamW, SparseAdam
-from twofold.optim.adamax import Adamax
+from twofold.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
 from twofold.optim.adaptive import Adadelta, Adagrad, RMSprop
 from twofold.optim.asgd import ASGD
 from twofold.optim.lbfgs import LBFGS
 from twofold.optim.muon import Muon
-from twofold.optim.nadam import NAdam
 from twofold.optim.optimizer import Optimizer
-from twofold.optim.radam import RAdam
 from twofold.optim.rprop import Rprop
 from twofold.optim.sgd import SGD
 from twofold.tracebacks import guard_namespace as _guard_namespace
@@ -44,7 +41,10 @@ _other_files(
     {
         "adadelta": "Adadelta",
         "adagrad": "Adagrad",
+        "adamax": "Adamax",
         "adamw": "AdamW",
+        "nadam": "NAdam",
+        "radam": "RAdam",
         "rmsprop": "RMSprop",
         "sparse_adam": "SparseAdam",
     },

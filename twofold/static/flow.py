@@ -21,6 +21,7 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor
+from twofold.static.docstrings import described
 from twofold.static.flows import Choice, Repeat, Sizes, While
 from twofold.static.graph import Graph, Operation, Tensor, at_once, describe, get_default_graph, operation_of
 from twofold.static.shapes import TensorShape, shape_text
@@ -510,43 +511,28 @@ def scan(
     return _accumulate("scan", fn, elems, initializer, reverse, True, name or "scan", back_prop)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last result of ``scan``.
+def _fold(operation: str, reverse: bool, text: str, example: str) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        return _accumulate(operation, fn, elems, initializer, reverse, False, name or operation, back_prop)
 
-    ``parallel_iterations`` and ``swap_memory`` change nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.foldl(lambda total, x: total - x, tf.constant([10, 1, 2]))))
-    7
-    """
-    return _accumulate("foldl", fn, elems, initializer, False, False, name or "foldl", back_prop)
+    more = "``parallel_iterations`` and ``swap_memory`` change nothing."
+    return described(fold, operation, f"{text}\n\n{more}", f"tf.{operation}({example})", "7")
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last result of ``scan`` from the last slice to the first.
-
-    ``parallel_iterations`` and ``swap_memory`` change nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.foldr(lambda total, x: total - x, tf.constant([1, 2, 10]))))
-    7
-    """
-    return _accumulate("foldr", fn, elems, initializer, True, False, name or "foldr", back_prop)
+foldl = _fold(
+    "foldl", False, "The last result of ``scan``.", "lambda total, x: total - x, tf.constant([10, 1, 2])"
+)
+foldr = _fold(
+    "foldr",
+    True,
+    "The last result of ``scan`` from the last slice to the first.",
+    "lambda total, x: total - x, tf.constant([1, 2, 10])",
+)

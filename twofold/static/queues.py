@@ -370,18 +370,33 @@ def range_input_producer(
     ``shared_name`` is for several processes and changes nothing.
     """
     queue = FIFOQueue(capacity, [int32], [[]], name=name or "input_producer")
+    numbers = lambda count: numpy.arange(int(count), dtype=numpy.int32)
+    return filled_in_epochs(queue, convert_to_tensor(limit), numbers, num_epochs, shuffle, seed, name)
+
+
+def filled_in_epochs(
+    queue: FIFOQueue,
+    source: Tensor,
+    elements: Callable[[Any], Any],
+    num_epochs: int | None,
+    shuffle: bool,
+    seed: int | None,
+    name: str | None,
+) -> FIFOQueue:
+    """``queue`` with a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch."""
     random, left = numpy.random.default_rng(next_key(seed)), num_epochs
 
-    def put(count: Any) -> Any:
+    def put(value: Any) -> Any:
         nonlocal left
         if left is not None and left <= 0:
             raise OutOfRangeError("all rounds are done", "Catch this error to end.")
         left = None if left is None else left - 1
-        order = random.permutation(int(count)) if shuffle else numpy.arange(int(count))
-        queue.put([[numpy.int32(k)] for k in order])
+        found = elements(value)
+        order = random.permutation(len(found)) if shuffle else range(len(found))
+        queue.put([[found[k]] for k in order])
         return numpy.int32(0)
 
-    fill = queue._operation("InputProducer", [convert_to_tensor(limit)], [tensor_type(int32)], put, name)
+    fill = queue._operation("InputProducer", [source], [tensor_type(int32)], put, name)
     add_queue_runner(QueueRunner(queue, [fill]))
     return queue
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int32, int64, string
+from twofold.dtypes import int64, string
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
 from twofold.static.datasets import OutOfRangeError
@@ -19,8 +19,7 @@ from twofold.static.flow import failed
 from twofold.static.graph import Tensor, get_default_graph
 from twofold.static.host_calls import in_python
 from twofold.static.python_io import tf_record_iterator
-from twofold.static.queues import FIFOQueue, QueueRunner, add_queue_runner
-from twofold.static.random import next_key
+from twofold.static.queues import FIFOQueue, filled_in_epochs
 from twofold.static.string_functions import as_string_tensor, known_sizes
 from twofold.static.string_table import bytes_array
 
@@ -56,20 +55,7 @@ def string_input_producer(
         what = f"the values are of {strings.dtype.name}"
         raise failed("string_input_producer", DTypeError(what, "Give a list of strings."))
     queue = FIFOQueue(capacity, [string], [[]], name=name or "input_producer")
-    random, left = numpy.random.default_rng(next_key(seed)), num_epochs
-
-    def put(values: Any) -> Any:
-        nonlocal left
-        if left is not None and left <= 0:
-            raise OutOfRangeError("all rounds are done", "Catch this error to end.")
-        left = None if left is None else left - 1
-        order = random.permutation(len(values)) if shuffle else range(len(values))
-        queue.put([[values[k]] for k in order])
-        return numpy.int32(0)
-
-    (done,) = in_python("InputProducer", put, [strings], [(int32, ())], name)
-    add_queue_runner(QueueRunner(queue, [done.op]))
-    return queue
+    return filled_in_epochs(queue, strings, lambda values: values, num_epochs, shuffle, seed, name)
 
 
 class Reader:

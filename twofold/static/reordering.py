@@ -23,10 +23,11 @@ from twofold.static.define import (
     sizes,
     whole,
 )
-from twofold.static.docstrings import example
+from twofold.static.docstrings import described, example
 from twofold.static.layer_options import refuse
 from twofold.static.positions import indexed
 from twofold.static.renamed import renamed
+from twofold.static.signatures import REQUIRED, with_parameters
 
 
 @operation("ReverseSequence", older={"seq_dim": "seq_axis", "batch_dim": "batch_axis"})
@@ -133,22 +134,28 @@ def batch_to_space_nd(input: Any, block_shape: Number, crops: Number) -> Any:
     return made
 
 
-@example("print(tf.space_to_batch(tf.zeros([1, 4, 4, 3]), [[0, 0], [0, 0]], 2).shape)", "(4, 2, 2, 3)")
-def space_to_batch(
-    input: Any, paddings: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
-) -> Any:
-    """``space_to_batch_nd`` with one block size for height and width."""
-    block = block_size if block_shape is None else block_shape
-    return space_to_batch_nd(input, [block, block] if isinstance(block, int) else block, paddings, name=name)
+def _of_images(
+    own: str, function: Callable[..., Any], pads: str, given: str, result: str
+) -> Callable[..., Any]:
+    """``function`` with one block size for height and width; ``pads`` names its other argument."""
+
+    def change(block_size: Any, name: str | None, block_shape: Any, **images: Any) -> Any:
+        block = block_size if block_shape is None else block_shape
+        block = [block, block] if isinstance(block, int) else block
+        return function(images["input"], block, images[pads], name=name)
+
+    parameters = {"input": REQUIRED, pads: REQUIRED, "block_size": None, "name": None, "block_shape": None}
+    text = f"``{function.__name__}`` with one block size for height and width."
+    shown = f"print(tf.{own}({given}, [[0, 0], [0, 0]], 2).shape)"
+    return described(with_parameters(change, parameters), own, text, shown, result)
 
 
-@example("print(tf.batch_to_space(tf.zeros([4, 2, 2, 3]), [[0, 0], [0, 0]], 2).shape)", "(1, 4, 4, 3)")
-def batch_to_space(
-    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
-) -> Any:
-    """``batch_to_space_nd`` with one block size for height and width."""
-    block = block_size if block_shape is None else block_shape
-    return batch_to_space_nd(input, [block, block] if isinstance(block, int) else block, crops, name=name)
+space_to_batch = _of_images(
+    "space_to_batch", space_to_batch_nd, "paddings", "tf.zeros([1, 4, 4, 3])", "(4, 2, 2, 3)"
+)
+batch_to_space = _of_images(
+    "batch_to_space", batch_to_space_nd, "crops", "tf.zeros([4, 2, 2, 3])", "(1, 4, 4, 3)"
+)
 
 
 roll = renamed("Roll", "roll", "input shift:axis axis:axis")

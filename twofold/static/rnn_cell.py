@@ -173,7 +173,24 @@ def last_size(what: str, shape: Any) -> int:
     return int(size)
 
 
-class BasicRNNCell(RNNCell):
+class _OneState(RNNCell):
+    """A cell whose state is its output, of ``num_units`` numbers."""
+
+    def __init__(self, num_units: int, activation: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self._units = int(num_units)
+        self._activation = _activation(activation, math.tanh)
+
+    @property
+    def state_size(self) -> Any:
+        return self._units
+
+    @property
+    def output_size(self) -> Any:
+        return self._units
+
+
+class BasicRNNCell(_OneState):
     """``tanh([inputs, state] @ kernel + bias)``, which is output and state."""
 
     def __init__(
@@ -185,17 +202,7 @@ class BasicRNNCell(RNNCell):
         dtype: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **options)
-        self._units = int(num_units)
-        self._activation = _activation(activation, math.tanh)
-
-    @property
-    def state_size(self) -> Any:
-        return self._units
-
-    @property
-    def output_size(self) -> Any:
-        return self._units
+        super().__init__(num_units, activation, name=name, dtype=dtype, _reuse=reuse, **options)
 
     def build(self, inputs_shape: Any) -> None:
         self._kernel = self.add_variable(
@@ -209,7 +216,7 @@ class BasicRNNCell(RNNCell):
         return output, output
 
 
-class GRUCell(RNNCell):
+class GRUCell(_OneState):
     """The gated recurrent unit of Cho et al. 2014, with the reset gate before the product."""
 
     def __init__(
@@ -223,18 +230,8 @@ class GRUCell(RNNCell):
         dtype: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **options)
-        self._units = int(num_units)
-        self._activation = _activation(activation, math.tanh)
+        super().__init__(num_units, activation, name=name, dtype=dtype, _reuse=reuse, **options)
         self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
-
-    @property
-    def state_size(self) -> Any:
-        return self._units
-
-    @property
-    def output_size(self) -> Any:
-        return self._units
 
     def build(self, inputs_shape: Any) -> None:
         units, width = self._units, last_size(type(self).__name__, inputs_shape) + self._units
