@@ -24,8 +24,28 @@ from twofold.ops.promotion import need_beside, need_fitting_tensor
 from twofold.ops.samples import reals
 
 
+class _Comparison:
+    signature = "input, other"
+    result_dtype = to_bool
+    differentiable = False
+
+
+class _Logical:
+    signature = "input, other"
+    kinds = "biufc"
+    result_dtype = logical
+    differentiable = False
+
+
+class _Bitwise:
+    signature = "input, other"
+    reflected = True
+    kinds = "biu"
+    differentiable = False
+
+
 @elementwise
-class equal:
+class equal(_Comparison):
     """Whether the two are equal; NaN equals nothing.
 
     >>> import twofold as torch
@@ -33,11 +53,8 @@ class equal:
     tensor([ True, False, False])
     """
 
-    signature = "input, other"
     functions = ("equal", "eq")
     operators = ("__eq__",)
-    result_dtype = to_bool
-    differentiable = False
     on_complex = complex_functions.both("equal", "logical_and")
     on_strings = "kernel"
     lower = lambda b, x, y: b.cmp("eq", x, y)
@@ -45,7 +62,7 @@ class equal:
 
 
 @elementwise
-class not_equal:
+class not_equal(_Comparison):
     """Whether the two differ; NaN differs from everything.
 
     >>> import twofold as torch
@@ -53,11 +70,8 @@ class not_equal:
     tensor([False,  True])
     """
 
-    signature = "input, other"
     functions = ("not_equal", "ne")
     operators = ("__ne__",)
-    result_dtype = to_bool
-    differentiable = False
     on_complex = complex_functions.both("not_equal", "logical_or")
     on_strings = "kernel"
     lower = lambda b, x, y: b.cmp("ne", x, y)
@@ -65,7 +79,7 @@ class not_equal:
 
 
 @elementwise
-class less:
+class less(_Comparison):
     """Whether ``input`` is less than ``other``.
 
     >>> import twofold as torch
@@ -73,17 +87,14 @@ class less:
     tensor([ True, False, False])
     """
 
-    signature = "input, other"
     functions = ("less", "lt")
     operators = ("__lt__",)
-    result_dtype = to_bool
-    differentiable = False
     lower = lambda b, x, y: b.cmp("lt", x, y)
     reference = numpy.less
 
 
 @elementwise
-class less_equal:
+class less_equal(_Comparison):
     """Whether ``input`` is at most ``other``.
 
     >>> import twofold as torch
@@ -91,17 +102,14 @@ class less_equal:
     tensor([ True,  True, False])
     """
 
-    signature = "input, other"
     functions = ("less_equal", "le")
     operators = ("__le__",)
-    result_dtype = to_bool
-    differentiable = False
     lower = lambda b, x, y: b.cmp("le", x, y)
     reference = numpy.less_equal
 
 
 @elementwise
-class greater:
+class greater(_Comparison):
     """Whether ``input`` is greater than ``other``.
 
     >>> import twofold as torch
@@ -109,17 +117,14 @@ class greater:
     tensor([False, False,  True])
     """
 
-    signature = "input, other"
     functions = ("greater", "gt")
     operators = ("__gt__",)
-    result_dtype = to_bool
-    differentiable = False
     lower = lambda b, x, y: b.cmp("gt", x, y)
     reference = numpy.greater
 
 
 @elementwise
-class greater_equal:
+class greater_equal(_Comparison):
     """Whether ``input`` is at least ``other``.
 
     >>> import twofold as torch
@@ -127,17 +132,14 @@ class greater_equal:
     tensor([False,  True,  True])
     """
 
-    signature = "input, other"
     functions = ("greater_equal", "ge")
     operators = ("__ge__",)
-    result_dtype = to_bool
-    differentiable = False
     lower = lambda b, x, y: b.cmp("ge", x, y)
     reference = numpy.greater_equal
 
 
 @elementwise
-class logical_and:
+class logical_and(_Logical):
     """Whether both are non-zero.
 
     >>> import twofold as torch
@@ -145,16 +147,12 @@ class logical_and:
     tensor([False, False,  True])
     """
 
-    signature = "input, other"
-    kinds = "biufc"
-    result_dtype = logical
-    differentiable = False
     lower = lambda b, x, y: b.and_(x, y)
     reference = numpy.logical_and
 
 
 @elementwise
-class logical_or:
+class logical_or(_Logical):
     """Whether either is non-zero.
 
     >>> import twofold as torch
@@ -162,16 +160,12 @@ class logical_or:
     tensor([ True,  True, False])
     """
 
-    signature = "input, other"
-    kinds = "biufc"
-    result_dtype = logical
-    differentiable = False
     lower = lambda b, x, y: b.or_(x, y)
     reference = numpy.logical_or
 
 
 @elementwise
-class logical_xor:
+class logical_xor(_Logical):
     """Whether exactly one is non-zero.
 
     >>> import twofold as torch
@@ -179,10 +173,6 @@ class logical_xor:
     tensor([False,  True])
     """
 
-    signature = "input, other"
-    kinds = "biufc"
-    result_dtype = logical
-    differentiable = False
     lower = lambda b, x, y: b.xor(x, y)
     reference = numpy.logical_xor
 
@@ -205,7 +195,7 @@ class logical_not:
 
 
 @elementwise
-class bitwise_and:
+class bitwise_and(_Bitwise):
     """Bits set in both.
 
     >>> import twofold as torch
@@ -213,17 +203,13 @@ class bitwise_and:
     tensor([8, 1])
     """
 
-    signature = "input, other"
     operators = ("__and__",)
-    reflected = True
-    kinds = "biu"
-    differentiable = False
     lower = lambda b, x, y: b.and_(x, y)
     reference = numpy.bitwise_and
 
 
 @elementwise
-class bitwise_or:
+class bitwise_or(_Bitwise):
     """Bits set in either.
 
     >>> import twofold as torch
@@ -231,17 +217,13 @@ class bitwise_or:
     tensor([14,  7])
     """
 
-    signature = "input, other"
     operators = ("__or__",)
-    reflected = True
-    kinds = "biu"
-    differentiable = False
     lower = lambda b, x, y: b.or_(x, y)
     reference = numpy.bitwise_or
 
 
 @elementwise
-class bitwise_xor:
+class bitwise_xor(_Bitwise):
     """Bits set in exactly one.
 
     >>> import twofold as torch
@@ -249,11 +231,7 @@ class bitwise_xor:
     tensor([6, 6])
     """
 
-    signature = "input, other"
     operators = ("__xor__",)
-    reflected = True
-    kinds = "biu"
-    differentiable = False
     lower = lambda b, x, y: b.xor(x, y)
     reference = numpy.bitwise_xor
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import bool_, float32
-from twofold.ops.base import apply, composite, convert, elementwise, ops, to_float
+from twofold.ops.base import apply, composite, convert, elementwise, ops
 from twofold.ops.elementwise import complex_functions
+from twofold.ops.elementwise.math_function import MathFunction
 from twofold.ops.samples import nonzero, reals
 
 
 @elementwise
-class exp:
+class exp(MathFunction):
     """e to the power of each element.
 
     >>> import twofold as torch
@@ -22,17 +23,15 @@ class exp:
     tensor([1.0000, 2.7183, 0.3679])
     """
 
-    result_dtype = to_float
     accuracy = (1.1, 1.1)
     vjp = lambda ct, y, x: (ct * y,)
     on_complex = complex_functions.exp
     holomorphic = True
-    lower = lambda b, x: b.math("exp", x)
     reference = numpy.exp
 
 
 @elementwise
-class exp2:
+class exp2(MathFunction):
     """2 to the power of each element.
 
     >>> import twofold as torch
@@ -41,17 +40,15 @@ class exp2:
     """
 
     functions = ("exp2", "special.exp2")
-    result_dtype = to_float
     accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct * (y * math.log(2)),)
     on_complex = complex_functions.exp2
     holomorphic = True
-    lower = lambda b, x: b.math("exp2", x)
     reference = numpy.exp2
 
 
 @elementwise
-class expm1:
+class expm1(MathFunction):
     """``exp(input) - 1``, accurate near 0.
 
     >>> import twofold as torch
@@ -60,17 +57,15 @@ class expm1:
     """
 
     functions = ("expm1", "special.expm1")
-    result_dtype = to_float
     accuracy = (1.6, 2.1)
     vjp = lambda ct, y, x: (ct * (y + 1),)
     on_complex = complex_functions.expm1
     holomorphic = True
-    lower = lambda b, x: b.math("expm1", x)
     reference = numpy.expm1
 
 
 @elementwise
-class log:
+class log(MathFunction):
     """Natural logarithm; of 0 -inf, of negative numbers NaN.
 
     >>> import twofold as torch
@@ -78,18 +73,16 @@ class log:
     tensor([0.0000, 0.6931,   -inf])
     """
 
-    result_dtype = to_float
     accuracy = (1.0, 0.9)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / x,)
     on_complex = complex_functions.log
     holomorphic = True
-    lower = lambda b, x: b.math("log", x)
     reference = numpy.log
 
 
 @elementwise
-class log1p:
+class log1p(MathFunction):
     """``log(1 + input)``, accurate near 0.
 
     >>> import twofold as torch
@@ -98,18 +91,16 @@ class log1p:
     """
 
     functions = ("log1p", "special.log1p")
-    result_dtype = to_float
     accuracy = (1.8, 1.2)
     domain = (reals(-0.8, 9),)
     vjp = lambda ct, y, x: (ct / (x + 1),)
     on_complex = complex_functions.log1p
     holomorphic = True
-    lower = lambda b, x: b.math("log1p", x)
     reference = numpy.log1p
 
 
 @elementwise
-class log2:
+class log2(MathFunction):
     """Logarithm to base 2; of 0 -inf, of negative numbers NaN.
 
     >>> import twofold as torch
@@ -117,18 +108,16 @@ class log2:
     tensor([ 0.,  3., -1.])
     """
 
-    result_dtype = to_float
     accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(2)),)
     on_complex = complex_functions.log2
     holomorphic = True
-    lower = lambda b, x: b.math("log2", x)
     reference = numpy.log2
 
 
 @elementwise
-class log10:
+class log10(MathFunction):
     """Logarithm to base 10; of 0 -inf, of negative numbers NaN.
 
     >>> import twofold as torch
@@ -136,18 +125,16 @@ class log10:
     tensor([ 0.,  3., -1.])
     """
 
-    result_dtype = to_float
     accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(10)),)
     on_complex = complex_functions.log10
     holomorphic = True
-    lower = lambda b, x: b.math("log10", x)
     reference = numpy.log10
 
 
 @elementwise
-class sin:
+class sin(MathFunction):
     """Sine of angles in radians.
 
     >>> import twofold as torch
@@ -155,17 +142,15 @@ class sin:
     tensor([0.0000, 0.5000, 1.0000])
     """
 
-    result_dtype = to_float
     accuracy = (1.6, 0.8)
     vjp = lambda ct, y, x: (ct * ops.cos(x),)
     on_complex = complex_functions.sin
     holomorphic = True
-    lower = lambda b, x: b.math("sin", x)
     reference = numpy.sin
 
 
 @elementwise
-class cos:
+class cos(MathFunction):
     """Cosine of angles in radians.
 
     >>> import twofold as torch
@@ -173,17 +158,15 @@ class cos:
     tensor([ 1.0000,  0.5000, -1.0000])
     """
 
-    result_dtype = to_float
     accuracy = (1.7, 0.8)
     vjp = lambda ct, y, x: (-ct * ops.sin(x),)
     on_complex = complex_functions.cos
     holomorphic = True
-    lower = lambda b, x: b.math("cos", x)
     reference = numpy.cos
 
 
 @elementwise
-class tan:
+class tan(MathFunction):
     """Tangent of angles in radians.
 
     >>> import twofold as torch
@@ -191,18 +174,16 @@ class tan:
     tensor([0., 1.])
     """
 
-    result_dtype = to_float
     accuracy = (0.51, 0.95)
     domain = (reals(-1.2, 1.2),)
     vjp = lambda ct, y, x: (ct * (1 + y * y),)
     on_complex = complex_functions.tan
     holomorphic = True
-    lower = lambda b, x: b.math("tan", x)
     reference = numpy.tan
 
 
 @elementwise
-class asin:
+class asin(MathFunction):
     """Inverse sine in radians, in [-pi/2, pi/2]; NaN outside [-1, 1].
 
     >>> import twofold as torch
@@ -211,18 +192,16 @@ class asin:
     """
 
     functions = ("asin", "arcsin")
-    result_dtype = to_float
     accuracy = (0.51, 0.8)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ops.sqrt((1 - x) * (1 + x)),)
     on_complex = complex_functions.asin
     holomorphic = True
-    lower = lambda b, x: b.math("asin", x)
     reference = numpy.arcsin
 
 
 @elementwise
-class acos:
+class acos(MathFunction):
     """Inverse cosine in radians, in [0, pi]; NaN outside [-1, 1].
 
     >>> import twofold as torch
@@ -231,18 +210,16 @@ class acos:
     """
 
     functions = ("acos", "arccos")
-    result_dtype = to_float
     accuracy = (0.51, 0.8)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (-ct / ops.sqrt((1 - x) * (1 + x)),)
     on_complex = complex_functions.acos
     holomorphic = True
-    lower = lambda b, x: b.math("acos", x)
     reference = numpy.arccos
 
 
 @elementwise
-class atan:
+class atan(MathFunction):
     """Inverse tangent in radians, in [-pi/2, pi/2].
 
     >>> import twofold as torch
@@ -251,12 +228,10 @@ class atan:
     """
 
     functions = ("atan", "arctan")
-    result_dtype = to_float
     accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct / (1 + x * x),)
     on_complex = complex_functions.atan
     holomorphic = True
-    lower = lambda b, x: b.math("atan", x)
     reference = numpy.arctan
 
 
@@ -268,7 +243,7 @@ def _atan2_gradient(ct: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @elementwise
-class atan2:
+class atan2(MathFunction):
     """Angle of the point (``other``, ``input``) in radians, in [-pi, pi].
 
     >>> import twofold as torch
@@ -278,16 +253,14 @@ class atan2:
 
     signature = "input, other"
     functions = ("atan2", "arctan2")
-    result_dtype = to_float
     accuracy = (0.51, 0.9)
     domain = (reals(0.2, 3), reals(-3, 3))
     vjp = _atan2_gradient
-    lower = lambda b, x, y: b.math("atan2", x, y)
     reference = numpy.arctan2
 
 
 @elementwise
-class sinh:
+class sinh(MathFunction):
     """Hyperbolic sine: ``(exp(input) - exp(-input)) / 2``.
 
     >>> import twofold as torch
@@ -295,17 +268,15 @@ class sinh:
     tensor([0.0000, 1.1752])
     """
 
-    result_dtype = to_float
     accuracy = (0.51, 0.9)
     vjp = lambda ct, y, x: (ct * ops.cosh(x),)
     on_complex = complex_functions.sinh
     holomorphic = True
-    lower = lambda b, x: b.math("sinh", x)
     reference = numpy.sinh
 
 
 @elementwise
-class cosh:
+class cosh(MathFunction):
     """Hyperbolic cosine: ``(exp(input) + exp(-input)) / 2``.
 
     >>> import twofold as torch
@@ -313,17 +284,15 @@ class cosh:
     tensor([1.0000, 1.5431])
     """
 
-    result_dtype = to_float
     accuracy = (0.51, 0.8)
     vjp = lambda ct, y, x: (ct * ops.sinh(x),)
     on_complex = complex_functions.cosh
     holomorphic = True
-    lower = lambda b, x: b.math("cosh", x)
     reference = numpy.cosh
 
 
 @elementwise
-class tanh:
+class tanh(MathFunction):
     """Hyperbolic tangent: ``sinh(input) / cosh(input)``.
 
     >>> import twofold as torch
@@ -331,17 +300,15 @@ class tanh:
     tensor([ 0.0000,  0.7616, -1.0000])
     """
 
-    result_dtype = to_float
     accuracy = (1.5, 1.3)
     vjp = lambda ct, y, x: (ct * (1 + y) * (1 - y),)
     on_complex = complex_functions.tanh
     holomorphic = True
-    lower = lambda b, x: b.math("tanh", x)
     reference = numpy.tanh
 
 
 @elementwise
-class asinh:
+class asinh(MathFunction):
     """Inverse hyperbolic sine.
 
     >>> import twofold as torch
@@ -350,17 +317,15 @@ class asinh:
     """
 
     functions = ("asinh", "arcsinh")
-    result_dtype = to_float
     accuracy = (0.51, 1.1)
     vjp = lambda ct, y, x: (ct / (ops.sqrt(x * x + 1) if x.dtype.is_complex else ops.hypot(x, 1.0)),)
     on_complex = complex_functions.asinh
     holomorphic = True
-    lower = lambda b, x: b.math("asinh", x)
     reference = numpy.arcsinh
 
 
 @elementwise
-class acosh:
+class acosh(MathFunction):
     """Inverse hyperbolic cosine, not negative; NaN below 1.
 
     >>> import twofold as torch
@@ -369,18 +334,16 @@ class acosh:
     """
 
     functions = ("acosh", "arccosh")
-    result_dtype = to_float
     accuracy = (0.51, 0.51)
     domain = (reals(1.2, 9),)
     vjp = lambda ct, y, x: (ct / (ops.sqrt(x - 1) * ops.sqrt(x + 1)),)
     on_complex = complex_functions.acosh
     holomorphic = True
-    lower = lambda b, x: b.math("acosh", x)
     reference = numpy.arccosh
 
 
 @elementwise
-class atanh:
+class atanh(MathFunction):
     """Inverse hyperbolic tangent; NaN outside [-1, 1].
 
     >>> import twofold as torch
@@ -389,13 +352,11 @@ class atanh:
     """
 
     functions = ("atanh", "arctanh")
-    result_dtype = to_float
     accuracy = (0.51, 0.51)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct / ((1 - x) * (1 + x)),)
     on_complex = complex_functions.atanh
     holomorphic = True
-    lower = lambda b, x: b.math("atanh", x)
     reference = numpy.arctanh
 
 
@@ -407,7 +368,7 @@ def _sigmoid_reference(x: Any) -> Any:
 
 
 @elementwise
-class sigmoid:
+class sigmoid(MathFunction):
     """``1 / (1 + exp(-input))``.
 
     >>> import twofold as torch
@@ -416,17 +377,15 @@ class sigmoid:
     """
 
     functions = ("sigmoid", "special.expit")
-    result_dtype = to_float
     accuracy = (2.6, 2.6)
     vjp = lambda ct, y, x: (ct * y * (1 - y),)
     on_complex = complex_functions.sigmoid
     holomorphic = True
-    lower = lambda b, x: b.math("sigmoid", x)
     reference = _sigmoid_reference
 
 
 @elementwise
-class softplus:
+class softplus(MathFunction):
     """``log(1 + exp(beta * input)) / beta``, without overflow; ``input`` beyond a ``threshold`` below 20.
 
     >>> import twofold as torch
@@ -434,11 +393,9 @@ class softplus:
     tensor([  0.6931,   1.3133, 100.0000])
     """
 
-    result_dtype = to_float
     arity = 1
     accuracy = (2.1, 1.9)
     vjp = lambda ct, y, x: (ct * ops.sigmoid(x),)
-    lower = lambda b, x: b.math("softplus", x)
     reference = lambda x: numpy.logaddexp(x, 0)
 
     @staticmethod
@@ -457,7 +414,7 @@ def _exact_logaddexp(x: Any, y: Any) -> Any:
 
 
 @elementwise
-class logaddexp:
+class logaddexp(MathFunction):
     """``log(exp(input) + exp(other))``, without overflow.
 
     >>> import twofold as torch
@@ -466,13 +423,11 @@ class logaddexp:
     """
 
     signature = "input, other"
-    result_dtype = to_float
     accuracy = (0.51, 2.4)
     vjp = lambda ct, y, a, b: (ct * ops.sigmoid(a - b), ct * ops.sigmoid(b - a))
     on_complex = complex_functions.logaddexp
     holomorphic = True
     amplitude = lambda x, y: numpy.fmax(numpy.abs(x), numpy.abs(y))
-    lower = lambda b, x, y: b.math("logaddexp", x, y)
     reference = _exact_logaddexp
 
 

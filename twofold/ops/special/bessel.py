@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from twofold.ops.base import composite, elementwise, ops, to_float
+from twofold.ops.base import composite, elementwise, ops
+from twofold.ops.elementwise.math_function import MathFunction
 from twofold.ops.samples import reals
 from twofold.ops.special import references_bessel as references
 
@@ -24,7 +25,7 @@ def _over_argument(y: Any, x: Any, at_zero: float) -> Any:
 
 
 @elementwise
-class i0:
+class i0(MathFunction, kernel="bessel_i0"):
     """Modified Bessel function of the first kind, order 0.
 
     >>> import twofold as torch
@@ -33,15 +34,13 @@ class i0:
     """
 
     functions = ("i0", "special.i0", "special.modified_bessel_i0")
-    result_dtype = to_float
     accuracy = (0.51, 13.0)
     vjp = lambda ct, y, x: (ct * ops.i1(x),)
-    lower = lambda b, x: b.math("bessel_i0", x)
     reference = references.bessel_i(0, False)
 
 
 @elementwise
-class i0e:
+class i0e(MathFunction, kernel="bessel_i0e"):
     """``exp(-|input|) * i0(input)``.
 
     >>> import twofold as torch
@@ -50,15 +49,13 @@ class i0e:
     """
 
     functions = ("special.i0e",)
-    result_dtype = to_float
     accuracy = (0.51, 14.0)
     vjp = lambda ct, y, x: (ct * (ops.i1e(x) - ops.sign(x) * y),)
-    lower = lambda b, x: b.math("bessel_i0e", x)
     reference = references.bessel_i(0, True)
 
 
 @elementwise
-class i1:
+class i1(MathFunction, kernel="bessel_i1"):
     """Modified Bessel function of the first kind, order 1.
 
     >>> import twofold as torch
@@ -67,15 +64,13 @@ class i1:
     """
 
     functions = ("special.i1", "special.modified_bessel_i1")
-    result_dtype = to_float
     accuracy = (0.51, 14.0)
     vjp = lambda ct, y, x: (ct * (ops.i0(x) - _over_argument(y, x, 0.5)),)
-    lower = lambda b, x: b.math("bessel_i1", x)
     reference = references.bessel_i(1, False)
 
 
 @elementwise
-class i1e:
+class i1e(MathFunction, kernel="bessel_i1e"):
     """``exp(-|input|) * i1(input)``.
 
     >>> import twofold as torch
@@ -84,15 +79,13 @@ class i1e:
     """
 
     functions = ("special.i1e",)
-    result_dtype = to_float
     accuracy = (0.51, 14.0)
     vjp = lambda ct, y, x: (ct * (ops.i0e(x) - ops.sign(x) * y - _over_argument(y, x, 0.5)),)
-    lower = lambda b, x: b.math("bessel_i1e", x)
     reference = references.bessel_i(1, True)
 
 
 @elementwise
-class k0:
+class k0(MathFunction, kernel="bessel_k0"):
     """Modified Bessel function of the second kind, order 0: infinite at 0, NaN below.
 
     >>> import twofold as torch
@@ -101,16 +94,14 @@ class k0:
     """
 
     functions = ("special.modified_bessel_k0",)
-    result_dtype = to_float
     accuracy = (0.51, 10.0)
     domain = (reals(0.2, 5),)
     vjp = lambda ct, y, x: (-ct * ops.k1(x),)
-    lower = lambda b, x: b.math("bessel_k0", x)
     reference = references.bessel_k(0, False)
 
 
 @elementwise
-class k1:
+class k1(MathFunction, kernel="bessel_k1"):
     """Modified Bessel function of the second kind, order 1: infinite at 0, NaN below.
 
     >>> import twofold as torch
@@ -119,16 +110,14 @@ class k1:
     """
 
     functions = ("special.modified_bessel_k1",)
-    result_dtype = to_float
     accuracy = (0.51, 9.0)
     domain = (reals(0.2, 5),)
     vjp = lambda ct, y, x: (-ct * (ops.k0(x) + y / x),)
-    lower = lambda b, x: b.math("bessel_k1", x)
     reference = references.bessel_k(1, False)
 
 
 @elementwise
-class k0e:
+class k0e(MathFunction, kernel="bessel_k0e"):
     """``exp(input)`` times the modified Bessel function of the second kind, order 0.
 
     >>> import twofold as torch
@@ -137,16 +126,14 @@ class k0e:
     """
 
     functions = ("special.scaled_modified_bessel_k0",)
-    result_dtype = to_float
     accuracy = (0.51, 7.0)
     domain = (reals(0.2, 5),)
     vjp = lambda ct, y, x: (ct * (y - ops.k1e(x)),)
-    lower = lambda b, x: b.math("bessel_k0e", x)
     reference = references.bessel_k(0, True)
 
 
 @elementwise
-class k1e:
+class k1e(MathFunction, kernel="bessel_k1e"):
     """``exp(input)`` times the modified Bessel function of the second kind, order 1.
 
     >>> import twofold as torch
@@ -155,16 +142,14 @@ class k1e:
     """
 
     functions = ("special.scaled_modified_bessel_k1",)
-    result_dtype = to_float
     accuracy = (0.51, 7.0)
     domain = (reals(0.2, 5),)
     vjp = lambda ct, y, x: (ct * (y - ops.k0e(x) - y / x),)
-    lower = lambda b, x: b.math("bessel_k1e", x)
     reference = references.bessel_k(1, True)
 
 
 @elementwise
-class bessel_j0:
+class bessel_j0(MathFunction):
     """Bessel function of the first kind, order 0.
 
     >>> import twofold as torch
@@ -173,16 +158,14 @@ class bessel_j0:
     """
 
     functions = ("special.bessel_j0",)
-    result_dtype = to_float
     accuracy = (0.51, 16.0)
     amplitude = _oscillation
     vjp = lambda ct, y, x: (-ct * ops.bessel_j1(x),)
-    lower = lambda b, x: b.math("bessel_j0", x)
     reference = references.bessel_j(0)
 
 
 @elementwise
-class bessel_j1:
+class bessel_j1(MathFunction):
     """Bessel function of the first kind, order 1.
 
     >>> import twofold as torch
@@ -191,16 +174,14 @@ class bessel_j1:
     """
 
     functions = ("special.bessel_j1",)
-    result_dtype = to_float
     accuracy = (0.51, 12.0)
     amplitude = lambda x: numpy.where(numpy.abs(x) < 1, 0, _oscillation(x))
     vjp = lambda ct, y, x: (ct * (ops.bessel_j0(x) - _over_argument(y, x, 0.5)),)
-    lower = lambda b, x: b.math("bessel_j1", x)
     reference = references.bessel_j(1)
 
 
 @elementwise
-class bessel_y0:
+class bessel_y0(MathFunction):
     """Bessel function of the second kind, order 0: minus infinity at 0, NaN below.
 
     >>> import twofold as torch
@@ -209,17 +190,15 @@ class bessel_y0:
     """
 
     functions = ("special.bessel_y0",)
-    result_dtype = to_float
     accuracy = (0.51, 30.0)
     amplitude = _oscillation
     domain = (reals(0.2, 9),)
     vjp = lambda ct, y, x: (-ct * ops.bessel_y1(x),)
-    lower = lambda b, x: b.math("bessel_y0", x)
     reference = references.bessel_y(0)
 
 
 @elementwise
-class bessel_y1:
+class bessel_y1(MathFunction):
     """Bessel function of the second kind, order 1: minus infinity at 0, NaN below.
 
     >>> import twofold as torch
@@ -228,17 +207,15 @@ class bessel_y1:
     """
 
     functions = ("special.bessel_y1",)
-    result_dtype = to_float
     accuracy = (0.51, 22.0)
     amplitude = _oscillation
     domain = (reals(0.2, 9),)
     vjp = lambda ct, y, x: (ct * (ops.bessel_y0(x) - y / x),)
-    lower = lambda b, x: b.math("bessel_y1", x)
     reference = references.bessel_y(1)
 
 
 @elementwise
-class airy_ai:
+class airy_ai(MathFunction):
     """Airy function Ai; its gradient is not defined here.
 
     >>> import twofold as torch
@@ -247,14 +224,12 @@ class airy_ai:
     """
 
     functions = ("special.airy_ai",)
-    result_dtype = to_float
     accuracy = (0.51, 76.0)
     amplitude = lambda x: numpy.where(x < 0, numpy.maximum(numpy.abs(x), 1) ** -0.25, 0)
     # beyond, the reference does not know the phase
     accurate_where = lambda x: ~(x < -2000)
     without_gradient = (0,)
     vjp = lambda ct, y, x: (None,)
-    lower = lambda b, x: b.math("airy_ai", x)
     reference = references.airy_ai
 
 

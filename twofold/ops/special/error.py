@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.ops.base import elementwise, ops, to_float
+from twofold.ops.elementwise.math_function import MathFunction
 from twofold.ops.samples import nonzero, reals
 from twofold.ops.special import references
 
@@ -16,7 +17,7 @@ _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
 @elementwise
-class erf:
+class erf(MathFunction):
     """Error function: the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``input``.
 
     >>> import twofold as torch
@@ -25,15 +26,13 @@ class erf:
     """
 
     functions = ("erf", "special.erf")
-    result_dtype = to_float
     accuracy = (1.1, 1.0)
     vjp = lambda ct, y, x: (ct * (2 / _ROOT_PI) * ops.exp(-x * x),)
-    lower = lambda b, x: b.math("erf", x)
     reference = references.erf
 
 
 @elementwise
-class erfc:
+class erfc(MathFunction):
     """``1 - erf(input)``, accurate where it is small.
 
     >>> import twofold as torch
@@ -42,15 +41,13 @@ class erfc:
     """
 
     functions = ("erfc", "special.erfc")
-    result_dtype = to_float
     accuracy = (2.4, 2.6)
     vjp = lambda ct, y, x: (ct * (-2 / _ROOT_PI) * ops.exp(-x * x),)
-    lower = lambda b, x: b.math("erfc", x)
     reference = references.erfc
 
 
 @elementwise
-class erfcx:
+class erfcx(MathFunction):
     """``exp(input**2) * erfc(input)``, which neither overflows nor vanishes where ``input`` is large.
 
     >>> import twofold as torch
@@ -59,15 +56,13 @@ class erfcx:
     """
 
     functions = ("special.erfcx",)
-    result_dtype = to_float
     accuracy = (0.51, 8.0)
     vjp = lambda ct, y, x: (ct * (2 * x * y - 2 / _ROOT_PI),)
-    lower = lambda b, x: b.math("erfcx", x)
     reference = references.erfcx
 
 
 @elementwise
-class erfinv:
+class erfinv(MathFunction):
     """Inverse of the error function: infinite at -1 and 1, NaN outside.
 
     >>> import twofold as torch
@@ -76,16 +71,14 @@ class erfinv:
     """
 
     functions = ("erfinv", "special.erfinv")
-    result_dtype = to_float
     accuracy = (0.51, 8.0)
     domain = (reals(-0.9, 0.9),)
     vjp = lambda ct, y, x: (ct * (_ROOT_PI / 2) * ops.exp(y * y),)
-    lower = lambda b, x: b.math("erfinv", x)
     reference = references.erfinv
 
 
 @elementwise
-class ndtr:
+class ndtr(MathFunction):
     """Probability that a standard normal number is at most ``input``.
 
     >>> import twofold as torch
@@ -94,15 +87,13 @@ class ndtr:
     """
 
     functions = ("special.ndtr",)
-    result_dtype = to_float
     accuracy = (0.51, 8.0)
     vjp = lambda ct, y, x: (ct * ops.exp(x * x * -0.5) / _ROOT_TWO_PI,)
-    lower = lambda b, x: b.math("ndtr", x)
     reference = references.ndtr
 
 
 @elementwise
-class log_ndtr:
+class log_ndtr(MathFunction):
     """Logarithm of ``ndtr(input)``, accurate in both tails.
 
     >>> import twofold as torch
@@ -111,15 +102,13 @@ class log_ndtr:
     """
 
     functions = ("special.log_ndtr",)
-    result_dtype = to_float
     accuracy = (0.51, 9.0)
     vjp = lambda ct, y, x: (ct * math.sqrt(2 / math.pi) / ops.erfcx(x * -math.sqrt(0.5)),)
-    lower = lambda b, x: b.math("log_ndtr", x)
     reference = references.log_ndtr
 
 
 @elementwise
-class ndtri:
+class ndtri(MathFunction):
     """The x with ``ndtr(x) = input``: infinite at 0 and 1, NaN outside.
 
     >>> import twofold as torch
@@ -128,11 +117,9 @@ class ndtri:
     """
 
     functions = ("special.ndtri",)
-    result_dtype = to_float
     accuracy = (0.51, 11.0)
     domain = (reals(0.05, 0.95),)
     vjp = lambda ct, y, x: (ct * _ROOT_TWO_PI * ops.exp(y * y * 0.5),)
-    lower = lambda b, x: b.math("ndtri", x)
     reference = references.ndtri
 
 

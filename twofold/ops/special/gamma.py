@@ -10,12 +10,13 @@ import numpy
 from twofold.dtypes import float64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, composite, convert, elementwise, ops, publish, to_float
+from twofold.ops.elementwise.math_function import MathFunction
 from twofold.ops.samples import reals
 from twofold.ops.special import references
 
 
 @elementwise
-class lgamma:
+class lgamma(MathFunction):
     """Logarithm of the magnitude of the gamma function.
 
     >>> import twofold as torch
@@ -25,17 +26,15 @@ class lgamma:
 
     functions = ("lgamma", "special.gammaln")
     methods = ("lgamma",)
-    result_dtype = to_float
     accuracy = (0.51, 9.0)
     amplitude = lambda x: numpy.where(x < 0, numpy.abs(x) + 1, 0)
     domain = (reals(0.2, 6),)
     vjp = lambda ct, y, x: (ct * ops.digamma(x),)
-    lower = lambda b, x: b.math("lgamma", x)
     reference = references.lgamma
 
 
 @elementwise
-class digamma:
+class digamma(MathFunction):
     """Derivative of ``lgamma``: of 0 an infinity of the opposite sign, of negative integers NaN.
 
     >>> import twofold as torch
@@ -45,12 +44,10 @@ class digamma:
 
     functions = ("digamma", "special.digamma", "special.psi")
     methods = ("digamma",)
-    result_dtype = to_float
     accuracy = (0.51, 9.0)
     amplitude = lambda x: numpy.where(x < 0, numpy.abs(x) + 4, 0)
     domain = (reals(0.2, 6),)
     vjp = lambda ct, y, x: (ct * ops.polygamma(1, x),)
-    lower = lambda b, x: b.math("digamma", x)
     reference = references.digamma
 
 

@@ -20,17 +20,6 @@ _DOMAIN: tuple[Domain, ...] = (reals(-0.9, 0.9), reals(0, 12))
 _SHIFTED_DOMAIN: tuple[Domain, ...] = (reals(0.05, 0.95), reals(0, 12))
 
 
-def _shifted(name: str) -> Any:
-    """The polynomial ``name`` at 2 x - 1, from float64 for all dtypes."""
-
-    def lower(b: Any, x: Any, n: Any) -> Any:
-        wide = b.cast(x, float64)
-        argument = b.sub(b.add(wide, wide), 1.0)
-        return b.cast(b.math(name, argument, b.cast(n, float64)), x.dtype)
-
-    return lower
-
-
 def _amplitude(x: Any, n: Any) -> Any:
     """Between their zeros the polynomials swing this far; far out errors grow with the degree."""
     return 1 + 0 * x
@@ -64,7 +53,10 @@ def _moderate(x: Any, n: Any) -> Any:
 
 
 class _Polynomial:
-    """What the entries share; there are no gradients, neither for the argument nor for the degree."""
+    """What the entries share; there are no gradients, neither for the argument nor for the degree.
+
+    A subclass names the ``kernel`` of the compiler, which is also the name of its reference.
+    """
 
     signature = "input, n"
     result_dtype = to_float
@@ -75,9 +67,37 @@ class _Polynomial:
     without_gradient = (0, 1)
     vjp = lambda ct, y, x, n: (None, None)
 
+    lower: Any
+    reference: Any
+    functions: tuple[str, ...]
+
+    def __init_subclass__(cls, kernel: str = "") -> None:
+        cls.functions = (f"special.{cls.__name__}",)
+        if kernel:
+            cls.lower = lambda b, x, n: b.math(kernel, x, n)
+            cls.reference = getattr(polynomials, kernel)
+
+
+class _Shifted(_Polynomial):
+    """A polynomial at 2 x - 1, from float64 for all dtypes."""
+
+    domain = _SHIFTED_DOMAIN
+
+    def __init_subclass__(cls, kernel: str = "") -> None:
+        super().__init_subclass__()
+        polynomial = getattr(polynomials, kernel)
+
+        def lower(b: Any, x: Any, n: Any) -> Any:
+            wide = b.cast(x, float64)
+            argument = b.sub(b.add(wide, wide), 1.0)
+            return b.cast(b.math(kernel, argument, b.cast(n, float64)), x.dtype)
+
+        cls.lower = lower
+        cls.reference = lambda x, n: polynomial(2 * references.Wide(1) * x - 1, n)
+
 
 @elementwise
-class chebyshev_polynomial_t(_Polynomial):
+class chebyshev_polynomial_t(_Polynomial, kernel="chebyshev_t"):
     """Chebyshev polynomial of the first kind of degree ``n``: ``cos(n * t)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -85,14 +105,11 @@ class chebyshev_polynomial_t(_Polynomial):
     tensor([-0.5000,  7.0000])
     """
 
-    functions = ("special.chebyshev_polynomial_t",)
     accuracy = (0.51, 56.0)
-    lower = lambda b, x, n: b.math("chebyshev_t", x, n)
-    reference = polynomials.chebyshev_t
 
 
 @elementwise
-class chebyshev_polynomial_u(_Polynomial):
+class chebyshev_polynomial_u(_Polynomial, kernel="chebyshev_u"):
     """Chebyshev polynomial of the second kind: ``sin((n + 1) * t) / sin(t)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -100,14 +117,11 @@ class chebyshev_polynomial_u(_Polynomial):
     tensor([ 0., 15.])
     """
 
-    functions = ("special.chebyshev_polynomial_u",)
     accuracy = (0.51, 67.0)
-    lower = lambda b, x, n: b.math("chebyshev_u", x, n)
-    reference = polynomials.chebyshev_u
 
 
 @elementwise
-class chebyshev_polynomial_v(_Polynomial):
+class chebyshev_polynomial_v(_Polynomial, kernel="chebyshev_v"):
     """Chebyshev polynomial of the third kind: ``cos((n + 1/2) * t) / cos(t / 2)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -115,14 +129,11 @@ class chebyshev_polynomial_v(_Polynomial):
     tensor([-1., 11.])
     """
 
-    functions = ("special.chebyshev_polynomial_v",)
     accuracy = (0.51, 193.0)
-    lower = lambda b, x, n: b.math("chebyshev_v", x, n)
-    reference = polynomials.chebyshev_v
 
 
 @elementwise
-class chebyshev_polynomial_w(_Polynomial):
+class chebyshev_polynomial_w(_Polynomial, kernel="chebyshev_w"):
     """Chebyshev polynomial of the fourth kind: ``sin((n + 1/2) * t) / sin(t / 2)`` for ``input = cos(t)``.
 
     >>> import twofold as torch
@@ -130,14 +141,11 @@ class chebyshev_polynomial_w(_Polynomial):
     tensor([ 1., 19.])
     """
 
-    functions = ("special.chebyshev_polynomial_w",)
     accuracy = (0.51, 198.0)
-    lower = lambda b, x, n: b.math("chebyshev_w", x, n)
-    reference = polynomials.chebyshev_w
 
 
 @elementwise
-class hermite_polynomial_h(_Polynomial):
+class hermite_polynomial_h(_Polynomial, kernel="hermite_h"):
     """Hermite polynomial of the physicists, ``H[n+1] = 2 x H[n] - 2 n H[n-1]``; NaN from degree 513 on.
 
     >>> import twofold as torch
@@ -145,15 +153,12 @@ class hermite_polynomial_h(_Polynomial):
     tensor([-2.,  2., 14.])
     """
 
-    functions = ("special.hermite_polynomial_h",)
     accuracy = (0.51, 20.0)
     amplitude = _hermite_amplitude(False)
-    lower = lambda b, x, n: b.math("hermite_h", x, n)
-    reference = polynomials.hermite_h
 
 
 @elementwise
-class hermite_polynomial_he(_Polynomial):
+class hermite_polynomial_he(_Polynomial, kernel="hermite_he"):
     """Hermite polynomial of the probabilists, ``He[n+1] = x He[n] - n He[n-1]``; NaN from degree 513 on.
 
     >>> import twofold as torch
@@ -161,15 +166,12 @@ class hermite_polynomial_he(_Polynomial):
     tensor([-1.,  0.,  3.])
     """
 
-    functions = ("special.hermite_polynomial_he",)
     accuracy = (0.51, 21.0)
     amplitude = _hermite_amplitude(True)
-    lower = lambda b, x, n: b.math("hermite_he", x, n)
-    reference = polynomials.hermite_he
 
 
 @elementwise
-class laguerre_polynomial_l(_Polynomial):
+class laguerre_polynomial_l(_Polynomial, kernel="laguerre_l"):
     """Laguerre polynomial: ``(n + 1) L[n+1] = (2 n + 1 - x) L[n] - n L[n-1]``, from 1 and ``1 - x``.
 
     >>> import twofold as torch
@@ -177,15 +179,12 @@ class laguerre_polynomial_l(_Polynomial):
     tensor([ 1., -1.])
     """
 
-    functions = ("special.laguerre_polynomial_l",)
     accuracy = (0.51, 1100.0)
     amplitude = _laguerre_amplitude
-    lower = lambda b, x, n: b.math("laguerre_l", x, n)
-    reference = polynomials.laguerre_l
 
 
 @elementwise
-class legendre_polynomial_p(_Polynomial):
+class legendre_polynomial_p(_Polynomial, kernel="legendre_p"):
     """Legendre polynomial: ``(n + 1) P[n+1] = (2 n + 1) x P[n] - n P[n-1]``, from 1 and ``x``.
 
     >>> import twofold as torch
@@ -193,14 +192,11 @@ class legendre_polynomial_p(_Polynomial):
     tensor([-0.5000,  1.0000,  5.5000])
     """
 
-    functions = ("special.legendre_polynomial_p",)
     accuracy = (0.51, 40.0)
-    lower = lambda b, x, n: b.math("legendre_p", x, n)
-    reference = polynomials.legendre_p
 
 
 @elementwise
-class shifted_chebyshev_polynomial_t(_Polynomial):
+class shifted_chebyshev_polynomial_t(_Shifted, kernel="chebyshev_t"):
     """Chebyshev polynomial of the first kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -208,15 +204,11 @@ class shifted_chebyshev_polynomial_t(_Polynomial):
     tensor([-0.5000,  7.0000])
     """
 
-    functions = ("special.shifted_chebyshev_polynomial_t",)
     accuracy = (0.51, 400.0)
-    domain = _SHIFTED_DOMAIN
-    lower = _shifted("chebyshev_t")
-    reference = lambda x, n: polynomials.chebyshev_t(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_u(_Polynomial):
+class shifted_chebyshev_polynomial_u(_Shifted, kernel="chebyshev_u"):
     """Chebyshev polynomial of the second kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -224,15 +216,11 @@ class shifted_chebyshev_polynomial_u(_Polynomial):
     tensor([ 0., 15.])
     """
 
-    functions = ("special.shifted_chebyshev_polynomial_u",)
     accuracy = (0.51, 111.0)
-    domain = _SHIFTED_DOMAIN
-    lower = _shifted("chebyshev_u")
-    reference = lambda x, n: polynomials.chebyshev_u(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_v(_Polynomial):
+class shifted_chebyshev_polynomial_v(_Shifted, kernel="chebyshev_v"):
     """Chebyshev polynomial of the third kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -240,15 +228,11 @@ class shifted_chebyshev_polynomial_v(_Polynomial):
     tensor([-1., 11.])
     """
 
-    functions = ("special.shifted_chebyshev_polynomial_v",)
     accuracy = (0.51, 132.0)
-    domain = _SHIFTED_DOMAIN
-    lower = _shifted("chebyshev_v")
-    reference = lambda x, n: polynomials.chebyshev_v(2 * references.Wide(1) * x - 1, n)
 
 
 @elementwise
-class shifted_chebyshev_polynomial_w(_Polynomial):
+class shifted_chebyshev_polynomial_w(_Shifted, kernel="chebyshev_w"):
     """Chebyshev polynomial of the fourth kind at ``2 * input - 1``.
 
     >>> import twofold as torch
@@ -256,8 +240,4 @@ class shifted_chebyshev_polynomial_w(_Polynomial):
     tensor([ 1., 19.])
     """
 
-    functions = ("special.shifted_chebyshev_polynomial_w",)
     accuracy = (0.51, 187.0)
-    domain = _SHIFTED_DOMAIN
-    lower = _shifted("chebyshev_w")
-    reference = lambda x, n: polynomials.chebyshev_w(2 * references.Wide(1) * x - 1, n)

@@ -62,8 +62,26 @@ def _cosines(weights: Sequence[Any], length: int, symmetric: bool, dtype: DType)
     return convert(total, dtype)
 
 
+def _plain(name: str) -> Any:
+    """The public function of a window without parameters."""
+
+    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
+        return _declare(name, M, sym, dtype)
+
+    return staticmethod(call)
+
+
+class _Window:
+    """What the entries share: functions alone, whose results are new and have no gradients."""
+
+    methods = ()
+    creates = "default"
+    differentiable = False
+    samples = lambda: _calls()
+
+
 @composite
-class general_cosine_window:
+class general_cosine_window(_Window):
     """A sum of cosines with the weights ``a``, of alternating signs, over one period.
 
     >>> import twofold as torch
@@ -72,9 +90,6 @@ class general_cosine_window:
     """
 
     functions = ("signal.windows.general_cosine",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda *given: _cosines(given[:-3], *given[-3:])
     samples = lambda: _calls(0.5, 0.3, 0.2)
 
@@ -89,7 +104,7 @@ class general_cosine_window:
 
 
 @composite
-class general_hamming_window:
+class general_hamming_window(_Window):
     """``alpha - (1 - alpha) * cos(2 pi n / steps)``.
 
     >>> import twofold as torch
@@ -98,9 +113,6 @@ class general_hamming_window:
     """
 
     functions = ("signal.windows.general_hamming",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda alpha, *attrs: _cosines((alpha, 1.0 - alpha), *attrs)
     samples = lambda: _calls(0.6)
 
@@ -110,7 +122,7 @@ class general_hamming_window:
 
 
 @composite
-class hamming_window:
+class hamming_window(_Window):
     """``0.54 - 0.46 * cos(2 pi n / steps)``.
 
     >>> import twofold as torch
@@ -119,19 +131,12 @@ class hamming_window:
     """
 
     functions = ("signal.windows.hamming",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda *attrs: _cosines((0.54, 0.46), *attrs)
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("hamming_window", M, sym, dtype)
+    call = _plain("hamming_window")
 
 
 @composite
-class hann_window:
+class hann_window(_Window):
     """``0.5 - 0.5 * cos(2 pi n / steps)``.
 
     >>> import twofold as torch
@@ -142,19 +147,12 @@ class hann_window:
     """
 
     functions = ("signal.windows.hann",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda *attrs: _cosines((0.5, 0.5), *attrs)
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("hann_window", M, sym, dtype)
+    call = _plain("hann_window")
 
 
 @composite
-class blackman_window:
+class blackman_window(_Window):
     """``0.42 - 0.5 * cos(2 pi n / steps) + 0.08 * cos(4 pi n / steps)``.
 
     >>> import twofold as torch
@@ -163,19 +161,12 @@ class blackman_window:
     """
 
     functions = ("signal.windows.blackman",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda *attrs: _cosines(_BLACKMAN, *attrs)
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("blackman_window", M, sym, dtype)
+    call = _plain("blackman_window")
 
 
 @composite
-class nuttall_window:
+class nuttall_window(_Window):
     """The sum of four cosines with the lowest side lobes.
 
     >>> import twofold as torch
@@ -184,15 +175,8 @@ class nuttall_window:
     """
 
     functions = ("signal.windows.nuttall",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda *attrs: _cosines(_NUTTALL, *attrs)
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("nuttall_window", M, sym, dtype)
+    call = _plain("nuttall_window")
 
 
 def _bartlett(length: int, symmetric: bool, dtype: DType) -> Any:
@@ -203,7 +187,7 @@ def _bartlett(length: int, symmetric: bool, dtype: DType) -> Any:
 
 
 @composite
-class bartlett_window:
+class bartlett_window(_Window):
     """A triangle: ``1 - abs(2 n / steps - 1)``.
 
     >>> import twofold as torch
@@ -212,15 +196,8 @@ class bartlett_window:
     """
 
     functions = ("signal.windows.bartlett",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = _bartlett
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("bartlett_window", M, sym, dtype)
+    call = _plain("bartlett_window")
 
 
 def _half_wave(length: int, symmetric: bool, dtype: DType) -> Any:
@@ -228,7 +205,7 @@ def _half_wave(length: int, symmetric: bool, dtype: DType) -> Any:
 
 
 @composite
-class cosine_window:
+class cosine_window(_Window):
     """Half a wave: ``sin(pi * (n + 0.5) / (steps + 1))``.
 
     >>> import twofold as torch
@@ -237,16 +214,9 @@ class cosine_window:
     """
 
     functions = ("signal.windows.cosine",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     # one element is the middle of the wave
     compute = lambda length, *attrs: _bartlett(1, *attrs) if length == 1 else _half_wave(length, *attrs)
-    samples = lambda: _calls()
-
-    @staticmethod
-    def call(M: int, *, sym: bool = True, dtype: Any = float32) -> Any:
-        return _declare("cosine_window", M, sym, dtype)
+    call = _plain("cosine_window")
 
 
 def _middle(length: int, symmetric: bool) -> float:
@@ -254,7 +224,7 @@ def _middle(length: int, symmetric: bool) -> float:
 
 
 @composite
-class exponential_window:
+class exponential_window(_Window):
     """``exp(-abs(n - center) / tau)``; the centre of a periodic window may be chosen.
 
     >>> import twofold as torch
@@ -263,9 +233,6 @@ class exponential_window:
     """
 
     functions = ("signal.windows.exponential",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda center, tau, length, symmetric, dtype: convert(
         ops.exp(-ops.abs(_positions(length) - center) / tau), dtype
     )
@@ -284,7 +251,7 @@ class exponential_window:
 
 
 @composite
-class gaussian_window:
+class gaussian_window(_Window):
     """``exp(-((n - center) / std)**2 / 2)``.
 
     >>> import twofold as torch
@@ -293,9 +260,6 @@ class gaussian_window:
     """
 
     functions = ("signal.windows.gaussian",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda std, length, symmetric, dtype: convert(
         ops.exp(ops.square((_positions(length) - _middle(length, symmetric)) / std) * -0.5), dtype
     )
@@ -317,7 +281,7 @@ def _kaiser(beta: Any, length: int, symmetric: bool, dtype: DType) -> Any:
 
 
 @composite
-class kaiser_window:
+class kaiser_window(_Window):
     """``i0(beta * sqrt(1 - (2 n / steps - 1)**2)) / i0(beta)``.
 
     >>> import twofold as torch
@@ -326,9 +290,6 @@ class kaiser_window:
     """
 
     functions = ("signal.windows.kaiser",)
-    methods = ()
-    creates = "default"
-    differentiable = False
     compute = lambda beta, *attrs: _kaiser(convert(beta, float64), *attrs)
     samples = lambda: _calls(8.0)
 
