@@ -128,6 +128,31 @@ def test_calls(call: str, dtype: Any, in_float64: None) -> None:
     assert getattr(found, "dtype", found) is dtype
 
 
+@pytest.mark.parametrize(
+    "call", ["i > v", "i == v", "v >= i", "torch.ne(i, v)", "torch.isin(i, v)", "torch.where(i < v, i, 0)"]
+)
+@pytest.mark.parametrize("v", [16777216.5, 2.9999999999, 3.0])
+def test_comparisons_with_numbers_are_in_the_default(call: str, v: float, in_float64: None) -> None:
+    values = numpy.array([16777217, 16777216, 2049, 3])
+    expected = eval(
+        call.replace("torch.ne", "numpy.not_equal").replace("torch.", "numpy."),
+        {"numpy": numpy, "i": values, "v": v},
+    )
+    assert eval(call, {"torch": torch, "i": torch.tensor(values), "v": v}).tolist() == expected.tolist()
+
+    @torch.compile
+    def compiled(i: Any) -> Any:
+        return eval(call, {"torch": torch, "i": i, "v": v})
+
+    for _ in range(3):
+        assert compiled(torch.tensor(values)).tolist() == expected.tolist()
+    rows = torch.tensor(numpy.stack([values, values[::-1]]))
+    assert (
+        torch.vmap(lambda i: eval(call, {"torch": torch, "i": i, "v": v}))(rows)[0].tolist()
+        == expected.tolist()
+    )
+
+
 def test_digits_and_gradients(in_float64: None) -> None:
     numbers = torch.arange(1, 6)
     assert (numbers / 3).tolist() == [n / 3 for n in range(1, 6)]

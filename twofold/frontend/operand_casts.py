@@ -16,12 +16,13 @@ from twofold import _core
 from twofold.dtypes import DType, float32, promote, rules_in_default
 from twofold.errors import TwofoldError
 from twofold.frontend.options import get_default_dtype
+from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import result_type
-from twofold.ops.base import apply
+from twofold.ops.base import Elementwise, apply
 from twofold.ops.promotion import common_beside_scalars
 from twofold.transforms.derived import stable_graph
 
@@ -63,8 +64,11 @@ def _in_default(
 ) -> Dtypes:
     with rules_in_default(default):
         wanted = _result(op, attrs, types)
+        computed = _computation(op, attrs, types) if wanted is usual else None
     if wanted is usual:
-        return ()
+        numbers = next(_choices(default, types))
+        differs = any(numbers) and computed is not _computation(op, attrs, types)
+        return numbers if differs and _result(op, attrs, _cast_types(types, numbers)) is wanted else ()
     for dtypes in _choices(default, types):
         try:
             if _result(op, attrs, _cast_types(types, dtypes)) is wanted:
@@ -106,9 +110,23 @@ def _cast_types(types: Sequence[TensorType], dtypes: Dtypes) -> list[TensorType]
     ]
 
 
+def _computation(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph | DType | None:
+    """What changes with the default where the result's dtype may not: the operands' dtype, or the graph.
+
+    None where sizes of a call that promotes nothing itself are not known: it has no graph yet.
+    """
+    if isinstance(op, Elementwise):
+        return op.infer(attrs, op.promoted(types))[0]
+    return None if _is_open(attrs, types) else stable_graph(op, attrs, types)
+
+
+def _is_open(attrs: Attributes, types: Sequence[TensorType]) -> bool:
+    return is_symbolic(attrs) or any(size < 0 for type in types for size in type.shape)
+
+
 def _result(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
     """The type that the rule gives; sizes may be names or symbols."""
-    if is_symbolic(attrs) or any(size < 0 for type in types for size in type.shape):
+    if _is_open(attrs, types):
         sizes = current_sizes()
         return result_type(op, attrs, types) if sizes is None else sizes.result_type(op, attrs, types)
     return stable_graph(op, attrs, types).outputs[0].type

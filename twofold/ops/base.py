@@ -175,9 +175,7 @@ class Operation(Op):
     without_gradient: tuple[int, ...] = ()  # inputs whose gradient has no formula: asking for it is an error
     exact_reference: bool = False  # the reference wants arrays of the true dtypes, not of float64
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
-    promotes: bool = (
-        False  # whether operands without axes count by their kind beside those with some, in define-by-run
-    )
+    promotes: bool = False  # whether operands without axes count by their kind, in define-by-run
     half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
     domain: tuple[Domain, ...] = ()  # per input, what ``samples`` samples from (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
@@ -280,8 +278,7 @@ class Elementwise(Operation):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """Promote, broadcast, and make the node."""
         fixed = self.operand_dtypes or (None,) * len(inputs)
-        free = [node.type for node, dtype in zip(inputs, fixed, strict=True) if dtype is None]
-        operand, result, weak = self.infer(attrs, free)
+        operand, result, weak = self.infer(attrs, self.promoted([node.type for node in inputs]))
         shape = broadcast_shapes(*[node.type.shape for node in inputs])
         if operand.kind == "c" and self.on_complex is not None:
             wide = [broadcast(convert(node, operand), shape) for node in inputs]
@@ -294,6 +291,11 @@ class Elementwise(Operation):
             values[1] = need_nonzero(values[1])
         wide = [broadcast(value, shape) for value in values]
         return make_node(self, attrs, wide, tensor_type(result, shape, weak))
+
+    def promoted(self, types: Sequence[TensorType]) -> list[TensorType]:
+        """The types of operands that take part in promotion."""
+        fixed = self.operand_dtypes or (None,) * len(types)
+        return [type for type, dtype in zip(types, fixed, strict=True) if dtype is None]
 
     def infer(self, attrs: Attributes, types: Sequence[TensorType]) -> tuple[DType, DType, bool]:
         """Dtype of the operands that promote, dtype of the result, and whether that is weak."""
