@@ -71,7 +71,10 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
   return 0;
 }
 
-PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(flows(as_tensor(self))); }
+PyObject* get_requires_grad(PyObject* self, void*) {
+  if (!current_value(as_tensor(self))) return nullptr;
+  return PyBool_FromLong(flows(as_tensor(self)));
+}
 
 // A detached handle that nobody could see a write through has storage of its own.
 void drop_lonely_view(PyTensor* tensor) {
@@ -117,6 +120,7 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
 }
 
 PyObject* get_is_leaf(PyObject* self, void*) {
+  if (!current_value(as_tensor(self))) return nullptr;
   return PyBool_FromLong(!flows(as_tensor(self)) || as_tensor(self)->value->is_leaf);
 }
 PyObject* get_version(PyObject* self, void*) {

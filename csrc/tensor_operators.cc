@@ -229,6 +229,8 @@ PyType_Slot slots[] = {
     {Py_nb_inplace_and, slot<in_place<kAnd>>()},
     {Py_nb_inplace_or, slot<in_place<kOr>>()},
     {Py_nb_inplace_xor, slot<in_place<kXor>>()},
+    {Py_nb_inplace_lshift, slot<in_place<kLeft>>()},
+    {Py_nb_inplace_rshift, slot<in_place<kRight>>()},
     {Py_nb_negative, slot<unary<kNegative>>()},
     {Py_nb_positive, slot<unary<kPositive>>()},
     {Py_nb_absolute, slot<unary<kAbsolute>>()},

@@ -209,3 +209,28 @@ def rounded(x):
 def test_declared_functions_refuse_what_plain_ones_do(function):
     with pytest.raises(RuntimeError, match="in-place"):
         torch.compile(function)(torch.ones(2, 2))
+
+
+def test_shifts_write_through_views_in_the_tensors_dtype():
+    x = torch.tensor([1, 2, 7], dtype=torch.int16)
+    alias, view = x, x[1:]
+    x <<= torch.tensor([2, 2, 2])
+    assert x is alias and x.dtype is torch.int16 and x.tolist() == [4, 8, 28] and view.tolist() == [8, 28]
+    view >>= 1
+    assert x.tolist() == [4, 4, 14]
+
+
+def test_a_view_says_at_once_that_its_base_was_given_a_gradient():
+    weights, base = torch.ones(3, requires_grad=True), torch.zeros(2, 3)
+    view = base[1]
+    assert not view.requires_grad and view.is_leaf
+    base[1] = weights
+    assert view.requires_grad and not view.is_leaf
+
+
+def test_parts_of_complex_numbers_are_set():
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    pairs = torch.view_as_real(z)
+    z.imag = torch.tensor([0.0, 5.0])
+    z.real = z.imag + 1
+    assert z.tolist() == [1 + 0j, 6 + 5j] and pairs.tolist() == [[1.0, 0.0], [6.0, 5.0]]

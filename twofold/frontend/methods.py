@@ -480,6 +480,13 @@ def _by_types(method: Callable[..., Any]) -> Any:
     return _core.operation_callable(None, -1, method, "", False, True)
 
 
+def _part(name: str) -> property:
+    """A view of the real or imaginary parts, which can be set."""
+    return property(
+        lambda self: FUNCTIONS[name](self), lambda self, value: FUNCTIONS[name](self).copy_(value)
+    )
+
+
 METHODS: dict[str, Any] = {
     "numpy": numpy_,
     "tolist": tolist,
@@ -534,8 +541,8 @@ METHODS: dict[str, Any] = {
     "mT": property(_by_types(lambda self: self.transpose(-2, -1))),
     "H": property(lambda self: self.transpose(-2, -1).conj()),
     "mH": property(lambda self: self.adjoint()),
-    "real": property(lambda self: FUNCTIONS["real"](self)),
-    "imag": property(lambda self: FUNCTIONS["imag"](self)),
+    "real": _part("real"),
+    "imag": _part("imag"),
     "cfloat": _caster("cfloat", dtypes.complex64),
     "cdouble": _caster("cdouble", dtypes.complex128),
     "is_complex": lambda self: self.dtype.is_complex,
