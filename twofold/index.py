@@ -55,7 +55,7 @@ ENTRIES: dict[str, str] = {
         "bitwise_right_shift isnan isinf isfinite signbit nextafter where"
     ),
     "twofold.ops.elementwise.number_parts": (
-        "gcd lcm heaviside frexp_mantissa frexp_exponent ldexp float_power isposinf isneginf isreal angle "
+        "gcd lcm heaviside frexp_mantissa frexp_exponent float_power isposinf isneginf isreal angle "
         "nan_to_num isclose logaddexp2"
     ),
     "twofold.ops.elementwise.optimizers": (

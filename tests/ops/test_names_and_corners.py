@@ -76,3 +76,25 @@ def test_the_gradient_of_batched_singular_values(shape: tuple[int, ...]) -> None
     assert torch.autograd.gradcheck(reconstructed, (x,))
     z = torch.tensor(generator.normal(size=shape) + 1j * generator.normal(size=shape), requires_grad=True)
     assert torch.autograd.gradcheck(reconstructed, (z,))
+
+
+def test_hardshrink_shows_nan() -> None:
+    x = torch.tensor([float("nan"), 0.5, -0.5, 0.75, -numpy.inf], requires_grad=True)
+    found = torch.nn.functional.hardshrink(x)
+    numpy.testing.assert_array_equal(found.detach().numpy(), [numpy.nan, 0, 0, 0.75, -numpy.inf])
+    found.sum().backward()
+    assert x.grad.tolist() == [1, 0, 0, 1, 1]
+
+
+def test_nan_to_num_replaces_parts_of_complex_numbers() -> None:
+    values = numpy.array([complex(numpy.nan, numpy.inf), complex(-numpy.inf, 1), 2 + 1j])
+    for arguments in ({}, {"nan": 2.0, "posinf": 7.0}, {"neginf": -5.0}):
+        found = torch.nan_to_num(torch.tensor(values), **arguments).numpy()
+        numpy.testing.assert_array_equal(found, numpy.nan_to_num(values, **arguments))
+
+
+def test_complex_powers_of_zero() -> None:
+    exponents = torch.tensor([2 + 1j, 0j, -1 + 0j, -2 + 1j, 1j])
+    found = (torch.zeros(5, dtype=torch.complex64) ** exponents).numpy()
+    assert found[:2].tolist() == [0, 1] and numpy.isinf(found[2:4]).all() and numpy.isnan(found[4])
+    assert numpy.isinf((torch.tensor(0j) ** -1).numpy()) and (torch.tensor(0j) ** 3).item() == 0

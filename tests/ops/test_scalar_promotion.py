@@ -119,3 +119,17 @@ def test_the_adjoint_is_conjugated() -> None:
     for found in (torch.adjoint(torch.tensor(z)), torch.tensor(z).adjoint(), torch.tensor(z).mH):
         assert numpy.array_equal(found.numpy(), z.conj().T)
     assert torch.adjoint(torch.ones(2, 3)).shape == (3, 2)
+
+
+@pytest.mark.parametrize("function", [torch.fmax, torch.fmin, torch.ldexp])
+def test_tensors_without_axes_count_by_their_kind(function: Any) -> None:
+    half, ones = torch.ones(2, dtype=torch.float16), torch.ones(2)
+    assert function(half, torch.tensor(3.0)).dtype is torch.float16
+    assert function(half, torch.tensor(3, dtype=torch.uint8)).dtype is torch.float16
+    assert function(torch.tensor(3.0, dtype=f64), ones).dtype is f32
+    assert function(ones, torch.ones(2, dtype=f64)).dtype is f64
+
+
+def test_the_logarithm_of_the_only_class_has_the_dtype_of_the_score() -> None:
+    for dtype in (torch.float16, torch.bfloat16, f32):
+        assert torch.log_softmax(torch.tensor(2.5, dtype=dtype), 0).dtype is dtype

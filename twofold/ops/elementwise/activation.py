@@ -325,7 +325,7 @@ class softshrink:
 
 @composite
 class hardshrink:
-    """``input`` where further than ``lambd`` from 0, else 0.
+    """0 where ``input`` is at most ``lambd`` from 0, else ``input`` (NaN, too).
 
     >>> import twofold as torch
     >>> torch.nn.functional.hardshrink(torch.tensor([-2.0, 0.25, 2.0]))
@@ -334,8 +334,8 @@ class hardshrink:
 
     signature = "input, lambd"
     domain = (reals(-3, 3), reals(0.1, 0.2))
-    reference = lambda x, w: numpy.where(abs(x) > w, x, 0)
-    compute = lambda x, width: ops.where(ops.abs(x) > width, x, 0)
+    reference = lambda x, w: numpy.where(abs(x) <= w, 0, x)
+    compute = lambda x, width: ops.where(ops.abs(x) <= width, 0, x)
 
     @staticmethod
     def call(input: Any, lambd: Any = 0.5) -> Any:

@@ -195,10 +195,14 @@ def rsqrt(z: Any) -> Any:
 
 
 def power(z: Any, n: Any) -> Any:
-    """``exp(n log z)``; 0 to the power 0 is 1, and to any other 0."""
+    """``exp(n log z)``; 0 to the power 0 is 1, 0 where the real part of ``n`` is positive, infinite where negative."""
     zero = ops.logical_not(truth(z))
     raised = exp(multiply(n, log(ops.where(zero, 1.0, z))))
-    return ops.where(zero, ops.where(truth(n), 0.0, ops.ones_like(raised)), raised)
+    vanishes, grows = ops.real(n) > 0, ops.real(n) < 0
+    nothing = ops.zeros_like(ops.real(raised))
+    size = ops.where(vanishes, nothing, ops.where(grows, nothing + math.inf, math.nan))
+    of_zero = ops.complex(size, ops.where(vanishes, nothing, math.nan))
+    return ops.where(zero, ops.where(truth(n), of_zero, ops.ones_like(raised)), raised)
 
 
 def sinh(z: Any) -> Any:

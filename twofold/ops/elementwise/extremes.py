@@ -63,6 +63,7 @@ class fmax:
     tensor([3., 5., 0.])
     """
 
+    promotes = True
     signature = "input, other"
     methods = ("fmax",)
     reference = numpy.fmax
@@ -78,6 +79,7 @@ class fmin:
     tensor([1., 2., 0.])
     """
 
+    promotes = True
     signature = "input, other"
     methods = ("fmin",)
     reference = numpy.fmin

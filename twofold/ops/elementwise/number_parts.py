@@ -168,20 +168,15 @@ def frexp(input: Any) -> MantissaAndExponent:
     return MantissaAndExponent(apply("frexp_mantissa", input), apply("frexp_exponent", input))
 
 
-@composite
-class ldexp:
+@public(methods=("ldexp",), inplace="value")
+def ldexp(input: Any, other: Any) -> Any:
     """``input * 2**other``.
 
     >>> import twofold as torch
     >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([2, -1]))
     tensor([4.0000, 1.5000])
     """
-
-    inplace = True
-    signature = "input, other"
-    methods = ("ldexp",)
-    reference = lambda x, n: x * numpy.exp2(n)
-    compute = lambda x, n: x * ops.exp2(n)
+    return ops.multiply(input, ops.exp2(other))
 
 
 def _widest(x: Any) -> Any:
@@ -281,6 +276,7 @@ class angle:
 # The largest finite numbers; NumPy has no bfloat16.
 _LARGEST = {name: float(numpy.finfo(name).max) for name in ("float16", "float32", "float64")}
 _LARGEST["bfloat16"] = float.fromhex("0x1.fep127")
+_LARGEST.update(complex64=_LARGEST["float32"], complex128=_LARGEST["float64"])
 
 
 def _largest(dtype: DType) -> float:
@@ -302,7 +298,7 @@ class nan_to_num:
     reference = lambda x, nan, above, below: numpy.select(
         (x != x, x == numpy.inf, x == -numpy.inf), (nan, above, below), x
     )
-    compute = lambda x, nan, above, below: x if x.dtype.kind != "f" else _replaced(x, nan, above, below)
+    compute = lambda x, nan, above, below: _replaced(x, nan, above, below)
     samples = lambda: (
         [
             example(
@@ -324,6 +320,10 @@ class nan_to_num:
 
 
 def _replaced(x: Any, nan: Any, above: Any, below: Any) -> Any:
+    if x.dtype.kind == "c":
+        return ops.complex(*(_replaced(part(x), nan, above, below) for part in (ops.real, ops.imag)))
+    if x.dtype.kind != "f":
+        return x
     found = ops.where(ops.isposinf(x), above, ops.where(ops.isneginf(x), below, x))
     return ops.where(ops.isnan(x), nan, found)
 

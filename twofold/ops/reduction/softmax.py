@@ -122,7 +122,7 @@ class log_softmax:
     def compute(x: Any, axis: int) -> Any:
         wide = floating(x)
         if not wide.ndim:
-            return wide * 0
+            return convert(wide * 0, strong(x).dtype)
         z, s = shifted(wide, axis)
         return convert(z - ops.log(s), strong(x).dtype)
 
