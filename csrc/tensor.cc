@@ -503,13 +503,12 @@ GradientSlot* slot_of(Value* value) {
 bool observe(PyTensor* tensor, const char* what) {
   CallWatch::spoil();
   Value* value = current_value(tensor);
-  if (!value) return false;
+  if (!value || Purity::is_broken()) return false;
   if (is_symbolic(value)) {
     PyObject* result = PyObject_CallFunction(hooks.symbolic_observed, "Os", reinterpret_cast<PyObject*>(tensor), what);
     Py_XDECREF(result);
     return false;
   }
-  if (Purity::is_broken()) return false;
   return realise(value);
 }
 

@@ -95,10 +95,7 @@ def test_random_numbers_writes_and_values_looked_at() -> None:
 
 
 def test_functions_of_their_arguments_are_declared_once() -> None:
-    calls = []
-
     def function(x: Any, y: Any) -> Any:
-        calls.append(1)
         z = torch.softmax(x * 2 + y.exp(), -1)
         z[0] = 0
         return z.sum(), torch.where(x > y, x, 1.0)
@@ -108,7 +105,7 @@ def test_functions_of_their_arguments_are_declared_once() -> None:
     for _ in range(3):
         found = compiled(torch.ones(2, 3), torch.zeros(2, 3))
         assert [one.tolist() for one in found] == [one.tolist() for one in wanted]
-    assert len(calls) == 2
+    assert len(compiled.graphs) == 1
 
 
 def test_the_next_function_is_not_held_to_it() -> None:
@@ -119,3 +116,93 @@ def test_the_next_function_is_not_held_to_it() -> None:
         torch.compile(fails)(torch.ones(1))
     assert _core.refuse_impure(None) is None
     assert torch.nn.Linear(2, 1)(torch.ones(2)).shape == (1,) and torch.nn.Module._hooked is False
+
+
+def test_arguments_are_written_to_and_shown_as_without_compiling() -> None:
+    def written(x: Any, y: Any) -> Any:
+        x[0] = y[1]
+        flat = x.view(-1)
+        flat.mul_(2)
+        y.detach().add_(1)
+        return flat
+
+    def turned(x: Any, y: Any) -> Any:
+        x.t_()
+        return x, (y + 1).t()
+
+    def same(x: Any, y: Any) -> Any:
+        return x[0], y
+
+    for function in (written, turned, same):
+        found = []
+        for called in (function, torch.compile(function)):
+            arguments = torch.tensor(X), torch.tensor(X) + 1
+            for _ in range(3):
+                result = called(*arguments)
+                for one in result if isinstance(result, tuple) else (result,):
+                    one += 1
+            found.append([(one.tolist(), one.stride()) for one in (*arguments, *result)])
+        assert found[0] == found[1], function.__name__
+
+
+def test_values_that_a_try_statement_hides() -> None:
+    @torch.compile
+    def function(x: Any) -> Any:
+        try:
+            if x[0] > 0:
+                raise ValueError
+            return x + 1
+        except ValueError:
+            return x * 2
+        finally:
+            x.mul_(3)
+
+    for first in (1.0, -1.0, 4.0):
+        x = torch.tensor([first, 2.0])
+        assert function(x).tolist() == ([2 * first, 4.0] if first > 0 else [first + 1, 3.0])
+        assert x.tolist() == [3 * first, 6.0]
+
+
+FACTOR = 2
+
+
+def test_names_that_get_other_values(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factors, calls, shift = [2.0], 0, 1
+
+    class Settings:
+        factor = 2
+
+    def helper(x: Any) -> Any:
+        return x * FACTOR
+
+    def counted(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return x * calls
+
+    def told(x: Any) -> Any:
+        print("called")
+        return x * 2
+
+    listed = torch.compile(lambda x: x * factors[0])
+    global_read = torch.compile(lambda x: helper(x) + shift)
+    by_class = torch.compile(lambda x: x * Settings.factor)
+    printing, counting = torch.compile(told), torch.compile(counted)
+    ones = torch.ones(1)
+    for n in range(2, 6):
+        factors[0], Settings.factor, shift = float(n), n, n // 3
+        monkeypatch.setitem(globals(), "FACTOR", n)
+        assert listed(ones).item() == by_class(ones).item() == n
+        assert global_read(ones).item() == n + n // 3
+        assert counting(ones).item() == n - 1
+        assert printing(ones).item() == 2
+    assert capsys.readouterr().out == "called\n" * 4 and calls == 4
+    assert len(global_read.graphs) == 1
+
+
+def test_a_compiled_module_is_a_module() -> None:
+    net = torch.nn.Linear(2, 1)
+    assert next(iter(torch.compile(net).parameters())) is net.weight
+    assert torch.compile(lambda x: [x * 2, {"a": x + 1}])(torch.ones(1))[1]["a"].item() == 2

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.frontend.breakpoints import breakpoints_as, stopping
 from twofold.frontend.options import get_default_dtype
-from twofold.frontend.purity import Impure, arguments_only
+from twofold.frontend.purity import Impure, arguments_only, stateful
+
+if TYPE_CHECKING:
+    from twofold.frontend.captures import Capture
 
 Tensor = _core.Tensor
 _MOST_DECLARATIONS = 64
@@ -99,11 +102,12 @@ def compile(
     """``model`` as a closed graph, declared anew for each combination of input dtypes and shapes.
 
     Plain define-by-run needs no annotation to be fast; this saves the recording as well, for functions of their
-    arguments alone that are called from tight loops. Their Python code runs once for each combination of types, so it
-    must not branch on values (that raises). When an argument requires grad, or is no tensor, the function runs as
-    plain Python. So it does from then on when it uses anything but its arguments and numbers: parameters, modules,
-    tensors that it closes over or makes, random numbers, writes to tensors. At a ``breakpoint()`` each call stops, in
-    frames that step through the graph. Works as a decorator.
+    arguments alone that are called from tight loops. Their Python code runs once for each combination of types. When an
+    argument requires grad, or is no tensor, the function runs as plain Python. So it does from then on when it looks at
+    values, writes to its arguments or returns views of them, or uses anything but its arguments and constants:
+    parameters, modules, tensors that it closes over or makes, random numbers, lists and objects. So do calls after a
+    name that it reads has got another value. Modules are returned as they are. At a ``breakpoint()`` each call stops,
+    in frames that step through the graph. Works as a decorator.
 
     Args:
         model: The function.
@@ -129,7 +133,8 @@ def compile(
     check_compile_options(backend, mode, options)
     if model is None:
         return functools.partial(compile, backend=backend, disable=disable, verify=verify)
-    return model if disable or backend == "eager" else _declared(model, verify)
+    as_it_is = disable or backend == "eager" or (isinstance(model, tuple(stateful)) and not verify)
+    return model if as_it_is else _declared(model, verify)
 
 
 def _run_to_stops(graph: DeclaredGraph, model: Any, compiled: Callable[..., Any], *args: Any) -> Any:
@@ -139,8 +144,29 @@ def _run_to_stops(graph: DeclaredGraph, model: Any, compiled: Callable[..., Any]
     return _core.call_untraced(import_module("twofold.debug.stepping").run_graph, graph, model, args)
 
 
+def _is_graph(inputs: Sequence[Any], keys: Sequence[int], outputs: Sequence[Any]) -> bool:
+    """Whether a graph has the effect of a function: it gave tensors, and left its placeholders what they were.
+
+    Outputs of a graph lie in row-major order, in memory of their own.
+    """
+    for tensor, key in zip(inputs, keys, strict=True):
+        if _core.value_key(tensor) != key or tensor._base is not None or tensor.requires_grad:
+            return False
+    if not all(isinstance(one, Tensor) and one._is_symbolic and one._is_row_major for one in outputs):
+        return False
+    roots = [tensor if tensor._base is None else tensor._base for tensor in (*inputs, *outputs)]
+    return bool(outputs) and len({id(root) for root in roots}) == len(roots)
+
+
+def _while_they_hold(captures: Sequence[Capture], function: Any, model: Any, *args: Any) -> Any:
+    """A call of a declared function while its names mean what they meant then, else of the Python function."""
+    return (function if all(capture.holds() for capture in captures) else model)(*args)
+
+
 def _declared(model: Callable[..., Any], verify: bool) -> Any:
     """The callable that declares ``model`` for the types that it meets."""
+    from twofold.frontend.captures import captures_of, restore
+
     verification = import_module("twofold.debug.verification") if verify else None
     plain = verification.verified(model) if verification else model
     is_plain = [False]
@@ -148,8 +174,13 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
     def declare(args: Sequence[Any]) -> Callable[..., Any] | None:
         if not _declares(args) or is_plain[0] or len(made.graphs) >= _MOST_DECLARATIONS:
             return None
+        captures = captures_of(model)
+        if captures is None:
+            is_plain[0] = True
+            return None
         mark = _core.declaration_mark()
         inputs = tuple(_core.placeholder(tensor.type_) for tensor in args)
+        keys = [_core.value_key(tensor) for tensor in inputs]
         stops: list[tuple[int, int]] = []
 
         def stop() -> None:
@@ -159,24 +190,20 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
             with breakpoints_as(stop), arguments_only():
                 result = model(*inputs)
         except Impure:
-            is_plain[0] = True
-            return None
+            result = None
         single = isinstance(result, Tensor)
-        outputs = (result,) if single else tuple(result)
-        is_plain[0] = any(isinstance(output, Tensor) and not output._is_symbolic for output in outputs)
+        outputs = (result,) if single else result if type(result) is tuple else ()
+        is_plain[0] = restore(captures) or not _is_graph(inputs, keys, outputs)
         if is_plain[0]:
             return None
-        for position, output in enumerate(outputs):
-            if not isinstance(output, Tensor):
-                raise TypeError(
-                    f"compile: result {position} is a {type(output).__name__}, not a tensor. Return tensors."
-                )
         function: Callable[..., Any] = _core.function(inputs, outputs, single, None)
         if verification:
             function = verification.verified_function(function, inputs, outputs, mark)
         graph = DeclaredGraph(inputs, outputs, single, mark, _dtypes(), tuple(stops))
         if stops:
             function = functools.partial(_run_to_stops, graph, model, function)
+        if captures:
+            function = functools.partial(_while_they_hold, captures, function, plain)
         made.declare(tuple(args), function)
         made.graphs.append(graph)
         return function

@@ -17,7 +17,7 @@ stateful: list[Any] = []
 
 
 class Impure(BaseException):
-    """Leaves a function that reads, writes or computes with anything but its arguments."""
+    """Leaves a function that looks at values, or uses anything but its arguments."""
 
 
 @contextmanager
