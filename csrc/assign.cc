@@ -174,8 +174,13 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
   if (view->data) ++tensor->version;
   bool same_position = flows(tensor) && (tensor->value->is_leaf || !before);
   if (same_position) return true;  // read again when it is asked for
-  if (!view->operation && !has_graph) value = share(view->parent->value);
-  else if (has_graph) tensor->detached = false;
+  if (!view->operation && !has_graph) {
+    Value* shown = current_value(view->parent);
+    if (!shown) return false;
+    value = share(shown);
+  } else if (has_graph) {
+    tensor->detached = false;
+  }
   retain_further(tensor->value, value.get());
   release(std::exchange(tensor->value, value.take()));
   view->seen = view->root->version;

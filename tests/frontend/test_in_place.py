@@ -234,3 +234,17 @@ def test_parts_of_complex_numbers_are_set():
     z.imag = torch.tensor([0.0, 5.0])
     z.real = z.imag + 1
     assert z.tolist() == [1 + 0j, 6 + 5j] and pairs.tolist() == [[1.0, 0.0], [6.0, 5.0]]
+
+
+@pytest.mark.parametrize("view", [lambda x: x[0], lambda x: x.t(), lambda x: x[:, 1:].reshape(-1)])
+def test_a_detached_view_of_a_view_shows_what_was_written_through_it(view):
+    base = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True) + 1
+    shown = view(base)
+    detached = shown.detach()
+    wanted = detached.clone() * 3 + 1
+    detached.mul_(3.0)
+    detached += 1
+    assert (detached + 0).tolist() == (shown + 0).tolist() == wanted.tolist()
+    assert view(base * 1).tolist() == wanted.tolist()
+    detached.mul_(shown.clone())
+    assert (detached + 0).tolist() == (shown * 1).tolist() == (wanted**2).tolist()
