@@ -6,9 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import DType, int64
+from twofold.ir.sizes import maximum
 
 LANES = 16
 _LOWEST = -(2**31)
+
+
+def grain(enough: int, size: int) -> int:
+    """How many work items of a ``size`` are ``enough`` for a thread, at least one; over symbols nothing is decided.
+
+    >>> grain(4096, 100), grain(4096, 5000), grain(4096, 0)
+    (40, 1, 4096)
+    """
+    found: int = maximum(1, enough // maximum(size, 1))
+    return found
 
 
 def index_error_code(index: int) -> int:

@@ -76,12 +76,7 @@ class _Found:
 
     def changed(self, node: Node) -> Node | None:
         """An update of a table as a change of its rows."""
-        if (
-            not node.shape
-            or node.type.size < _LEAST_ELEMENTS
-            or node.op.kind != "elementwise"
-            or node.dtype.kind == "b"
-        ):
+        if not node.shape or node.op.kind != "elementwise" or node.dtype.kind == "b":
             return None
         if node.op.shifts:
             return self._shifted(node)
@@ -204,8 +199,9 @@ def _remade(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
 
 
 def _few(sums: frozenset[Node], node: Node) -> bool:
+    """Whether so few rows of a large table change. It decides on sizes, so it is asked last."""
     counts = [part.size for found in sums if (part := _sum_of(found)) is not None]
-    return 0 < sum(counts) * _MOST_SHARE <= node.shape[0]
+    return node.type.size >= _LEAST_ELEMENTS and 0 < sum(counts) * _MOST_SHARE <= node.shape[0]
 
 
 def _sum_of(node: Node) -> _Sum | None:

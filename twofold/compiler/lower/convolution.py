@@ -18,13 +18,13 @@ from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.depthwise_unrolled import Taps
 from twofold.compiler.lower.gemm import (
-    GRAIN_CYCLES,
     Epilogue,
     KernelCall,
     MatmulPlan,
     MatmulProblem,
     Operand,
     Planner,
+    grain_of,
     known_text,
     plan_matmul,
     up,
@@ -245,7 +245,7 @@ def _unrolled(
     params = (*epilogue_params, *(numbers[name] for name in unrolled.PARAMS))
     work = problem.batch * problem.groups * problem.filters * numbers["row_blocks"]
     cycles = numbers["block_rows"] * up(numbers["line"], LANES) // LANES * (2 * problem.taps + 20)
-    grain = max(1, GRAIN_CYCLES // (cycles + numbers["lines"] * 10))
+    grain = grain_of(cycles + numbers["lines"] * 10)
     return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
@@ -269,7 +269,7 @@ def _depthwise(
     params = (*epilogue_params, *(numbers[name] for name in depthwise.PARAMS))
     planes = problem.batch * problem.groups * problem.filters
     work = planes * numbers["row_blocks"] * numbers["width_blocks"]
-    grain = max(1, GRAIN_CYCLES * 8 // (block.rows * block.width * (problem.taps + 4)))
+    grain = grain_of(block.rows * block.width * (problem.taps + 4), 8)
     return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
@@ -310,7 +310,7 @@ def _tiled(
     key, text = known_text(kernel.forward_key(kinds, epilogue), lambda: kernel.forward_text(kinds, epilogue))
     params = (*epilogue_params, *(numbers[name] for name in kernel.PARAMS))
     work = problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
-    grain = max(1, GRAIN_CYCLES * LANES // (rows * columns * (length + 8)))
+    grain = grain_of(rows * columns * (length + 8), LANES)
     planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
     return planner.plan
 
@@ -363,7 +363,7 @@ def plan_convolution_weight(
     )
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
-    grain = max(1, GRAIN_CYCLES * LANES // (channels * taps * filters * (numbers["columns"] + 8)))
+    grain = grain_of(channels * taps * filters * (numbers["columns"] + 8), LANES)
     buffers = (*_weight_buffers(accumulates), "scratch0" if scratch else "b")
     calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
     return MatmulPlan(calls, scratch)
@@ -433,7 +433,7 @@ def _turned_before(
     key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * panels * blocks
-    grain = max(1, GRAIN_CYCLES * LANES // (each * 24))
+    grain = grain_of(each * 24, LANES)
     call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain)
     return [call], [work * each * kinds.compute.itemsize]
 

@@ -27,7 +27,8 @@ from twofold.compiler.lower.gemm_kernel import (
 from twofold.compiler.lower.gemm_tile import TALL, WIDE, Tile, last_rows_work
 from twofold.compiler.lower.memory import MODE
 from twofold.dtypes import DType
-from twofold.ir.sizes import look_up, maximum
+from twofold.ir.sizes import look_up, maximum, minimum
+from twofold.ops.kernels import grain
 
 __all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
 
@@ -41,7 +42,10 @@ _BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
 _FEW_ROWS = 2
 """Rows for which turning the right operand in registers each time may be better than packing it."""
 
-GRAIN_CYCLES = 20_000
+_ITEMS, _LONG = 8, 1 << 20
+"""Work items to make of a product of more multiplications than this."""
+
+_GRAIN_CYCLES = 20_000
 """Work below about 5 microseconds is not worth another thread."""
 
 
@@ -137,6 +141,11 @@ def known_text(key: str, make: Callable[[], str]) -> tuple[str, str]:
 
 def up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
+
+
+def grain_of(cycles: int, items: int = 1) -> int:
+    """How many work items are worth a thread, where so many take so many cycles."""
+    return grain(_GRAIN_CYCLES * items, cycles)
 
 
 def _normal(problem: MatmulProblem, epilogue: Epilogue | None) -> tuple[MatmulProblem, bool]:
@@ -235,8 +244,8 @@ class Planner:
         batch = 1 if operand.batch == 0 else self.problem.batch
         panels, panel_size = -(-n // width), up(k, 16) * width
         # long runs of memory are read in turn: along k, or across the panels for a few steps of k
-        block_k = min(up(k, 16), max(16, up(8192 // width, 16)) if way == "columns" else 16)
-        group = 1 if way == "columns" else max(1, min(panels, 1024 // width))
+        block_k = minimum(up(k, 16), max(16, up(8192 // width, 16)) if way == "columns" else 16)
+        group = 1 if way == "columns" else maximum(1, minimum(panels, 1024 // width))
         groups, blocks = -(-panels // group), -(-k // block_k)
         kinds = dtype, dtype.compute, way
         key, text = known_text(gemm_pack.pack_key(*kinds), lambda: gemm_pack.pack_text(*kinds))
@@ -257,7 +266,7 @@ class Planner:
         params = tuple(values[name] for name in gemm_pack.PARAMS)
         copy = f"scratch{len(self.plan.scratch_bytes)}"
         self.plan.scratch_bytes.append(batch * panels * panel_size * dtype.compute.itemsize)
-        grain = max(1, GRAIN_CYCLES * LANES // (block_k * width * group * 5))
+        grain = grain_of(block_k * width * group * 5, LANES)
         self.plan.calls.append(
             KernelCall(key, "pack", text, (role, copy), params, batch * groups * blocks, grain)
         )
@@ -285,7 +294,7 @@ class Planner:
         if seen.k and dtype in _HALVES:
             left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
         contiguous = left.col == 1 and choice.way != "direct"
-        chunks = max(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
+        chunks = maximum(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
         if seen.k and choice.way != "direct":
             right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
             size = up(seen.k, 16) * tile.width
@@ -295,26 +304,30 @@ class Planner:
         numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
         numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
-        numbers |= {"row_blocks": -(-seen.m // rows), "block_k": max(1, -(-seen.k // chunks))}
+        numbers |= {"row_blocks": -(-seen.m // rows), "block_k": maximum(1, -(-seen.k // chunks))}
         kernel = TiledKernel(dtype.compute, dtype, tile, choice.flipped, seen.accumulates)
         params = (*self.numbers, *(numbers[name] for name in PARAMS))
         start = ("start",) if seen.accumulates else ()
         buffers = (*self.roles, left_role, right_role, *start, *(() if self.epilogue else ("c",)))
         work = seen.batch * panels * numbers["row_blocks"]
-        grain = max(1, GRAIN_CYCLES * 32 // (rows * tile.width * (seen.k + 8)))
+        grain = grain_of(rows * tile.width * (seen.k + 8), 32)
         key, text = known_text(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
     @staticmethod
     def block_rows(seen: MatmulProblem, panels: int) -> int:
-        """Rows of a work item: few enough to stay in the cache, and to make work for several threads."""
-        fits = _CACHE_BYTES // (max(seen.k, 1) * seen.dtype.compute.itemsize)
-        most = min(MAX_BLOCK_ROWS, max(48, fits // 48 * 48))
-        blocks = -(-seen.m // most)
-        if seen.m * seen.n * seen.k * seen.batch > 1 << 20:
-            blocks = max(blocks, min(-(-seen.m // 48), -(-8 // (panels * seen.batch))))
-        return min(MAX_BLOCK_ROWS, up(-(-seen.m // blocks), 4)) if blocks > 1 else seen.m
+        """Rows of a work item: few enough to stay in the cache, and to make work for several threads.
+
+        Over symbols nothing is decided, as sizes would fall into classes for each product of a program.
+        """
+        fits = _CACHE_BYTES // (maximum(seen.k, 1) * seen.dtype.compute.itemsize)
+        most = minimum(MAX_BLOCK_ROWS, maximum(48, fits // 48 * 48))
+        items = minimum(-(-seen.m // 48), -(-_ITEMS // (panels * seen.batch)))
+        if_long = (seen.m * seen.n * seen.k * seen.batch - 1) // _LONG * _ITEMS  # 0, or no less than items
+        blocks = maximum(maximum(1, -(-seen.m // most)), minimum(items, if_long))
+        rows: int = minimum(MAX_BLOCK_ROWS, maximum(4, up(-(-seen.m // blocks), 4)))
+        return rows
 
     def turned(self, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
@@ -328,7 +341,7 @@ class Planner:
         kinds = seen.dtype, seen.dtype.compute, self.epilogue
         key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = max(1, GRAIN_CYCLES // (seen.k * 6 + 64))
+        grain = grain_of(seen.k * 6 + 64)
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
         return MatmulPlan([call], [])
 
@@ -344,7 +357,7 @@ class Planner:
         kinds = seen.dtype, seen.dtype.compute, self.epilogue
         key, text = known_text(generic_key(*kinds), lambda: generic_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = max(1, GRAIN_CYCLES // (seen.k * 16 + 16))
+        grain = grain_of(seen.k * 16 + 16)
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
         return MatmulPlan([call], [])
 

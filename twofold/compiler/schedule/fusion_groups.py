@@ -7,11 +7,12 @@ groups it reads, so whatever joins whatever, the kernels can be put in an order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twofold.compiler.lower.loopnest import in_order
 from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
+from twofold.ir.sizes import is_symbolic
 
 MOST_INSTRUCTIONS = 5000
 """Of one kernel; the code generator takes about 25 microseconds for each, and more where there are many."""
@@ -23,6 +24,15 @@ _NOTHING = -1
 
 Placement = list[list[tuple[int, int]]]
 """For each loop axis of an expression: the axes of the group it runs over, each with the factor of its index."""
+
+
+def _divisor(first: Any, second: Any) -> Any:
+    """The one of two sizes that divides the other; None where none does in all sizes that symbols may stand for."""
+    for size, other in ((first, second), (second, first)):
+        rest = other % size if size != 0 else None
+        if rest is not None and not is_symbolic(rest) and rest == 0:
+            return size
+    return None
 
 
 def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Placement, Placement] | None:
@@ -50,9 +60,10 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
         ones = [side for side in (0, 1) if at[side] >= 0 and rest[side] == 1]
         size, used = 1, ones
         if not ones:
-            size, used = min(rest), [0, 1]
-            if min(at) < 0 or size == 0 or max(rest) % size:
+            divisor = None if min(at) < 0 else _divisor(*rest)
+            if divisor is None:
                 return None
+            size, used = divisor, [0, 1]
         for side in used:
             positions[side][at[side]].insert(0, (len(common), factors[side]))
             factors[side] *= size
@@ -223,9 +234,11 @@ class Grouping:
         """How ``expression`` could join, None if it cannot."""
         if group.kind not in ("loop", "contraction"):
             return None
+        buffers = group.buffers + expression.buffers
+        if group.cost + expression.cost > MOST_INSTRUCTIONS or buffers > 16 * MOST_BUFFERS:
+            return None
         # a kernel of straight code runs once, so it may read what it likes
-        most = 16 * MOST_BUFFERS if expression.root.type.size <= LANES else MOST_BUFFERS
-        if group.cost + expression.cost > MOST_INSTRUCTIONS or group.buffers + expression.buffers > most:
+        if buffers > MOST_BUFFERS and expression.root.type.size > LANES:
             return None
         joining = self._over_all_axes(group, expression)
         over_rows = group.kind == "loop" and group.tags is not None and not group.blocked

@@ -41,7 +41,7 @@ class Patches(Custom):
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         if not output.size:
             return 0, 1
-        return output.size // output.shape[-1], max(1, 4096 // output.shape[-1])
+        return output.size // output.shape[-1], kernels.grain(4096, output.shape[-1])
 
 
 @custom

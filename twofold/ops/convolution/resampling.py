@@ -83,7 +83,7 @@ class resample(Custom):
             return 0, 1
         if output.shape[2] == 1:
             return output.shape[0] * -(-output.shape[1] // LANES), 512
-        return output.shape[0] * output.shape[1], max(1, 16384 // output.shape[2])
+        return output.shape[0] * output.shape[1], kernels.grain(16384, output.shape[2])
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType

@@ -127,7 +127,7 @@ class exchange_blocks(Custom):
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         outer, rows, columns, inner = inputs[0].shape
         blocks = outer * -(-columns // kernels.LANES) if rows and inner else 0
-        return blocks, max(1, 512 // max(rows * -(-inner // kernels.LANES), 1))
+        return blocks, kernels.grain(512, rows * -(-inner // kernels.LANES))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, dtype = builder, output.dtype
@@ -250,7 +250,7 @@ class interleave(Custom):
         return tuple(found)
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        return prod(output.shape[:-1]), max(1, 4096 // max(output.shape[-1], 1))
+        return prod(output.shape[:-1]), kernels.grain(4096, output.shape[-1])
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType

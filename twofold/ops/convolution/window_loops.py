@@ -218,8 +218,8 @@ class Windows(Custom):
         if not prod(windows):
             return 0, 1
         if across_planes(planes, windows[-1]):
-            return -(-planes // LANES), max(1, 2048 // (prod(windows) * kernel))
-        return planes * prod(windows[:-1]), max(1, 32768 // (windows[-1] * kernel))
+            return -(-planes // LANES), kernels.grain(2048, prod(windows) * kernel)
+        return planes * prod(windows[:-1]), kernels.grain(32768, windows[-1] * kernel)
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType

@@ -11,6 +11,7 @@ import numpy
 from twofold.dtypes import DType, int64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ops import kernels
 from twofold.ops.base import apply, custom, ops
 from twofold.ops.convolution.window_loops import LANES
 from twofold.ops.convolution.windows import Extreme, last_nan_or_first_largest
@@ -40,7 +41,7 @@ class table_argmax(Extreme):
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         if not output.size:
             return 0, 1
-        return prod(output.shape[:3]), max(1, 4096 * prod(output.shape[1:]) // max(inputs[0].size, 1))
+        return prod(output.shape[:3]), kernels.grain(4096 * prod(output.shape[1:]), inputs[0].size)
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType

@@ -164,8 +164,8 @@ class window_max_share(Extreme):
         planes = output.shape[0] if prod(output.shape[1:]) else 0
         per_plane += prod(output.shape[1:])
         if across_planes(inputs[1].shape[0], inputs[1].shape[3]):
-            return -(-planes // LANES), max(1, 2048 // max(per_plane, 1))
-        return planes, max(1, 32768 // max(per_plane, 1))
+            return -(-planes // LANES), kernels.grain(2048, per_plane)
+        return planes, kernels.grain(32768, per_plane)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, geometry, dtype = builder, Geometry(builder, attrs[0]), output.dtype

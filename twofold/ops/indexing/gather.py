@@ -99,7 +99,7 @@ class gather_block(Indexed):
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         rows = output.shape[0] * output.shape[1] if output.shape[2] else 0
-        return rows, max(1, 16384 // max(output.shape[2], 1))
+        return rows, kernels.grain(16384, output.shape[2])
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, dtype = builder, output.dtype

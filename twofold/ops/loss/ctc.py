@@ -57,7 +57,7 @@ class ctc_paths(Custom):
         return (*inputs[0].shape, inputs[1].shape[1])
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        return inputs[1].shape[0], max(1, 4096 // max(output.shape[1] * output.shape[2], 1))
+        return inputs[1].shape[0], kernels.grain(4096, output.shape[1] * output.shape[2])
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, dtype, target = builder, output.dtype, builder.buffer(4)

@@ -103,7 +103,7 @@ class Block(Custom):
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         groups = self.groups(attrs, inputs, output)
-        return prod(g.outer for g in groups[:-1]), max(1, 16384 // max(groups[-1].outer, 1))
+        return prod(g.outer for g in groups[:-1]), kernels.grain(16384, groups[-1].outer)
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
