@@ -29,6 +29,63 @@ bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t
   return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step;
 }
 
+// Where the result of a step of the tail lies: in memory of its own, which the run returns or which is free again before
+// its end; in that of a leaf; in that of a value that nothing reads later.
+enum class Memory : uint8_t { kStays, kPassing, kOfLeaf, kOfValue };
+
+// Finds that, from the last step to the first.
+class TailMemory {
+ public:
+  TailMemory(const CanonicalTrace& canonical, const UnfusedPlan& plan)
+      : canonical_(canonical), plan_(plan), values_(canonical.trace.entries.size()) {
+    for (uint32_t step = 0; step < plan.steps.size(); ++step) {
+      Value& made = values_[plan.steps[step]];
+      made.again = made.step != UINT32_MAX;
+      made.step = step;
+    }
+    for (Ref ref : canonical.outputs) {
+      if (ref >= 0) value(ref).read = value(ref).stays = true;
+    }
+  }
+
+  // Of the step before those that were asked for.
+  Memory of(size_t step) {
+    const Entry& entry = canonical_.trace.entries[plan_.steps[step]];
+    const Value& made = values_[plan_.steps[step]];
+    const Ref* refs = canonical_.trace.inputs(entry);
+    const int32_t given = given_operand(*entry.signature->program);
+    const bool stays = made.stays && !made.again;
+    Memory found = stays ? Memory::kStays : Memory::kPassing;
+    if (takes_leaf(canonical_, plan_, step)) {
+      found = Memory::kOfLeaf;
+    } else if (given >= 0 && refs[given] >= 0 && is_free(value(refs[given])) &&
+               std::count(refs, refs + entry.count, refs[given]) == 1) {
+      found = Memory::kOfValue;
+      value(refs[given]).stays = stays;
+    }
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (refs[k] >= 0) value(refs[k]).read = true;
+    }
+    return found;
+  }
+
+ private:
+  struct Value {
+    uint32_t step = UINT32_MAX;  // that computes it last
+    bool again = false;          // it is computed several times
+    bool read = false;           // later than the step that is asked for
+    bool stays = false;          // its memory is part of what the run returns
+  };
+
+  Value& value(Ref ref) { return values_[static_cast<size_t>(ref)]; }
+  // Whether a value has memory of its own, which nothing reads after the step that is asked for.
+  bool is_free(const Value& value) const { return !value.read && !value.again && !takes_leaf(canonical_, plan_, value.step); }
+
+  const CanonicalTrace& canonical_;
+  const UnfusedPlan& plan_;
+  std::vector<Value> values_;  // by entry
+};
+
 }  // namespace
 
 UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canonical)) {
@@ -53,20 +110,24 @@ UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canon
 
 size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(uses) + memory_of(last_read); }
 
-// The longest one that is worth it and short enough.
+// The longest one that is worth it and short enough. What passes has memory of its own there, which it has not before, so
+// each piece that makes it longer must save as much.
 void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
   const Trace& trace = canonical.trace;
-  int64_t saved = 0, needed = 0, scratch = 0;
+  TailMemory memory(canonical, *this);
+  int64_t saved = 0, passing = 0, scratch = 0, gain = 0;
   double work = 0;
   for (size_t step = steps.size(); step-- > 0;) {
     const Entry& entry = trace.entries[steps[step]];
     const Program& program = *entry.signature->program;
     work += static_cast<double>(program.total_work);
     if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
-    const bool takes = takes_leaf(canonical, *this, step);
-    (takes ? saved : needed) += entry.signature->output->nbytes;
+    const Memory result = memory.of(step);
+    if (result == Memory::kPassing) passing += entry.signature->output->nbytes;
+    if (result == Memory::kOfLeaf) saved += entry.signature->output->nbytes;
     scratch = std::max(scratch, program.arena_bytes);
-    if (!takes || needed + scratch > saved) continue;
+    if (result != Memory::kOfLeaf || saved - passing - scratch < gain) continue;
+    gain = saved - passing - scratch;
     tail = step;
     tail_scratch = scratch;
   }
@@ -179,7 +240,7 @@ BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* who
     *whole_from = program.overwrites_from;
     return taken;
   }
-  if (held_) return std::move(ready_[step - plan_.tail]);
+  if (held_ && ready_[step - plan_.tail]) return std::move(ready_[step - plan_.tail]);
   return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).signature->output->nbytes)));
 }
 
@@ -201,15 +262,21 @@ BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
 // What comes then has its memory before anything is written over, so that it cannot fail for want of any.
 void UnfusedRun::begin_tail() {
   const Trace& trace = canonical_.trace;
+  TailMemory results(canonical_, plan_);
   std::vector<size_t> wanted;
-  int64_t saved = 0, needed = plan_.tail_scratch;
-  for (size_t i = plan_.tail; i < plan_.steps.size(); ++i) {
+  int64_t saved = 0, passing = plan_.tail_scratch;
+  for (size_t i = plan_.steps.size(); i-- > plan_.tail;) {
     const Entry& entry = entry_of(i);
-    const bool takes = takes_leaf(canonical_, plan_, i) && spare_[~trace.inputs(entry)[given_operand(*entry.signature->program)]];
-    (takes ? saved : needed) += entry.signature->output->nbytes;
-    if (!takes) wanted.push_back(i);
+    const Memory result = results.of(i);
+    if (result == Memory::kOfValue) continue;
+    if (result == Memory::kOfLeaf && spare_[~trace.inputs(entry)[given_operand(*entry.signature->program)]]) {
+      saved += entry.signature->output->nbytes;
+      continue;
+    }
+    if (result == Memory::kPassing) passing += entry.signature->output->nbytes;
+    wanted.push_back(i);
   }
-  if (needed > saved) return;
+  if (saved == 0 || passing > saved) return;
   std::vector<BufferRef> ready(plan_.steps.size() - plan_.tail);
   for (size_t i : wanted) ready[i - plan_.tail] = BufferRef(new_buffer(static_cast<size_t>(entry_of(i).signature->output->nbytes)));
   if (plan_.tail_scratch > 0) scratch_ = BufferRef(new_buffer(static_cast<size_t>(plan_.tail_scratch)));

@@ -93,3 +93,37 @@ def test_gradients_of_weights_do_not_wait_for_the_end_of_the_pass() -> None:
     # the rows that each layer reads, and a few more while one layer is computed
     assert most_bytes(step) < (layers + 4) * 4 * MEGABYTE
     numpy.testing.assert_allclose(weights[0].grad.numpy(), rows, rtol=1e-4)
+
+
+def test_a_first_update_writes_over_what_it_reads() -> None:
+    """The moments of Adam begin as zeros of the same trace, which the first update writes over."""
+    weights = [torch.nn.Parameter(torch.full((MEGABYTE,), 1.0 + k)) for k in range(3)]
+    optimizer = torch.optim.Adam(weights, 0.5)
+    for weight in weights:
+        weight._realise()
+        weight.grad = torch.full((MEGABYTE,), 2.0)._realise()
+
+    def update() -> None:
+        optimizer.step()
+        weights[0].detach().sum().item()
+
+    # two moments for each parameter, and a few values while one is computed
+    assert most_bytes(update) < (2 * 3 + 2) * 4 * MEGABYTE
+    for k, weight in enumerate(weights):
+        numpy.testing.assert_allclose(weight.detach().numpy(), 0.5 + k, rtol=1e-5)
+    moments = optimizer.state[weights[1]]
+    numpy.testing.assert_allclose(moments["exp_avg"].numpy(), 0.2, rtol=1e-5)
+    numpy.testing.assert_allclose(moments["exp_avg_sq"].numpy(), 0.004, rtol=1e-5)
+
+
+def test_a_value_that_is_read_twice_at_once_is_not_written_over() -> None:
+    """Rows are added to a value in places that are read as rows in the same call."""
+    parameter = torch.nn.Parameter(torch.zeros(1 << 12, 64))
+    rows = numpy.random.default_rng(0).normal(size=(1 << 12, 64)).astype(numpy.float32)
+    order = numpy.arange(1 << 12)[::-1].copy()
+    x, index = torch.from_numpy(rows), torch.from_numpy(order)
+    with torch.no_grad():
+        parameter += 1.0
+        value = x * 2.0
+        parameter += value.index_add(0, index, value)
+    numpy.testing.assert_array_equal(parameter.detach().numpy(), 1.0 + (2 * rows + 2 * rows[order]))

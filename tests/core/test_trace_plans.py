@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -96,6 +97,25 @@ def a_few_plans_serve_many_sizes() -> None:
 
 def test_a_few_plans_serve_many_sizes() -> None:
     run("from tests.core.test_trace_plans import *; a_few_plans_serve_many_sizes()")
+
+
+def all_batch_sizes_are_a_few_classes() -> None:
+    """No class for sizes that divide a width, or in which a thread's share of one of the products is another."""
+    config.background_compile = False
+    widths = 64, 128, 64, 10
+    weights = [normal(wide, narrow) for narrow, wide in pairwise(widths)]
+    for n in range(2, 129, 3):
+        y = normal(n, 64)
+        for weight in weights:
+            y = torch.relu(F.linear(y, weight))
+        F.cross_entropy(y, torch.arange(n) % 10).backward()
+        for weight in weights:
+            weight.grad.sum().item()
+    assert 1 <= torch.stats().trace_plans <= 3
+
+
+def test_all_batch_sizes_are_a_few_classes() -> None:
+    run("from tests.core.test_trace_plans import *; all_batch_sizes_are_a_few_classes()")
 
 
 def a_plan_that_fails_leaves_the_trace_to_be_fused_for_its_sizes() -> None:

@@ -25,6 +25,8 @@ from twofold.dtypes import DType, float32, int64
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.recording import Recording
+from twofold.ir.sizes import Symbol
 from twofold.ir.types import tensor_type
 from twofold.ops.base import filled, iota, ops
 from twofold.transforms.pipeline import run_passes
@@ -159,6 +161,18 @@ def test_refined_axes_count_as_both(first: list[int], second: list[int]) -> None
             for axis, stride in enumerate(strides):
                 numbers += stride * numpy.arange(common[axis]).reshape(-1, *[1] * (len(common) - axis - 1))
             assert (numbers.ravel() == numpy.arange(numpy.prod(common))).all()
+
+
+def test_axes_that_divide_each_other_in_some_sizes_are_not_refined() -> None:
+    recording = Recording([80], [1])
+    (n,) = recording.inputs
+    assert refine((10,), (n,)) is None and refine((n,), (10,)) is None
+    assert refine((n, 4), (2 * n, 2)) is not None and refine((n, 10), (10 * n,)) is not None
+    assert not any(
+        isinstance(side, Symbol) and "modulo" in repr(side)
+        for _, *sides, _ in recording.guards
+        for side in sides
+    )
 
 
 @given(sizes, st.permutations([0, 1, 2, 3]))
