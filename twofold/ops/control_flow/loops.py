@@ -13,6 +13,7 @@ from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import register
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ir.views import below_reshapes
 from twofold.ops.base import apply, filled, ops
 from twofold.ops.control_flow.bounded_loops import LimitedLoop, sized_gradient
 from twofold.ops.control_flow.programs import (
@@ -192,7 +193,7 @@ class _LoopGradient:
                 assert seed is not None
                 saved.append((node, seed))
         same = [k for k in range(spec.carried + spec.read, len(primal)) if primal[k].id in used]
-        computed = [node for node in factors if _shown_input(node).id not in there]
+        computed = [node for node in factors if below_reshapes(node).id not in there]
         body_rows = [node for node, _ in saved]
         body = renumbered([*results, *computed], [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
         counted = spec.conditional or spec.counted
@@ -209,7 +210,7 @@ class _LoopGradient:
         fresh = iter(made[len(results) :])
         stacked = (
             ops.reshape(there[below.id], (spec.limit, *node.shape))
-            if (below := _shown_input(node)).id in there
+            if (below := below_reshapes(node)).id in there
             else next(fresh)
             for node in factors
         )
@@ -236,13 +237,6 @@ class _LoopGradient:
         last = spec.carried + spec.written
         body = Graph(spec.body.input_types, [*outputs[:last], *extra, *outputs[last:]])
         return run("loop", (spec.with_body(body),), self.node.inputs)
-
-
-def _shown_input(node: Node) -> Node:
-    """What a node shows in another shape."""
-    while node.op.name == "reshape":
-        node = node.inputs[0]
-    return node
 
 
 _RECOMPUTED = ("source", "elementwise", "view")

@@ -17,6 +17,7 @@ from twofold.errors import ShapeError
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape
+from twofold.ir.views import below_reshapes
 from twofold.ops.base import apply, composite, convert, ops
 from twofold.ops.examples import example
 
@@ -315,8 +316,7 @@ def matrix_shares(cotangent: Node, a: Node, b: Node) -> list[Share]:
 
 def summed_rows(node: Node) -> Node | None:
     """The ordered sum along leading axes that a node shows; None for others."""
-    while node.op.name == "reshape":
-        (node,) = node.inputs
+    node = below_reshapes(node)
     if node.op.name != "ordered_sum":
         return None
     (axes,) = node.attrs
