@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+_SWITCH_SECONDS = 1e-4
+"""After which another thread gets the interpreter lock that the work holds: by default 5 ms, as long as many a step."""
 
 
 class Background:
@@ -31,6 +35,7 @@ class Background:
         self._outstanding: list[tuple[Any, threading.Event]] = []
         self._thread: threading.Thread | None = None
         self.failures: list[BaseException] = []
+        self._interval: float | None = None  # of the program, while another one is set
         os.register_at_fork(after_in_child=self._start_again)
 
     def submit(self, item: Any) -> bool:
@@ -66,14 +71,27 @@ class Background:
         while True:
             item, done = source.get()
             try:
+                self._give_way()
                 self._work(item)
             except BaseException as error:  # the program goes on without; tests read the failure
                 self.failures.append(error)
             finally:
+                self._end_giving_way()
                 done.set()
+
+    def _give_way(self) -> None:
+        """Let threads that wait for the interpreter lock have it soon."""
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._interval, _SWITCH_SECONDS))
+
+    def _end_giving_way(self) -> None:
+        if self._interval is not None and sys.getswitchinterval() <= 2 * _SWITCH_SECONDS:  # as it was set
+            sys.setswitchinterval(self._interval)
+        self._interval = None
 
     def _start_again(self) -> None:
         """In a forked child: the thread is gone, and with it what it was working on, which is then made here."""
+        self._end_giving_way()
         left = [(item, threading.Event()) for item, done in self._outstanding if not done.is_set()]
         self._queue = queue.SimpleQueue()
         for entry in left:

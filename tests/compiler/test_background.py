@@ -1,0 +1,50 @@
+"""The compiler thread gives way to the program that it works for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import pytest
+
+from twofold.compiler.background import Background
+
+
+def test_other_threads_get_the_interpreter_lock_soon_while_it_works() -> None:
+    before, seen = sys.getswitchinterval(), []
+    background = Background(lambda _: seen.append(sys.getswitchinterval()), "example")
+    background.submit(None)
+    background.wait()
+    assert seen[0] < before / 10
+    assert sys.getswitchinterval() == before
+
+
+def test_what_a_program_sets_meanwhile_stays() -> None:
+    before = sys.getswitchinterval()
+    background = Background(lambda _: sys.setswitchinterval(0.25), "example")
+    background.submit(None)
+    background.wait()
+    try:
+        assert sys.getswitchinterval() == pytest.approx(0.25)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_forked_child_switches_as_the_program_does() -> None:
+    before = sys.getswitchinterval()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(_: object) -> None:
+        begun.set()
+        go_on.wait()
+
+    background = Background(work, "example")
+    background.submit(None)
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if sys.getswitchinterval() == before else 1)
+    go_on.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    background.wait()
