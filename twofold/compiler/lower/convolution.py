@@ -29,7 +29,7 @@ from twofold.compiler.lower.gemm import (
     plan_matmul,
     up,
 )
-from twofold.compiler.lower.gemm_tile import TALL
+from twofold.compiler.lower.gemm_tile import SQUARE
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 __all__ = ["plan_convolution", "plan_convolution_weight"]
@@ -71,7 +71,7 @@ def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
 def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
     compute = problem.dtype.compute
     stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
-    tile = TALL[vector_bits or target.vector_bits()][compute.itemsize]
+    tile = SQUARE[vector_bits or target.vector_bits()][compute.itemsize]
     return Kinds(compute, problem.dtype, tile, next((known for known in (1, 2) if known == stride), 0))
 
 
@@ -102,7 +102,12 @@ def plan_convolution(
     ``epilogue`` and its numbers are as in `plan_matmul`, with the image as batch, the filter as row and the
     position of the result as column.
     """
-    if problem.plain and problem.groups == 1 and problem.dtype.kind == "f":
+    if (
+        problem.plain
+        and problem.groups == 1
+        and problem.dtype.kind == "f"
+        and not __import__("os").environ.get("NOPLAIN")
+    ):
         plan = plan_matmul(_as_matmul(problem), epilogue, epilogue_params, vector_bits)
         exchanged = {"a": "b", "b": "a"}
         for call in plan.calls:

@@ -24,10 +24,10 @@ from twofold.compiler.lower.gemm_kernel import (
     generic_key,
     generic_text,
 )
-from twofold.compiler.lower.gemm_tile import TALL, WIDE, Tile, last_rows_work
+from twofold.compiler.lower.gemm_tile import SQUARE, TALL, WIDE, Tile, last_rows_work
 from twofold.compiler.lower.memory import MODE
 from twofold.dtypes import DType
-from twofold.ir.sizes import look_up, maximum, minimum
+from twofold.ir.sizes import is_symbolic, look_up, maximum, minimum
 from twofold.ops.kernels import grain
 
 __all__ = ["Choice", "Epilogue", "KernelCall", "MatmulPlan", "MatmulProblem", "Operand", "plan_matmul"]
@@ -119,11 +119,15 @@ class MatmulPlan:
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to compute a product: ``way`` is "direct" or how the right operand is packed."""
+    """One way to compute a product: ``way`` is "direct" or how the right operand is packed.
+
+    Where it ``copies`` the left operand, whose steps along the contracted index lie far apart, they are brought together.
+    """
 
     tile: Tile
     flipped: bool
     way: str
+    copies: bool = False
 
 
 _texts: Cache[str] = Cache("kernel texts", 1, lambda key, text: len(key) + len(text))
@@ -171,25 +175,43 @@ def _normal(problem: MatmulProblem, epilogue: Epilogue | None) -> tuple[MatmulPr
     return problem, swapped
 
 
+def _lies(operand: Operand, columns: int) -> str:
+    """How an operand with so many columns is read to lay it out."""
+    return "rows" if operand.col == 1 or columns == 1 else "columns" if operand.row == 1 else "any"
+
+
+def _tall(columns: int, vector_bits: int, size: int) -> Tile:
+    """The tile for many rows: the one of three vectors where the last of four would stand alone."""
+    tall, square = TALL[vector_bits][size], SQUARE[vector_bits][size]
+    if is_symbolic(columns) or (tall.vectors, square.vectors) != (4, 3):
+        return tall
+    vectors = -(-columns // tall.lanes)
+    return square if vectors > 4 and vectors % 4 == 1 and vectors % 3 != 1 else tall
+
+
 def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
     """The ways to compute a product whose result has contiguous rows."""
     size = problem.dtype.compute.itemsize
     found = []
     for flipped in (False,) if problem.accumulates else (False, True):
         seen = problem.transposed if flipped else problem
-        way = "rows" if seen.b.col == 1 or seen.n == 1 else "columns" if seen.b.row == 1 else "any"
-        tiles = [TALL[vector_bits][size]]
+        way = _lies(seen.b, seen.n)
+        tiles = [_tall(seen.n, vector_bits, size)]
         wide = WIDE[vector_bits][size]
         if seen.m <= wide.height and not flipped:
             tiles.append(wide)
         if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped and not seen.accumulates:
             found.append(Choice(wide, False, "turned"))
-        for tile in tiles:
-            if way == "rows" and problem.dtype not in _HALVES:
-                found.append(Choice(tile, flipped, "direct"))
-            found.append(Choice(tile, flipped, way))
+        halves = problem.dtype in _HALVES
+        ways = ("direct", way) if way == "rows" and not halves else (way,)
+        # what is of half precision is copied anyway
+        copies = (False,) if halves or seen.a.col == 1 or seen.k < 2 else (False, True)
+        found += [Choice(tile, flipped, w, c) for tile in tiles for w in ways for c in copies]
     return found
 
+
+_STRIDED_CYCLES = 0.4
+"""Cycles by which an element of the left operand takes longer to read where the next step lies elsewhere."""
 
 _PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
 """Cycles to lay out 16 elements."""
@@ -198,14 +220,15 @@ _PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
 @lru_cache
 def _last_panel(tile: Tile) -> tuple[int, ...]:
     """Time of the last columns in twentieths of that of a whole panel, by their number below a panel's."""
-    few = 0 if tile.narrow is None else tile.narrow.width
-    return tuple(0 if not columns else 13 if columns <= few else 20 for columns in range(tile.width))
+    whole = 0 if tile.narrow else 20
+    vectors = (-(-columns // tile.lanes) for columns in range(tile.width))
+    return tuple(min(20, whole or v * 20 // tile.vectors + 3) if v else 0 for v in vectors)
 
 
 def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     """About how long a choice takes on one core."""
     seen = problem.transposed if choice.flipped else problem
-    tile = choice.tile
+    tile, size = choice.tile, problem.dtype.compute.itemsize
     if choice.way == "turned":
         return seen.batch * seen.m * up(seen.n, LANES) * (seen.k + 32) * 0.27
     whole = maximum(0, seen.m // tile.height - 1)
@@ -218,12 +241,20 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     if not bare or choice.flipped:
         cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
     cycles *= seen.batch
+    elements = seen.m * seen.k * (1 if seen.a.batch == 0 else seen.batch)
+    if choice.copies:
+        cycles += 300 + elements / LANES * _PACK_CYCLES[_lies(seen.a, seen.k)]
+    elif seen.a.col != 1 and seen.k > 1:
+        cycles += seen.batch * seen.m * seen.k * panels * _STRIDED_CYCLES
     packed = seen.k * panels * tile.width * (1 if seen.b.batch == 0 else seen.batch)
     if choice.way != "direct":
         cycles += 200 + packed / LANES * _PACK_CYCLES[choice.way]
     else:
-        # rows of a panel far apart miss the first level cache and the address translation
-        cycles += packed / LANES * 1.0 + seen.m * packed / LANES / tile.height * 0.1
+        # rows of a panel far apart miss the first level cache, the more where many have the same place in it
+        far = 0.6 * minimum(seen.k, 256) / 256
+        if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
+            far *= 3
+        cycles += packed / LANES * (1.0 + seen.m / tile.height * far)
     return cycles
 
 
@@ -244,7 +275,7 @@ class Planner:
         batch = 1 if operand.batch == 0 else self.problem.batch
         panels, panel_size = -(-n // width), up(k, 16) * width
         # long runs of memory are read in turn: along k, or across the panels for a few steps of k
-        block_k = minimum(up(k, 16), max(16, up(8192 // width, 16)) if way == "columns" else 16)
+        block_k = minimum(up(k, 16), maximum(64, up(8192 // width, 16)) if way == "columns" else 16)
         group = 1 if way == "columns" else maximum(1, minimum(panels, 1024 // width))
         groups, blocks = -(-panels // group), -(-k // block_k)
         kinds = dtype, dtype.compute, way
@@ -273,10 +304,11 @@ class Planner:
         return copy
 
     def widen_left(self, left: Operand, role: str, sizes: tuple[int, int]) -> tuple[Operand, str]:
-        """A float32 copy, with contiguous rows, of a left operand of half precision (m x k = ``sizes``)."""
-        way = "rows" if left.col == 1 or sizes[1] == 1 else "columns" if left.row == 1 else "any"
+        """A copy of the left operand (m x k = ``sizes``) with contiguous rows, in the dtype of the arithmetic."""
         width = up(sizes[1], LANES)
-        copy = self.pack(left, role, sizes, way, width)
+        if not is_symbolic(width) and width * self.problem.dtype.compute.itemsize % 1024 == 0:
+            width += LANES  # else rows would share few sets of the first level cache
+        copy = self.pack(left, role, sizes, _lies(left, sizes[1]), width)
         return Operand(up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
 
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
@@ -291,7 +323,7 @@ class Planner:
         panels = -(-seen.n // tile.width)
         numbers = {"b_batch": right.batch, "b_panel": tile.width, "b_k": right.row, "b_direct": 1}
         left_role, right_role = roles
-        if seen.k and dtype in _HALVES:
+        if seen.k and (choice.copies or dtype in _HALVES):
             left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
         contiguous = left.col == 1 and choice.way != "direct"
         chunks = maximum(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))

@@ -203,7 +203,7 @@ class _Tiled:
         self.epilogue = epilogue
         dtype = kernel.compute
         # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
-        few = kernel.tile.width > 2 * LANES
+        few = kernel.tile.vectors > 4
         self.sums = b.alloca(dtype, (LANES if few else MAX_BLOCK_ROWS) * self.width)
         self.panel_copy = b.alloca(dtype, _COPY_ELEMENTS)
         if kernel.flipped:
@@ -216,14 +216,16 @@ class _Tiled:
         return b.finish() + tile_functions(kernel.tile, kernel.compute, self.notes)
 
     def _item(self, item: Val) -> None:
-        b, p, dtype = self.b, self.p, self.kernel.compute
+        b, p, dtype, tile = self.b, self.p, self.kernel.compute, self.kernel.tile
         rest, panel = b.split(item, p["panels"])
         batch, block = b.split(rest, p["row_blocks"])
         row = b.mul(block, p["block_rows"])
         rows = b.smaller(p["block_rows"], b.sub(p["m"], row))
         column = b.mul(panel, self.width)
         columns = b.smaller(self.width, b.sub(p["n"], column))
-        ragged = b.cmp("lt", columns, self.width)
+        # whole vectors are read and written where they lie
+        past = b.and_(columns, tile.lanes - 1) if tile.narrow else b.sub(columns, self.width)
+        ragged = b.cmp("ne", past, 0)
         a = b.offset(self.a, b.add(b.mul(batch, p["a_batch"]), b.mul(row, p["a_row"])), dtype)
         right = b.offset(self.right, b.add(b.mul(batch, p["b_batch"]), b.mul(panel, p["b_panel"])), dtype)
         copies = b.and_(ragged, b.cmp("ne", p["b_direct"], 0))
@@ -271,13 +273,14 @@ class _Tiled:
             b.store(target, b.add(b.mul(i, step), v), b.cast(values, kernel.compute), mask)
 
     def _copy(self, chunk: Val, count: Val, columns: Val) -> None:
-        """Copy the rows of a panel that reaches over the last column, with zeros there."""
+        """Copy the rows of a panel that reaches over the last column, with zeros up to what a tile reads."""
         b, dtype = self.b, self.kernel.compute
-        with b.loop(0, count) as k:
-            for v in range(self.width // LANES):
-                mask = b.lane_mask(b.sub(columns, v * LANES))
-                values = b.load(chunk, b.add(b.mul(k, self.p["b_k"]), v * LANES), dtype, LANES, mask)
-                b.store(self.panel_copy, b.add(b.mul(k, self.width), v * LANES), values)
+        end = columns if self.kernel.tile.narrow else b.index(self.width)
+        with b.loop(0, end, LANES) as v:
+            mask = b.lane_mask(b.sub(columns, v))
+            with b.loop(0, count) as k:
+                values = b.load(chunk, b.add(b.mul(k, self.p["b_k"]), v), dtype, LANES, mask)
+                b.store(self.panel_copy, b.add(b.mul(k, self.width), v), values)
 
     def _finish(self, row: Val, rows: Val, column: Val, columns: Val, batch: Val) -> None:
         b, dtype = self.b, self.kernel.compute

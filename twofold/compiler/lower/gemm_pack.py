@@ -101,14 +101,13 @@ def _transposing(
     """Squares of 16 by 16: 16 columns of the panel are read along k and transposed in registers."""
     start, to = pointers
     source, compute = kinds
-    with b.loop(span[0], span[1], LANES) as k:
+    with b.loop(0, p["width"], LANES) as v, b.loop(span[0], span[1], LANES) as k:
         inside = b.lane_mask(b.sub(p["k"], k))
-        with b.loop(0, p["width"], LANES) as v:
-            vectors = []
-            for i in range(LANES):
-                column = b.add(v, i)
-                mask = b.and_(inside, b.splat(b.cmp("lt", column, columns)))
-                where = b.add(b.mul(column, p["column_stride"]), k)
-                vectors.append(b.cast(b.load(start, where, source, LANES, mask), compute))
-            for i, values in enumerate(b.transpose(vectors)):
-                b.store(to, b.add(b.mul(b.add(k, i), p["width"]), v), values)
+        vectors = []
+        for i in range(LANES):
+            column = b.add(v, i)
+            mask = b.and_(inside, b.splat(b.cmp("lt", column, columns)))
+            where = b.add(b.mul(column, p["column_stride"]), k)
+            vectors.append(b.cast(b.load(start, where, source, LANES, mask), compute))
+        for i, values in enumerate(b.transpose(vectors)):
+            b.store(to, b.add(b.mul(b.add(k, i), p["width"]), v), values)
