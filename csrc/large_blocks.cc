@@ -6,9 +6,33 @@
 
 namespace twofold {
 
-void* LargeBlocks::map(size_t size) noexcept {
+namespace {
+
+constexpr size_t kHugePage = size_t{1} << 21;
+constexpr size_t kManyPages = 2 * kHugePage;  // bytes from which on huge pages spare more than they waste
+
+void* map_pages(size_t size) noexcept {
   void* block = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return block == MAP_FAILED ? nullptr : block;
+}
+
+}  // namespace
+
+// A first touch of a huge page costs a third of that of its 512 small ones. The block begins where one begins.
+void* LargeBlocks::map(size_t size) noexcept {
+#ifdef MADV_HUGEPAGE
+  if (size >= kManyPages) {
+    void* whole = map_pages(size + kHugePage);
+    if (!whole) return map_pages(size);
+    const auto start = reinterpret_cast<uintptr_t>(whole);
+    const uintptr_t block = (start + kHugePage - 1) / kHugePage * kHugePage;
+    if (block > start) munmap(whole, block - start);
+    if (start + kHugePage > block) munmap(reinterpret_cast<void*>(block + size), start + kHugePage - block);
+    madvise(reinterpret_cast<void*>(block), size, MADV_HUGEPAGE);  // a wish: a system without them gives small ones
+    return reinterpret_cast<void*>(block);
+  }
+#endif
+  return map_pages(size);
 }
 
 void LargeBlocks::unmap(void* block, size_t size) noexcept { munmap(block, size); }
