@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace twofold {
 
@@ -37,21 +37,28 @@ class TierChoice {
   }
   bool is_rejected() const { return state_ == State::kRejected; }
 
-  // Times a run, by whichever tier, until it is known which to use.
+  // Times a run, by whichever tier, until it is known which to use: of this thread's processor, which waits for other
+  // threads of the run but not while other programs have it.
   class Run {
    public:
     Run(TierChoice& choice, bool fused) : choice_(choice), fused_(fused), measures_(choice.state_ < State::kKept) {
-      if (measures_) start_ = std::chrono::steady_clock::now();
+      if (measures_) start_ = now();
     }
     // It ended as it should.
     void done() {
-      if (measures_) choice_.took(fused_, (std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1));
+      if (measures_) choice_.took(fused_, now() - start_);
     }
 
    private:
+    static int64_t now() {
+      timespec time;
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    }
+
     TierChoice& choice_;
     bool fused_, measures_;
-    std::chrono::steady_clock::time_point start_;
+    int64_t start_ = 0;
   };
 
  private:

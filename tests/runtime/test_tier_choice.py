@@ -14,6 +14,12 @@ from twofold.compiler.compile import FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 
 
+def busy(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
 def total(x: torch.Tensor, scale: float) -> float:
     return float((torch.tanh(x * scale) + torch.sigmoid(x) * 0.375).sum().item())
 
@@ -39,7 +45,7 @@ def test_other_sizes_without_a_plan_are_compiled_once_they_earned_it(monkeypatch
 def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_a_pause(trace: Trace) -> FlatProgram:
         made = compile_outlined(trace)
-        pause = SimpleNamespace(function=lambda: lambda: time.sleep(0.1))
+        pause = SimpleNamespace(function=lambda: lambda: busy(0.02))
         made.instructions.append((0, (), (), 1, 1, 0, pause))
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "schedule"))
 
-from tests.compiler.schedule.runner import run_program
+from tests.compiler.schedule.runner import KERNEL, aligned, run_program
 from twofold.compiler.compile import CompiledProgram, compile_graph
+from twofold.compiler.lower import target
+from twofold.compiler.schedule import loop_nests
 from twofold.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64
 from twofold.ir.bind import constant, input_node
 from twofold.ir.graph import Graph
@@ -227,3 +230,37 @@ def test_equal_structure_is_one_kernel_whatever_the_sizes() -> None:
         _, program = compiled(lambda x, y: x * y, (float32, shape), (float32, shape))
         keys |= {found.key for found in program.schedule.instructions}
     assert len(keys) == 1
+
+
+def _three(x: Node, y: Node) -> list[Node]:
+    return [x * y + x, ops.greater(x, y), ops.exp(apply("cast", y, attrs=(float64,)))]
+
+
+@pytest.mark.skipif(not target.streams(), reason="vectors are not written past the caches here")
+@pytest.mark.parametrize("size", [17, 48, 63, 1000])
+def test_results_written_past_the_caches_are_the_same_wherever_they_lie(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, plain = compiled(_three, (float32, (size,)), (float32, (size,)))
+    arrays = drawn(graph)
+    expected = run_program(plain, arrays)
+    monkeypatch.setattr(loop_nests, "_STREAM_BYTES", 0)
+    _, streamed = compiled(_three, (float32, (size,)), (float32, (size,)))
+    (instruction,) = streamed.schedule.instructions
+    assert instruction.nest is not None and instruction.nest.streams
+    address, buffers, params, work, *_ = streamed.instructions[0]
+    numbers = (ctypes.c_int64 * max(len(params), 1))(*params)
+    for shift in (0, 1, 5, 15, 16):
+        rooms = [aligned(output.nbytes + 64 * output.itemsize) for output in expected]
+        places = [
+            room[(shift + 3 * k) * out.itemsize :][: out.nbytes]
+            for k, (room, out) in enumerate(zip(rooms, expected))
+        ]
+        sides = {0: [array.ctypes.data for array in arrays], 1: [place.ctypes.data for place in places]}
+        table = (ctypes.c_void_p * len(buffers))(*(sides[kind][index] for kind, index in buffers))
+        for begin, end in ((0, work // 3), (work // 3, work // 3 + 1), (work // 3 + 1, work)):
+            assert KERNEL(address)(table, numbers, begin, end) == 0
+        for room, place, output in zip(rooms, places, expected):
+            assert place.tobytes() == output.tobytes()
+            place[:] = 0xA5
+            assert (room == 0xA5).all(), "wrote outside of the result"

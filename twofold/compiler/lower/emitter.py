@@ -210,7 +210,10 @@ class Emitter:
             "start:",
             *self._lines,
         ]
+        if self._uses_nontemporal:
+            # what another thread reads next is written before it is told
+            body.append("  call void @llvm.x86.sse.sfence()")
         body += [f"  ret i64 {code}", "}", "attributes #0 = { nounwind }"]
         if self._uses_nontemporal:
-            body.append("!0 = !{i32 1}")
+            body += ["declare void @llvm.x86.sse.sfence()", "!0 = !{i32 1}"]
         return "\n".join(body) + "\n"

@@ -160,8 +160,10 @@ class Expression:
             return b.load(pointer, first, dtype)
         return b.load_strided(pointer, first, stride, dtype, mask=index.mask)
 
-    def store(self, number: int, index: Position, value: Val | None = None) -> None:
-        """Emit store ``number`` at ``position``."""
+    def store(
+        self, number: int, index: Position, value: Val | None = None, streams: Val | None = None
+    ) -> None:
+        """Emit store ``number`` at ``position``, past the caches where ``streams`` is true."""
         b, store = self.b, self.nest.stores[number]
         access = self._first_store + number
         pointer = index.pointers[access]
@@ -172,7 +174,14 @@ class Expression:
             b.store(pointer, 0, value)
         elif isinstance(stride, int):
             wide = b.splat(value) if index.lanes == LANES else value
-            b.store(pointer, index.index, wide, mask=index.mask)
+            if streams is None:
+                b.store(pointer, index.index, wide, mask=index.mask)
+                return
+            branch = b.if_(streams)
+            with branch:
+                b.store(pointer, index.index, wide, nontemporal=True)
+            with branch.else_():
+                b.store(pointer, index.index, wide, mask=index.mask)
         else:
             first = b.mul(b.index(index.index), stride)
             if index.lanes == 1:

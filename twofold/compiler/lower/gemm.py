@@ -121,7 +121,7 @@ class MatmulPlan:
 class Choice:
     """One way to compute a product: ``way`` is "direct" or how the right operand is packed.
 
-    Where it ``copies`` the left operand, whose steps along the contracted index lie far apart, they are brought together.
+    Where it ``copies`` the left operand, steps along the contracted index, which lie far apart, are brought together.
     """
 
     tile: Tile

@@ -38,9 +38,9 @@ class Tile:
 TALL = {512: {4: Tile(6, 4, 16), 8: Tile(6, 4, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}
 """By vector bits and bytes of an element: the tile for many rows; 24 of 32 or 12 of 16 registers.
 
-Six rows of four vectors load ten times for 24 multiply-adds, and the addresses of six rows stay in registers; 12 rows of
-two load 14 times, with addresses on the stack. Where two multiply-adds start in a cycle, or another thread shares the
-core, that decides: 0.78 and 0.62 of the peak on Ice Lake, the same on Zen 4.
+Six rows of four vectors load ten times for 24 multiply-adds, and the addresses of six rows stay in registers; 12 rows
+of two load 14 times, with addresses on the stack. Where two multiply-adds start in a cycle, or another thread shares
+the core, that decides: 0.78 and 0.62 of the peak on Ice Lake, the same on Zen 4.
 """
 
 SQUARE = {512: {4: Tile(8, 3, 16), 8: Tile(12, 2, 8)}, 256: {4: Tile(6, 2, 8), 8: Tile(2, 4, 4)}}

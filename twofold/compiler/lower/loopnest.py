@@ -139,10 +139,11 @@ class LoopNest:
 
     ``kept`` says how a value of an earlier phase is found again in a later one: the number of the store that
     wrote it, or -1 for a copy of the row on the stack. What is not kept is computed again. ``width`` is the
-    number of columns of a work item of ``columns`` and ``strips``: 16, or 64 where one phase is all.
+    number of columns of a work item of ``columns`` and ``strips``: 16, or 64 where one phase is all. A flat nest that
+    ``streams`` writes past the caches.
     """
 
-    __slots__ = ("form", "inner", "kept", "outer", "steps", "stores", "width")
+    __slots__ = ("form", "inner", "kept", "outer", "steps", "stores", "streams", "width")
 
     def __init__(
         self,
@@ -160,6 +161,7 @@ class LoopNest:
         self.stores = stores
         self.kept = kept or {}
         self.width = LANES
+        self.streams = False
 
     @property
     def reduced(self) -> int:
@@ -287,6 +289,7 @@ class LoopNest:
             len(self.inner),
             self.depth if self.form in REDUCING_FORMS else 0,
             self.width,
+            self.streams,
         )
         return (self.form, sizes, tuple(steps), stores, tuple(self.kept.items()), tuple(self.transposed()))
 

@@ -84,7 +84,36 @@ def _flat(code: Expression) -> None:
     if code.nest.form == "small":
         body(b.begin, LANES, b.lane_mask(b.sub(b.end, b.begin)))
         return
+    if code.nest.streams:
+        _streamed(code, pointers, values)
+        return
     sweep(code, b.begin, b.end, weight(code.nest.steps) > _HEAVY, body)
+
+
+def _streamed(code: Expression, pointers: Sequence[Val | None], outer: dict[int, Val]) -> None:
+    """Whole vectors are written past the caches; they begin where vectors of the first result do."""
+    b, numbers = code.b, range(len(code.nest.stores))
+    ends = [
+        (pointers[code.access_of_store(n)], code.accesses[code.access_of_store(n)].dtype) for n in numbers
+    ]
+    first = b.minimum(b.begin_of_vector(ends[0][0], b.add(b.begin, LANES - 1), ends[0][1]), b.end)
+    lie = [b.begins_vector(pointer, first, dtype) for pointer, dtype in ends]
+    varying = of_level(code, 2)
+
+    def body(index: Val, count: Val | None) -> None:
+        mask = None if count is None else b.lane_mask(count)
+        position = Position(index, LANES, mask, pointers, dict(outer))
+        code.evaluate(varying, position)
+        for n in numbers:
+            code.store(n, position, streams=lie[n] if mask is None else None)
+
+    whole = b.add(first, b.and_(b.sub(b.end, first), -LANES))
+    with b.if_(b.cmp("lt", b.begin, first)):
+        body(b.begin, b.sub(first, b.begin))
+    with b.loop(first, whole, LANES) as i:
+        body(i, None)
+    with b.if_(b.cmp("lt", whole, b.end)):
+        body(whole, b.sub(b.end, whole))
 
 
 def _grid(code: Expression) -> None:

@@ -152,6 +152,22 @@ class Memory(FiniteChecks):
         address = self._pure(f"getelementptr i64, ptr %params, {self.index(position).typed}", None, 1)
         return self._emit(f"load i64, ptr {address.ref}, align 8", dtypes.int64, 1)
 
+    def begins_vector(self, pointer: Val, index: Val, dtype: DType) -> Val:
+        """Whether the address of element ``index`` is a multiple of the size of 16 of them."""
+        return self.cmp("eq", self._past_vector(pointer, index, dtype), 0)
+
+    def _past_vector(self, pointer: Val, index: Val, dtype: DType) -> Val:
+        """How many bytes past a multiple of the size of 16 elements the one with number ``index`` lies."""
+        address = self.offset(pointer, index, dtype)
+        number = self._pure(f"ptrtoint ptr {address.ref} to i64", dtypes.int64, 1)
+        return self.and_(number, LANES * dtype.itemsize - 1)
+
+    def begin_of_vector(self, pointer: Val, index: Val, dtype: DType) -> Val:
+        """The number, at most ``index``, of the element that begins the vector in which that one lies."""
+        return self.sub(
+            index, self.shr(self._past_vector(pointer, index, dtype), dtype.itemsize.bit_length() - 1)
+        )
+
     def same_memory(self, a: Val, b: Val) -> Val:
         """Whether two pointers are one."""
         return self._pure(f"icmp eq ptr {a.ref}, {b.ref}", dtypes.bool_, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 from twofold.config import config
@@ -44,3 +45,9 @@ def vector_bits() -> int:
     """Width of the widest vector registers that the tiles of matrix products know."""
     wide = _FEATURES.get("AVX512F") if config.target_cpu is None else "%zmm" in _probed()
     return 512 if wide else 256
+
+
+@cache
+def streams() -> bool:
+    """Whether vectors can be written past the caches, in an order that a fence restores."""
+    return platform.machine() in ("x86_64", "AMD64")

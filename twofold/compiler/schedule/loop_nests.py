@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from twofold.compiler.lower import target
 from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.lower.loopnest import (
     BLOCK,
@@ -32,6 +33,9 @@ RECOMPUTE = 12
 
 _PIECE_NANOSECONDS = 15_000
 _STACK_BYTES = 64 * 1024
+
+_STREAM_BYTES = 32 << 20
+"""What no share of a last level cache holds."""
 
 
 class Kernel:
@@ -173,6 +177,7 @@ class NestBuilder:
             sizes = self._number_blocks(form, sizes, axes.sizes(inner_axes))
         nest = LoopNest(form, sizes, axes.sizes(inner_axes), self.steps, self.stores)
         kernel = Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
+        nest.streams = form == "flat" and _streams(nest)
         if form in ("rows", "columns"):
             Keeping(nest, kernel).decide()
         if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
@@ -362,6 +367,13 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> t
     outer = outer or [()]
     best = best if best >= 0 else len(outer) - 1
     return "columns", [*axes.merge([*outer[:best], *outer[best + 1 :]]), outer[best]], inner
+
+
+def _streams(nest: LoopNest) -> bool:
+    """Whether a flat nest moves so much that no cache keeps its results until they are read."""
+    simple = all(access.strides[-1:] == (1,) and access.dtype.kind != "c" for access in nest.accesses())
+    moved = sum(access.dtype.itemsize for access in nest.accesses())
+    return target.streams() and simple and moved * nest.reduced >= _STREAM_BYTES
 
 
 def _one_phase(nest: LoopNest) -> bool:
