@@ -189,6 +189,12 @@ def _tall(columns: int, vector_bits: int, size: int) -> Tile:
     return square if vectors > 4 and vectors % 4 == 1 and vectors % 3 != 1 else tall
 
 
+def _panel_width(tile: Tile, columns: int) -> int:
+    """How wide the panels of so many columns are: only one that stands alone need not be as wide as the tile."""
+    narrow = tile.narrow and not is_symbolic(columns) and columns < tile.width
+    return up(columns, LANES) if narrow else tile.width
+
+
 def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
     """The ways to compute a product whose result has contiguous rows."""
     size = problem.dtype.compute.itemsize
@@ -213,8 +219,14 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
 _STRIDED_CYCLES = 0.4
 """Cycles by which an element of the left operand takes longer to read where the next step lies elsewhere."""
 
-_PACK_CYCLES = {"direct": 0.0, "rows": 4.0, "columns": 6.0, "any": 40.0}
+_PACK_CYCLES = {"rows": 4.0, "columns": 6.0, "any": 40.0}
 """Cycles to lay out 16 elements."""
+
+
+def _packing(elements: int, way: str, size: int) -> float:
+    """Cycles to lay out so many elements: what no second level cache holds goes through the next one twice."""
+    far = minimum(elements * size, _CACHE_BYTES) / _CACHE_BYTES
+    return elements / LANES * (_PACK_CYCLES[way] + 6 * far)
 
 
 @lru_cache
@@ -241,20 +253,20 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     if not bare or choice.flipped:
         cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
     cycles *= seen.batch
-    elements = seen.m * seen.k * (1 if seen.a.batch == 0 else seen.batch)
     if choice.copies:
-        cycles += 300 + elements / LANES * _PACK_CYCLES[_lies(seen.a, seen.k)]
+        elements = up(seen.m, LANES) * up(seen.k, LANES) * (1 if seen.a.batch == 0 else seen.batch)
+        cycles += 300 + _packing(elements, _lies(seen.a, seen.k), size)
     elif seen.a.col != 1 and seen.k > 1:
         cycles += seen.batch * seen.m * seen.k * panels * _STRIDED_CYCLES
-    packed = seen.k * panels * tile.width * (1 if seen.b.batch == 0 else seen.batch)
+    row = panels * _panel_width(tile, seen.n) * (1 if seen.b.batch == 0 else seen.batch)
     if choice.way != "direct":
-        cycles += 200 + packed / LANES * _PACK_CYCLES[choice.way]
+        cycles += 200 + _packing(up(seen.k, LANES) * row, choice.way, size)
     else:
         # rows of a panel far apart miss the first level cache, the more where many have the same place in it
         far = 0.6 * minimum(seen.k, 256) / 256
         if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
             far *= 3
-        cycles += packed / LANES * (1.0 + seen.m / tile.height * far)
+        cycles += seen.k * row / LANES * (1.0 + seen.m / tile.height * far)
     return cycles
 
 
@@ -328,10 +340,11 @@ class Planner:
         contiguous = left.col == 1 and choice.way != "direct"
         chunks = maximum(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
         if seen.k and choice.way != "direct":
-            right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, tile.width)
-            size = up(seen.k, 16) * tile.width
+            width = _panel_width(tile, seen.n)
+            right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, width)
+            size = up(seen.k, 16) * width
             batch_stride = panels * size if right.batch else 0
-            numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": tile.width, "b_direct": 0}
+            numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": width, "b_direct": 0}
         rows = self.block_rows(seen, panels)
         numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}

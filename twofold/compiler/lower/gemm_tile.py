@@ -199,6 +199,9 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool) -> list[s
     return [*lines, "  ret void", "}"]
 
 
+_LINE = 64
+"""Bytes of a cache line."""
+
 _SEEN = ", ptr noalias %seen"
 
 
@@ -238,15 +241,18 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False) -> str:
         f"  %last = add i64 %columns, {tile.lanes - 1}",
         f"  %vectors = udiv i64 %last, {tile.lanes}",
         f"  switch i64 %vectors, label %loop [ {cases} ]",
-        *_cover(tile, "", seen),
+        *_cover(tile, "", seen, dtype),
     ]
     for each in tile.narrow:
-        lines += _cover(each, f"_{each.vectors}", seen)
+        lines += _cover(each, f"_{each.vectors}", seen, dtype)
     return SHARED + "\n".join([*lines, "}", "attributes #0 = { nounwind }"]) + "\n"
 
 
-def _cover(tile: Tile, end: str, seen: str) -> list[str]:
-    """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles."""
+def _cover(tile: Tile, end: str, seen: str, dtype: DType) -> list[str]:
+    """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles.
+
+    Each tile brings another cache line of the rows of the next panel near.
+    """
     sizes, table = heights(tile), next_height(tile)
     cases = " ".join(f"i64 {height}, label %case{height}{end}" for height in sizes[:-1])
     lines = [
@@ -254,7 +260,8 @@ def _cover(tile: Tile, end: str, seen: str) -> list[str]:
         f"  %left{end} = phi i64 [ %rows, %entry ], [ %less{end}, %next{end} ]",
         f"  %ap{end} = phi ptr [ %a, %entry ], [ %anext{end}, %next{end} ]",
         f"  %cp{end} = phi ptr [ %c, %entry ], [ %cnext{end}, %next{end} ]",
-        f"  %ahead{end} = phi i64 [ %chunk, %entry ], [ %other{end}, %next{end} ]",
+        f"  %line{end} = phi i64 [ 0, %entry ], [ %other{end}, %next{end} ]",
+        f"  %ahead{end} = add i64 %chunk, %line{end}",
         f"  %many{end} = icmp uge i64 %left{end}, {len(table)}",
         f"  %index{end} = select i1 %many{end}, i64 0, i64 %left{end}",
         f"  %slot{end} = getelementptr [{len(table)} x i64], ptr @next_height{tile.vectors}, i64 0, i64 %index{end}",
@@ -276,7 +283,9 @@ def _cover(tile: Tile, end: str, seen: str) -> list[str]:
         f"  %cbytes{end} = mul i64 %height{end}, %c_step",
         f"  %cnext{end} = getelementptr i8, ptr %cp{end}, i64 %cbytes{end}",
         f"  %more{end} = icmp ne i64 %less{end}, 0",
-        f"  %other{end} = xor i64 %ahead{end}, 64",
+        f"  %lower{end} = add i64 %line{end}, {_LINE}",
+        f"  %is_past{end} = icmp uge i64 %lower{end}, {tile.width * dtype.itemsize}",
+        f"  %other{end} = select i1 %is_past{end}, i64 0, i64 %lower{end}",
         f"  br i1 %more{end}, label %loop{end}, label %done{end}",
         f"done{end}:",
         "  ret i64 0",
