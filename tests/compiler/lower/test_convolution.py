@@ -14,11 +14,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_gemm import execute, random_matrix, reference
 
 from twofold import dtypes
+from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
-from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
+from twofold.compiler.lower.convolution import is_matmul, plan_convolution, plan_convolution_weight
 from twofold.ops.convolution.window_sizes import ConvolutionProblem, Windows, patches
 
 FLOATS = [dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16]
@@ -55,7 +56,18 @@ FIXED = [
     problem(1, 1, 3, 4, (1, 6, 7), (1, 3, 2), (1, 8, 8), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
     # three axes
     problem(2, 1, 2, 3, (4, 5, 6), (2, 3, 2), (3, 3, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
-    # one position
+    # few channels: several images, rows in parts, strides, backwards, all of a margin cut off, filters in parts
+    problem(11, 1, 1, 9, (1, 8, 7), (1, 3, 3), (1, 8, 7), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(2, 1, 3, 150, (1, 61, 60), (1, 7, 7), (1, 31, 30), ((1, 2, 2), (0, 3, 3), (1, 1, 1))),
+    problem(1, 1, 3, 64, (1, 40, 300), (1, 5, 5), (1, 20, 100), ((1, 2, 3), (0, 2, 2), (1, 1, 1))),
+    problem(3, 2, 2, 21, (1, 9, 12), (1, 3, 4), (1, 11, 15), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    problem(2, 1, 2, 16, (1, 12, 20), (1, 3, 3), (1, 10, 14), ((1, 1, 1), (0, -1, -4), (1, 1, 1))),
+    problem(5, 1, 2, 7, (1, 11, 13), (1, 2, 3), (1, 8, 7), ((1, 1, 1), (0, 0, 1), (1, 3, 4))),
+    # the same where a line has no room, or where windows see nothing
+    problem(1, 1, 3, 8, (1, 3, 9000), (1, 3, 3), (1, 3, 9000), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(1, 1, 2, 8, (1, 3, 4), (1, 1, 1), (1, 3, 2), ((1, 1, 1), (0, 0, -9), (1, 1, 1))),
+    # one position, also of so many channels that images are collected
+    problem(2, 1, 200, 5, (1, 10, 10), (1, 1, 1), (1, 10, 10), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
     problem(3, 1, 5, 17, (1, 4, 5), (1, 1, 1), (1, 4, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
     # each channel on its own: rows, one row, a wide row in pieces, backwards, strides
     problem(2, 19, 1, 1, (1, 9, 18), (1, 3, 3), (1, 9, 18), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
@@ -121,20 +133,32 @@ def with_dtype(p: ConvolutionProblem, dtype: Any) -> ConvolutionProblem:
     )
 
 
-@pytest.mark.parametrize("bits", [256, 512])
-@pytest.mark.parametrize("number", range(len(PROBLEMS)))
-def test_forward(number: int, bits: int) -> None:
-    dtype = FLOATS[number % 4] if number >= len(FIXED) else dtypes.float32
-    p = with_dtype(PROBLEMS[number], dtype)
-    x, w, y = arrays_of(p, dtype)
+def check_forward(p: ConvolutionProblem, bits: int) -> Any:
+    """Compare with the triple loop; gives the plan."""
+    x, w, y = arrays_of(p, p.dtype)
     y.view(numpy.uint8)[...] = 0xFF
-    execute(plan_convolution(p, vector_bits=bits), {"a": x, "b": w, "c": y}, cut=0.37)
+    plan = plan_convolution(p, vector_bits=bits)
+    execute(plan, {"a": x, "b": w, "c": y}, cut=0.37)
     kernels = w.reshape((p.groups, p.filters, -1))
     seen = collected(x, p)
     for n, group in numpy.ndindex(p.batch, p.groups):
-        wanted = reference(kernels[group], seen[n, group], dtype)
+        wanted = reference(kernels[group], seen[n, group], p.dtype)
         found = y.reshape((p.batch, p.groups, p.filters, p.positions))[n, group]
         numpy.testing.assert_array_equal(found.view(f"u{found.itemsize}"), wanted.view(f"u{wanted.itemsize}"))
+    return plan
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+def test_forward(number: int, bits: int) -> None:
+    check_forward(with_dtype(PROBLEMS[number], FLOATS[number % 4 if number >= len(FIXED) else 0]), bits)
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_few_channels(dtype: Any, bits: int) -> None:
+    p = problem(2, 2, 3, 70, (1, 18, 21), (1, 4, 3), (1, 9, 20), ((1, 2, 1), (0, 1, 0), (1, 1, 1)))
+    assert by_channel(check_forward(with_dtype(p, dtype), bits)) == 4
 
 
 @pytest.mark.parametrize("bits", [256, 512])
@@ -188,6 +212,8 @@ BLOCKED = [
     (kernel.PARAMS, [("columns", "column"), ("filters", "row")]),
     (depthwise.PARAMS, [("result_height", "row"), ("result_width", "width")]),
     (unrolled.PARAMS, [("result_height", "row")]),
+    (lines.PARAMS, []),
+    (direct.PARAMS, [("images", "image"), ("result_height", "row"), ("filters", "filter")]),
 ]
 WEIGHT_BLOCKED = [
     (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
@@ -199,7 +225,8 @@ WEIGHT_BLOCKED = [
 
 def by_channel(plan: Any) -> int:
     """Which of the layouts the numbers have: 0 is that of matrix products."""
-    return {"depthwise": 1, "unrolled": 2, "lines": 3}.get(plan.calls[-1].text_key.split()[0], 0)
+    words = plan.calls[-1].text_key.split()
+    return 4 if words[1] == "direct" else {"depthwise": 1, "unrolled": 2, "lines": 3}.get(words[0], 0)
 
 
 def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
@@ -208,7 +235,7 @@ def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
     return dict(zip(names, plan.calls[-1].params, strict=True)), axes
 
 
-@pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not (p.plain and p.groups == 1)])
+@pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not is_matmul(p)])
 def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
     p = PROBLEMS[number]
     for plan, layouts in (
@@ -222,7 +249,9 @@ def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
             assert (blocks - 1) * size < found[extent] <= blocks * size
             count *= blocks
         each = plan.calls[-1].work // p.groups
-        if layouts is BLOCKED:
+        if axes and axes[0][0] == "images":
+            assert each == count
+        elif layouts is BLOCKED:
             assert each == count * (p.batch * p.filters if axes[0][0] == "result_height" else 1)
         elif axes[0][0] == "filters":
             assert each == count

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from twofold import dtypes
+from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import depthwise_kernel as depthwise
@@ -27,12 +28,13 @@ from twofold.compiler.lower.gemm import (
     grain_of,
     known_text,
     plan_matmul,
+    tall_tile,
     up,
 )
 from twofold.compiler.lower.gemm_tile import SQUARE
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
-__all__ = ["plan_convolution", "plan_convolution_weight"]
+__all__ = ["is_matmul", "plan_convolution", "plan_convolution_weight"]
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 _MOST_PANELS = 4
@@ -40,6 +42,14 @@ _FEW_FILTERS = 2
 _TURN_ROWS = 4
 _NEAR_BYTES = 24 * 1024
 """What stays in the first level cache."""
+_NEAR_STEPS = 128
+"""Steps of the contracted index of which a panel stays there."""
+_FEW_CHANNELS = 3
+"""Channels of an image, for which collecting windows takes as long as multiplying them."""
+_FEW_LANES = 6
+"""Filters below which most of a vector would stay empty."""
+_FAR_STEPS = 192
+"""Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
 _ENOUGH_ITEMS = 4
 
 
@@ -68,10 +78,14 @@ def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
     return found
 
 
-def _kinds(problem: ConvolutionProblem, vector_bits: int | None) -> Kinds:
+def _kinds(problem: ConvolutionProblem, vector_bits: int | None, filters_are_columns: bool) -> Kinds:
     compute = problem.dtype.compute
     stride = problem.windows.strides[2] if problem.result[2] > 1 else 1
-    tile = SQUARE[vector_bits or target.vector_bits()][compute.itemsize]
+    bits = vector_bits or target.vector_bits()
+    # numbers of filters are multiples of eight more often than of six; positions are many
+    tile = SQUARE[bits][compute.itemsize]
+    if filters_are_columns:
+        tile = tall_tile(problem.filters, bits, compute.itemsize)
     return Kinds(compute, problem.dtype, tile, next((known for known in (1, 2) if known == stride), 0))
 
 
@@ -81,6 +95,12 @@ def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
         return 1, most
     blocks = -(-problem.channels // (most // problem.taps))
     return -(-problem.channels // blocks), problem.taps
+
+
+def is_matmul(problem: ConvolutionProblem) -> bool:
+    """Whether a convolution is better computed as the product that it is, images read where they lie."""
+    many = min(problem.channels, problem.batch * problem.positions) >= _FAR_STEPS
+    return problem.plain and problem.groups == 1 and problem.dtype.kind == "f" and not many
 
 
 def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
@@ -102,12 +122,7 @@ def plan_convolution(
     ``epilogue`` and its numbers are as in `plan_matmul`, with the image as batch, the filter as row and the
     position of the result as column.
     """
-    if (
-        problem.plain
-        and problem.groups == 1
-        and problem.dtype.kind == "f"
-        and not __import__("os").environ.get("NOPLAIN")
-    ):
+    if is_matmul(problem):
         plan = plan_matmul(_as_matmul(problem), epilogue, epilogue_params, vector_bits)
         exchanged = {"a": "b", "b": "a"}
         for call in plan.calls:
@@ -123,7 +138,7 @@ def plan_convolution(
         work = problem.batch * problem.groups * problem.filters * problem.result[0] * problem.result[1]
         call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
         return MatmulPlan([call], [])
-    kinds = _kinds(problem, vector_bits)
+    kinds = _kinds(problem, vector_bits, False)
     if _by_channel(problem):
         taps = _unrolled_taps(problem)
         unrolled_numbers = None if taps is None else _unrolled_numbers(problem, kinds, taps)
@@ -132,6 +147,10 @@ def plan_convolution(
         block = _lines(problem, kinds, 1)
         if block is not None:
             return _depthwise(problem, epilogue, epilogue_params, kinds, block)
+    wide = _kinds(problem, vector_bits, True)
+    direct_numbers = _direct_numbers(problem, wide)
+    if direct_numbers is not None:
+        return _direct(problem, epilogue, epilogue_params, wide, direct_numbers)
     return _tiled(problem, epilogue, epilogue_params, kinds)
 
 
@@ -185,6 +204,26 @@ def _block_numbers(problem: ConvolutionProblem, block: _Lines) -> dict[str, int]
     }
 
 
+class _Line(NamedTuple):
+    """What the windows of a line of results see of a line of the image, and how that is copied."""
+
+    column: int
+    margin: int
+    length: int
+    span: int
+
+
+def _line_of(problem: ConvolutionProblem) -> _Line | None:
+    """The copy of a line; None if windows see nothing but zeros."""
+    moves = problem.windows
+    reach = (problem.kernel[2] - 1) * moves.dilations[2]
+    left = min(reach, 0) - moves.lows[2]
+    span = (problem.result[2] - 1) * moves.strides[2] + abs(reach) + 1
+    column, margin = max(0, left), max(0, -left)
+    count = min(problem.image[2] - column, span - margin)
+    return _Line(column, margin, count, span) if count > 0 else None
+
+
 def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
     """What the text of the unrolled kernel depends on; None if it has none for this problem."""
     moves = problem.windows
@@ -199,15 +238,11 @@ def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
 
 def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> dict[str, int] | None:
     """The run-time numbers of the unrolled kernel; None if what the windows of a row see has no room."""
-    (_, stride_y, stride_x), (_, low_y, low_x) = problem.windows.strides, problem.windows.lows
-    (before_y, behind_y), (before_x, behind_x) = taps.reach(0), taps.reach(1)
-    width, (_, rows, positions) = problem.image[2], problem.result
-    left, span = before_x - low_x, (positions - 1) * stride_x + behind_x - before_x + 1
-    column, margin = max(0, left), max(0, -left)
-    count = min(width - column, span - margin)
-    if count <= 0:
+    (_, stride_y, stride_x), (before_y, behind_y) = problem.windows.strides, taps.reach(0)
+    source, rows = _line_of(problem), problem.result[1]
+    if source is None:
         return None
-    line = -(-span // stride_x)
+    line = -(-source.span // stride_x)
     room = min(kernel.PACKED_BYTES, _NEAR_BYTES) // kinds.compute.itemsize // (stride_x * line)
     more = behind_y - before_y + 1
     # rows of the result that share a copy near the processor, or one row and the lines that it sees
@@ -219,18 +254,18 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
         return None
     if taps.across and block * line * kinds.compute.itemsize > kernel.SUM_BYTES:
         return None
-    second = margin + 1
+    margin, second = source.margin, source.margin + 1
     return _numbers(problem) | {
         "block_rows": block,
         "row_blocks": -(-rows // block),
         "line": line,
         "plane": plane,
         "copied": copied,
-        "first_column": column,
-        "count": count,
+        "first_column": source.column,
+        "count": source.length,
         "even": margin % stride_x * plane + margin // stride_x,
         "odd": second % stride_x * plane + second // stride_x,
-        "top": before_y - low_y,
+        "top": before_y - problem.windows.lows[1],
         "lines": lines,
     }
 
@@ -278,6 +313,85 @@ def _depthwise(
     return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
+def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
+    """The run-time numbers of the direct kernel; None where windows are better collected, or lines have no room."""
+    moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
+    few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= direct.MOST_STEPS
+    if not flat or not few or problem.filters < _FEW_LANES:
+        return None
+    line = _line_of(problem)
+    if line is None:
+        return None
+    reach = (problem.kernel[1] - 1) * moves.dilations[1]
+    rows, positions = problem.result[1], problem.result[2]
+    room = kernel.PACKED_BYTES // size
+    channels = min(problem.channels, max(1, _NEAR_STEPS // problem.taps))
+    while channels > 1 and channels * (abs(reach) + 1) * line.span * size > _NEAR_BYTES:
+        channels -= 1
+    if channels * (abs(reach) + 1) * line.span > room:
+        return None
+    filters = min(up(problem.filters, LANES), max(direct.MOST_FILTERS // width, 1) * width)
+    most = kernel.SUM_BYTES // size // filters
+    near = _NEAR_BYTES // size // (channels * line.span)
+    block = max(1, min(rows, most // positions, (near - abs(reach) - 1) // moves.strides[1] + 1))
+    if block * positions > most:
+        return None
+    row_blocks = -(-rows // block)
+    block = -(-rows // row_blocks)
+    images = 1 if block < rows else max(1, min(problem.batch, most // (rows * positions)))
+    filter_blocks = -(-problem.filters // filters)
+    while images > 1 and problem.groups * filter_blocks * -(-problem.batch // images) < _ENOUGH_ITEMS:
+        images -= 1
+    while block > 1 and problem.groups * filter_blocks * problem.batch * -(-rows // block) < _ENOUGH_ITEMS:
+        block -= 1
+    return _numbers(problem) | {
+        "block_images": images,
+        "image_blocks": -(-problem.batch // images),
+        "block_rows": block,
+        "row_blocks": -(-rows // block),
+        "block_filters": filters,
+        "filter_blocks": filter_blocks,
+        "block_channels": channels,
+        "panels": -(-problem.filters // width),
+        "panel_size": up(problem.channels * problem.taps, 16) * width,
+        "pitch": line.span,
+        "lines": (block - 1) * moves.strides[1] + abs(reach) + 1,
+        "first_column": line.column,
+        "margin": line.margin,
+        "count": line.length,
+        "top": min(reach, 0) - moves.lows[1],
+        "left": -min((problem.kernel[2] - 1) * moves.dilations[2], 0),
+    }
+
+
+def _direct(
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None,
+    epilogue_params: Sequence[int],
+    kinds: Kinds,
+    numbers: dict[str, int],
+) -> MatmulPlan:
+    """The calls of a convolution that reads windows where lines of the image lie."""
+    length, width = problem.channels * problem.taps, kinds.tile.width
+    whole = Operand(problem.filters * length, 1, length)
+    planner = Planner(
+        MatmulProblem(problem.groups, 1, problem.filters, length, whole, whole, whole, problem.dtype),
+        None,
+        (),
+    )
+    weight = planner.pack(whole, "b", (length, problem.filters), "columns", width)
+    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+    buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
+    key, text = known_text(direct.direct_key(kinds, epilogue), lambda: direct.direct_text(kinds, epilogue))
+    params = (*epilogue_params, *(numbers[name] for name in direct.PARAMS))
+    work = problem.groups * numbers["image_blocks"] * numbers["row_blocks"] * numbers["filter_blocks"]
+    sums = numbers["block_images"] * numbers["block_rows"] * problem.result[2] * numbers["block_filters"]
+    grain = max(1, GRAIN_CYCLES * LANES // (sums * (length + 8)))
+    planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+    return planner.plan
+
+
 def _tiled(
     problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
 ) -> MatmulPlan:
@@ -301,7 +415,7 @@ def _tiled(
     most_rows = kernel.SUM_BYTES // size // (_MOST_PANELS * width)
     row_blocks = -(-problem.filters // most_rows)
     rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
-    channels, taps = _rows_of(problem, kernel.PACKED_BYTES // size // (columns + kernel.SLACK))
+    channels, taps = _rows_of(problem, _NEAR_BYTES // size // width)
     numbers |= {
         "block_columns": columns,
         "column_blocks": -(-numbers["columns"] // columns),
@@ -327,7 +441,7 @@ def plan_convolution_weight(
 
     Where it ``accumulates``, the sums begin with the elements of "start", perhaps in the memory of "c".
     """
-    kinds = _kinds(problem, vector_bits)
+    kinds = _kinds(problem, vector_bits, True)
     block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
     if block is not None and problem.taps * LANES * kinds.compute.itemsize <= kernel.SUM_BYTES:
         return _depthwise_weight(problem, kinds, block, accumulates)
@@ -336,9 +450,13 @@ def plan_convolution_weight(
         return _lines_weight(problem, kinds, few, accumulates)
     numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
-    filters = min(_MOST_PANELS, -(-problem.filters // width)) * width
+    # sums of one panel lie as closely as whole vectors allow, so that there is room for more rows
+    filters = min(
+        up(problem.filters, LANES if problem.filters <= width else width),
+        _MOST_PANELS * width,
+    )
     most = min(
-        kernel.SUM_BYTES // size // (_MOST_PANELS * width),
+        kernel.SUM_BYTES // size // max(filters, 2 * LANES),
         kernel.PACKED_BYTES // size // (kernel.RESULT_COLUMNS + kernel.SLACK),
     )
     most = most // LANES * LANES
@@ -390,22 +508,20 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
         or problem.channels * problem.taps * LANES * size > kernel.SUM_BYTES
     ):
         return None
-    reach = (problem.kernel[2] - 1) * problem.windows.dilations[2]
-    left = min(reach, 0) - problem.windows.lows[2]
-    span = (positions - 1) * problem.windows.strides[2] + abs(reach) + 1
-    column, margin = max(0, left), max(0, -left)
-    count = min(problem.image[2] - column, span - margin)
-    room = up(span, LANES) + LANES
-    if count <= 0 or 2 * room * size > kernel.PACKED_BYTES:
+    line = _line_of(problem)
+    if line is None:
+        return None
+    room = up(line.span, LANES) + LANES
+    if 2 * room * size > kernel.PACKED_BYTES:
         return None
     return _numbers(problem) | {
         "block_columns": max(1, kernel.RESULT_COLUMNS // positions) * positions,
         "block_filters": LANES,
         "filter_blocks": -(-problem.filters // LANES),
-        "first_column": column,
-        "margin": margin,
-        "count": count,
-        "start": -min(reach, 0),
+        "first_column": line.column,
+        "margin": line.margin,
+        "count": line.length,
+        "start": -min((problem.kernel[2] - 1) * problem.windows.dilations[2], 0),
         "zeros": room,
     }
 

@@ -6,7 +6,9 @@ image of the batch. No more of it exists at a time than fits on the stack beside
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from twofold.compiler.lower.builder import LANES, Val
 from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
@@ -18,6 +20,9 @@ PACKED_BYTES = 128 * 1024
 
 SUM_BYTES = 96 * 1024
 """Room for the sums of a work item."""
+
+_CHANNELS = 4
+"""Channels that are collected in one turn of a loop."""
 
 SLACK = LANES
 """Elements between collected rows: whole vectors are stored over the end of a row."""
@@ -96,24 +101,44 @@ class Writer:
         b, p = self.b, self.p
         first, end = block.columns
         width = p["result_width"]
-        last = b.add(b.split(b.sub(end, 1), width)[0], 1)
-        with b.loop(b.split(first, width)[0], last) as line:
+        start, last = b.split(first, width)[0], b.add(b.split(b.sub(end, 1), width)[0], 1)
+        lines = b.loop(start, last, carry=self._split(start))
+        with lines as (line, index):
             begin = b.larger(b.mul(line, width), first)
             count = b.sub(b.smaller(b.mul(b.add(line, 1), width), end), begin)
-            rest, y = b.split(line, p["result_height"])
-            number, z = b.split(rest, p["result_depth"])
+            number, z, y = index
             channel = b.add(
                 b.mul(b.add(b.mul(number, p["groups"]), block.group), p["channels"]), block.channels[0]
             )
             x = b.sub(begin, b.mul(line, width))
-            with b.loop(*block.taps) as tap:
-                self._tap(image, block, tap, (z, y, x), (channel, count, b.sub(begin, first)), row_length)
+            at = channel, count, b.sub(begin, first)
+            rest, tap_x = b.split(block.taps[0], p["kernel_width"])
+            taps = b.loop(*block.taps, carry=[*b.split(rest, p["kernel_height"]), tap_x])
+            with taps as (tap, position):
+                self._tap(image, block, (tap, *position), (z, y, x), at, row_length)
+                b.loop_next(self._following(position, "kernel_height", "kernel_width"))
+            b.loop_next(self._following(index, "result_depth", "result_height"))
+
+    def _split(self, line: Val) -> list[Val]:
+        """Image, depth and height of a line of the result."""
+        rest, y = self.b.split(line, self.p["result_height"])
+        return [*self.b.split(rest, self.p["result_depth"]), y]
+
+    def _following(self, index: list[Val], middle: str, inner: str) -> list[Val]:
+        """The index after one of three axes, of which the last two have the named sizes: divisions take long."""
+        b, p = self.b, self.p
+        outer, middle_at, inner_at = index[0], index[1], b.add(index[2], 1)
+        turns = b.cmp("eq", inner_at, p[inner])
+        inner_at = b.choose(turns, b.index(0), inner_at)
+        middle_at = b.choose(turns, b.add(middle_at, 1), middle_at)
+        turns = b.cmp("eq", middle_at, p[middle])
+        return [b.choose(turns, b.add(outer, 1), outer), b.choose(turns, b.index(0), middle_at), inner_at]
 
     def _tap(
         self,
         image: Val,
         block: Block,
-        tap: Val,
+        tap: tuple[Val, Val, Val, Val],
         index: tuple[Val, Val, Val],
         at: tuple[Val, Val, Val],
         row_length: Val,
@@ -121,11 +146,9 @@ class Writer:
         """Emit the part of one line of the result and one kernel position, for all channels of the block."""
         b, p = self.b, self.p
         channel, count, column = at
-        rest, tap_x = b.split(tap, p["kernel_width"])
-        tap_z, tap_y = b.split(rest, p["kernel_height"])
         z, y, x = (
             b.sub(b.add(b.mul(o, p[f"stride_{axis}"]), b.mul(k, p[f"dilation_{axis}"])), p[f"low_{axis}"])
-            for axis, o, k in zip(("depth", "height", "width"), index, (tap_z, tap_y, tap_x))
+            for axis, o, k in zip(("depth", "height", "width"), index, tap[1:], strict=True)
         )
         inside = b.and_(self.within(z, "depth"), self.within(y, "height"))
         end = b.choose(inside, p["width"], b.index(0))
@@ -133,42 +156,52 @@ class Writer:
         line = b.mul(b.add(b.mul(z, p["height"]), y), p["width"])
         source = b.add(b.mul(channel, plane), b.add(line, x))
         taps = b.sub(block.taps[1], block.taps[0])
-        target = b.add(b.mul(b.sub(tap, block.taps[0]), row_length), column)
+        target = b.add(b.mul(b.sub(tap[0], block.taps[0]), row_length), column)
         step = b.mul(taps, row_length)
+        channels = b.sub(block.channels[1], block.channels[0])
+        whole = b.and_(channels, -_CHANNELS)
         with b.loop(0, count, LANES) as v:
             along = b.mul(v, p["stride_width"])
             load = self._loader(image, b.add(x, along), end)
-            start, to = b.add(source, along), b.add(target, v)
-            # both positions are carried: multiplying for each vector would take longer than moving it
-            loop = b.loop(block.channels[0], block.channels[1], carry=[start, to])
-            with loop as (_, (read, written)):
+
+            def move(read: Val, written: Val, load: Any = load) -> tuple[Val, Val]:
                 b.store(self.packed, written, b.cast(load(read), self.kinds.compute))
-                b.loop_next([b.add(read, plane), b.add(written, step)])
+                # both positions are carried: multiplying for each vector would take longer than moving it
+                return b.add(read, plane), b.add(written, step)
+
+            many = b.loop(0, whole, _CHANNELS, carry=[b.add(source, along), b.add(target, v)])
+            with many as (_, (read, written)):
+                for _ in range(_CHANNELS):
+                    read, written = move(read, written)
+                b.loop_next([read, written])
+            few = b.loop(whole, channels, carry=many.results)
+            with few as (_, (read, written)):
+                b.loop_next(move(read, written))
 
     def within(self, position: Val, axis: str) -> Val:
         """Whether a position lies inside an axis of the image."""
         b = self.b
         return b.and_(b.cmp("ge", position, 0), b.cmp("lt", position, self.p[axis]))
 
-    def _loader(self, image: Val, x: Val, end: Val):  # type: ignore[no-untyped-def]
+    def _loader(self, image: Val, x: Val, end: Val) -> Callable[[Val], Val]:
         """What loads 16 elements, a stride apart, from a position whose first lies at ``x`` of its line."""
         b, stride, dtype = self.b, self.kinds.stride, self.kinds.stored
 
-        def mask(start: Val, step: Val | int) -> Val:
-            positions = b.add(b.mul(b.iota(), b.splat(b.index(step))), b.splat(start))
-            return b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(end)))
+        def mask(start: Val) -> Val:
+            return b.lane_range(b.sub(0, start), b.sub(end, start))
 
         if stride == 1:
-            inside = mask(x, 1)
+            inside = mask(x)
             return lambda at: b.load(image, at, dtype, LANES, inside)
         if stride == 2:
-            masks = mask(x, 1), mask(b.add(x, LANES), 1)
+            masks = mask(x), mask(b.add(x, LANES))
             return lambda at: b.evens(
                 b.load(image, at, dtype, LANES, masks[0]),
                 b.load(image, b.add(at, LANES), dtype, LANES, masks[1]),
             )
         step = self.p["stride_width"]
-        inside = mask(x, step)
+        positions = b.add(b.mul(b.iota(), b.splat(step)), b.splat(x))
+        inside = b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(end)))
         return lambda at: b.load_strided(image, at, step, dtype, inside)
 
     def images(self, first: Val, end: Val):  # type: ignore[no-untyped-def]
@@ -208,19 +241,22 @@ def forward_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
         rows = b.smaller(p["block_rows"], b.sub(p["filters"], row))
         row = b.add(row, b.mul(group, p["filters"]))
         left = b.offset(weight, b.mul(row, p["weight_row"]), dtype)
-        row_length = b.add(p["block_columns"], SLACK)
+        width = kinds.tile.width
+        row_length = b.index(width + SLACK)
         with b.loop(0, p["channels"], p["block_channels"]) as c, b.loop(0, p["taps"], p["block_taps"]) as t:
             channels = c, b.smaller(b.add(c, p["block_channels"]), p["channels"])
             taps = t, b.smaller(b.add(t, p["block_taps"]), p["taps"])
-            w.collect(image, Block(group, channels, taps, (first, end)), row_length)
             count = b.mul(b.sub(channels[1], c), b.sub(taps[1], t))
             chunk = b.offset(left, b.add(b.mul(c, p["taps"]), t), dtype)
             resume = b.cmp("gt", b.add(c, t), 0)
-            with b.loop(0, b.sub(end, first), kinds.tile.width) as panel:
+            # one panel at a time, so that what is collected stays near
+            with b.loop(first, end, width) as column:
+                stop = b.smaller(b.add(column, width), end)
+                w.collect(image, Block(group, channels, taps, (column, stop)), row_length)
                 b.call_rows(
-                    chunk, b.mul(p["weight_row"], size), b.index(size), b.offset(w.packed, panel, dtype),
-                    b.mul(row_length, size), count, b.offset(w.sums, panel, dtype),
-                    b.mul(p["block_columns"], size), resume, rows, b.sub(b.sub(end, first), panel),
+                    chunk, b.mul(p["weight_row"], size), b.index(size), w.packed, b.mul(row_length, size), count,
+                    b.offset(w.sums, b.sub(column, first), dtype), b.mul(p["block_columns"], size), resume, rows,
+                    b.sub(stop, column),
                 )  # fmt: skip
         with w.images(first, end) as number:
             low, high = w.positions(number, first, end)
@@ -328,7 +364,10 @@ def transpose_results(
         low, high = w.positions(number, *columns)
         origin = b.mul(b.add(b.mul(number, p["groups"]), group), p["filters"])
         column = b.sub(b.mul(number, p["positions"]), columns[0])
-        with b.loop(low, high, LANES) as v, b.loop(0, width, LANES) as half:
+        with (
+            b.loop(low, high, LANES) as v,
+            b.loop(0, b.smaller(width, b.sub(p["filters"], panel)), LANES) as half,
+        ):
             mask = b.lane_mask(b.sub(high, v))
             vectors = []
             for i in range(LANES):

@@ -180,7 +180,7 @@ def _lies(operand: Operand, columns: int) -> str:
     return "rows" if operand.col == 1 or columns == 1 else "columns" if operand.row == 1 else "any"
 
 
-def _tall(columns: int, vector_bits: int, size: int) -> Tile:
+def tall_tile(columns: int, vector_bits: int, size: int) -> Tile:
     """The tile for many rows: the one of three vectors where the last of four would stand alone."""
     tall, square = TALL[vector_bits][size], SQUARE[vector_bits][size]
     if is_symbolic(columns) or (tall.vectors, square.vectors) != (4, 3):
@@ -202,7 +202,7 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
     for flipped in (False,) if problem.accumulates else (False, True):
         seen = problem.transposed if flipped else problem
         way = _lies(seen.b, seen.n)
-        tiles = [_tall(seen.n, vector_bits, size)]
+        tiles = [tall_tile(seen.n, vector_bits, size)]
         wide = WIDE[vector_bits][size]
         if seen.m <= wide.height and not flipped:
             tiles.append(wide)

@@ -153,13 +153,14 @@ def _notes(cells: list[tuple[int, int]], tile: Tile, dtype: DType) -> list[str]:
     return [*lines, f"  store {bits} {most}, ptr %seen, align 64"]
 
 
-def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool) -> list[str]:
+def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: bool) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
     lines = [
-        f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row, i64 %a_k,"
+        f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row,"
+        f" {_step_type(indexed)} %a_k,"
         " ptr noalias %b, i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
         f"{_SEEN if notes else ''}) #0 {{",
         "entry:",
@@ -170,16 +171,23 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool) -> list[s
         lines.append(f"  %from{i}_{v} = phi {kind} [ zeroinitializer, %entry ], [ %old{i}_{v}, %load ]")
     lines += ["  %some = icmp ne i64 %count, 0", "  br i1 %some, label %loop, label %done", "loop:"]
     lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
-    lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
+    if indexed:
+        lines.append("  %entry_at = phi ptr [ %a_k, %head ], [ %stepped, %loop ]")
+    else:
+        lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
     lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
     for i, v in cells:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
+    if indexed:
+        lines.append("  %step = load i64, ptr %entry_at, align 8")
     lines += _turn(tile, height, kind, dtype)
     lines += [
         "  %later = getelementptr i8, ptr %bp, i64 %ahead",
         "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
         "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
-        "  %stepped = add i64 %step, %a_k",
+        "  %stepped = getelementptr i64, ptr %entry_at, i64 1"
+        if indexed
+        else "  %stepped = add i64 %step, %a_k",
         "  %less = add i64 %left, -1",
         "  %more = icmp ne i64 %less, 0",
         "  br i1 %more, label %loop, label %done",
@@ -205,12 +213,18 @@ _LINE = 64
 _SEEN = ", ptr noalias %seen"
 
 
+def _step_type(indexed: bool) -> str:
+    """The type of what says where the steps of A lie."""
+    return "ptr noalias" if indexed else "i64"
+
+
 @lru_cache
-def tile_functions(tile: Tile, dtype: DType, notes: bool = False) -> str:
+def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: bool = False) -> str:
     """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill few vectors of a tile are covered with narrow ones, whose other columns hold anything.
-    With ``notes`` the last argument points to the largest magnitudes of the results so far.
+    Where it is ``indexed``, the third argument points to the byte offsets of the steps of A, in place of being their
+    distance. With ``notes`` the last argument points to the largest magnitudes of the results so far.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     lines = [
@@ -229,9 +243,9 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False) -> str:
             f"@next_height{each.vectors} = private unnamed_addr constant [{len(table)} x i64] [{entries}], align 64"
         )
         for height in heights(each):
-            lines += _tile_function(each, height, dtype, notes)
+            lines += _tile_function(each, height, dtype, notes, indexed)
     lines += [
-        "define i64 @shared(ptr noalias %a, i64 %a_row, i64 %a_k, ptr noalias %b, i64 %b_k,"
+        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed)} %a_k, ptr noalias %b, i64 %b_k,"
         f" i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
         "entry:",
         "  %chunk = mul i64 %count, %b_k",
@@ -241,14 +255,14 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False) -> str:
         f"  %last = add i64 %columns, {tile.lanes - 1}",
         f"  %vectors = udiv i64 %last, {tile.lanes}",
         f"  switch i64 %vectors, label %loop [ {cases} ]",
-        *_cover(tile, "", seen, dtype),
+        *_cover(tile, "", seen, dtype, indexed),
     ]
     for each in tile.narrow:
-        lines += _cover(each, f"_{each.vectors}", seen, dtype)
+        lines += _cover(each, f"_{each.vectors}", seen, dtype, indexed)
     return SHARED + "\n".join([*lines, "}", "attributes #0 = { nounwind }"]) + "\n"
 
 
-def _cover(tile: Tile, end: str, seen: str, dtype: DType) -> list[str]:
+def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: bool) -> list[str]:
     """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles.
 
     Each tile brings another cache line of the rows of the next panel near.
@@ -269,7 +283,7 @@ def _cover(tile: Tile, end: str, seen: str, dtype: DType) -> list[str]:
         f"  %height{end} = select i1 %many{end}, i64 {tile.height}, i64 %few{end}",
         f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
     ]
-    arguments = f"ptr %ap{end}, i64 %a_row, i64 %a_k, ptr %b, i64 %b_k, i64 %count"
+    arguments = f"ptr %ap{end}, i64 %a_row, {'ptr' if indexed else 'i64'} %a_k, ptr %b, i64 %b_k, i64 %count"
     arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{seen.replace(' noalias', '')}"
     for height in sizes:
         call = f"  call fastcc void @tile{height}x{tile.vectors}({arguments})"
