@@ -9,6 +9,7 @@
 #include "autocast.h"
 #include "call_memo.h"
 #include "guard.h"
+#include "owned.h"
 #include "purity.h"
 #include "tensor.h"
 
@@ -140,6 +141,54 @@ PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_
   return result;
 }
 
+// Whether the class of an argument sees to calls by itself, as PyTorch's protocol `__torch_function__` lets it.
+bool sees_to_calls(PyObject* argument) {
+  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
+  return !is_tensor(argument) && !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), name);
+}
+
+// What the first such class makes of a call: a null pointer without an error where there is none, or where all decline.
+PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
+  Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
+  std::vector<PyObject*> classes;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!sees_to_calls(arguments[i])) continue;
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(arguments[i]));
+    if (std::find(classes.begin(), classes.end(), type) == classes.end()) classes.push_back(type);
+  }
+  if (classes.empty()) return nullptr;
+  Owned types(PyTuple_New(static_cast<Py_ssize_t>(classes.size()))), args(PyTuple_New(positional)), keywords(PyDict_New());
+  if (!types || !args || !keywords) return nullptr;
+  for (size_t i = 0; i < classes.size(); ++i) PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), Py_NewRef(classes[i]));
+  for (Py_ssize_t i = 0; i < positional; ++i) PyTuple_SET_ITEM(args.object, i, Py_NewRef(arguments[i]));
+  for (Py_ssize_t i = positional; i < count; ++i) {
+    if (PyDict_SetItem(keywords.object, PyTuple_GET_ITEM(names, i - positional), arguments[i]) < 0) return nullptr;
+  }
+  for (PyObject* type : classes) {
+    PyObject* result = PyObject_CallMethod(type, "__torch_function__", "OOOO", callable, types.object, args.object, keywords.object);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+  }
+  return nullptr;
+}
+
+// What comes of a call that raised: the result of a class that sees to it, or the error, if not `worded` in words for users.
+PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool worded = false) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* result = call_of_class(self, arguments, count, names);
+  if (result || PyErr_Occurred()) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return result;
+  }
+  PyErr_Restore(type, value, traceback);
+  if (!worded) locate_error(reinterpret_cast<PyOperation*>(self)->slow, arguments, count, names);
+  return nullptr;
+}
+
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -149,14 +198,14 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   }
   if (op->operation && count == op->arity && !names && std::any_of(arguments, arguments + count, is_tensor) &&
       (!op->checks_numbers || passes_checks(arguments, count))) {
-    return call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
+    PyObject* made = call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
+    return made || std::all_of(arguments, arguments + count, is_tensor) ? made : after_failure(self, arguments, count, names, true);
   }
   Py_ssize_t position = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
   PyObject* result = position >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, position)
                      : position < 0 && op->memo ? call_by_types(op, arguments, flags, names)
                                              : PyObject_Vectorcall(op->slow, arguments, flags, names);
-  if (!result && PyErr_ExceptionMatches(PyExc_Exception)) locate_error(op->slow, arguments, count, names);
-  return result;
+  return result ? result : after_failure(self, arguments, count, names);
 }
 
 // A callable that nobody has touched yet: when it is called or looked into, its `slow` makes the callable whose place it takes.

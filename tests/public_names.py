@@ -39,6 +39,7 @@ MODULES = (
     "optim.lr_scheduler",
     "random",
     "signal.windows",
+    "sparse",
     "special",
     "utils.checkpoint",
     "utils.data",

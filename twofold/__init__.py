@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         safetensors,
         serialization,
         signal,
+        sparse,
         special,
         testing,
         utils,
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
+    from twofold.sparse.coordinates import sparse_coo_tensor, spmm
 
 del TYPE_CHECKING
 

@@ -5,7 +5,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold": (
             "accelerator amp array_api autograd backends cpu cuda debug distributed distributions dynet "
             "dynet_config fft files func hub jit linalg masked multiprocessing nn onnx optim profiler "
-            "random safetensors serialization signal special testing utils version"
+            "random safetensors serialization signal sparse special testing utils version"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
@@ -32,6 +32,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
+        "twofold.sparse.coordinates": "sparse_coo_tensor spmm",
     },
     "twofold.debug": {
         "twofold.debug.stepping": "run",

@@ -35,7 +35,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``."""
         for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor):
+            if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "map_values"):
                 raise TypeError(
                     f"save_for_backward: a {type(tensor).__name__} is no tensor. Set it as an attribute of ctx."
                 )
@@ -46,10 +46,12 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` was given."""
-        return tuple(
-            value if value is None else self._results.get(_core.value_key(value), value)
-            for value in self._saved
-        )
+        return tuple(value if value is None else self._stand_in(value) for value in self._saved)
+
+    def _stand_in(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value.map_values(self._stand_in)
+        return self._results.get(_core.value_key(value), value)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that no gradient flows to these results."""

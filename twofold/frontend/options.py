@@ -74,7 +74,7 @@ class memory_format:
 
 
 class layout(memory_format):
-    """A way of storing elements, by its name: all tensors are ``strided``.
+    """A way of storing elements, by its name: ``strided``, or ``sparse_coo`` for those of ``torch.sparse``.
 
     >>> import twofold as torch
     >>> torch.tensor([1.0]).layout == torch.strided
@@ -83,6 +83,7 @@ class layout(memory_format):
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
 
 FORMATS = {
     name: memory_format(name)

@@ -11,7 +11,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.frontend.methods import Device
-from twofold.frontend.options import FORMATS, check_device, layout, memory_format, strided
+from twofold.frontend.options import FORMATS, check_device, layout, memory_format, sparse_coo, strided
 from twofold.ops.base import ops
 from twofold.ops.shape.contiguity import format_name
 
@@ -218,6 +218,7 @@ TOP_LEVEL: dict[str, Any] = {
     "memory_format": memory_format,
     "layout": layout,
     "strided": strided,
+    "sparse_coo": sparse_coo,
     **FORMATS,
 }
 

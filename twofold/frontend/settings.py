@@ -161,12 +161,27 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Te
     return self if dtype is None else self.to(dtype)
 
 
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> Any:
+    """The elements that are not zero, of the first ``sparse_dim`` axes (default: all), as a sparse tensor.
+
+    >>> import twofold as torch
+    >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse().indices()
+    tensor([[0],
+            [1]])
+
+    Raises:
+        ArgumentError: If there are not so many axes, or for another layout than ``sparse_coo``.
+    """
+    return import_module("twofold.sparse.coordinates").nonzeros(self, sparse_dim, layout)
+
+
 METHODS: dict[str, Any] = {
     "new": new,
     "pin_memory": pin_memory,
     "share_memory_": share_memory_,
     "is_shared": is_shared,
     "to_dense": to_dense,
+    "to_sparse": to_sparse,
 }
 
 _SETTINGS: tuple[Any, ...] = (
