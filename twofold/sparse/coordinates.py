@@ -15,7 +15,7 @@ from twofold import _core, dtypes
 from twofold.dtypes import DType, Size, as_dtype
 from twofold.errors import ArgumentError, IndexRangeError, ShapeError
 from twofold.frontend.creation import tensor
-from twofold.frontend.options import check_device, sparse_coo
+from twofold.frontend.options import check_device, check_options, sparse_coo
 from twofold.ops.base import ops
 
 Tensor = _core.Tensor
@@ -173,9 +173,11 @@ class SparseTensor:
         base = ops.zeros((count, *rest), dtype=values.dtype)
         return ops.reshape(ops.index_add(base, 0, self._flat(range(axes)), values), self._size)
 
-    def to_sparse(self, *options: Any) -> SparseTensor:
-        """The tensor itself."""
-        return self
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None) -> SparseTensor:
+        """The tensor itself, or one of another number of sparse axes."""
+        if sparse_dim in (None, self.sparse_dim()) and layout in (None, sparse_coo):
+            return self
+        return nonzeros(self.to_dense(), sparse_dim, layout)
 
     def _flat(self, axes: Sequence[int]) -> Tensor:
         """For each value, its position among the elements of some axes, row by row."""
@@ -195,9 +197,17 @@ class SparseTensor:
         indices = ops.stack(list(ops.unravel_index(positions, tuple(self._size[:axes]))), 0)
         return SparseTensor(indices, values, self._size, True)
 
-    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
-        """In another dtype."""
-        return self._with(self._elements.to(*args, **kwargs))
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        copy: bool = False,
+    ) -> SparseTensor:
+        """In another dtype, as ``Tensor.to``."""
+        options = {"dtype": dtype, "device": device, "non_blocking": non_blocking, "copy": copy}
+        return self._with(self._elements.to(*args, **options))
 
     def type(self, dtype: Any) -> SparseTensor:
         """In another dtype."""
@@ -220,8 +230,8 @@ class SparseTensor:
         return self.to(dtypes.int64)
 
     def cuda(self, device: Any = "cuda") -> SparseTensor:
-        """Raises RuntimeError: there is one device, the CPU."""
-        check_device("cuda")
+        """Raises RuntimeError for another device than the CPU, the only one."""
+        check_device(device)
         return self
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
@@ -425,7 +435,7 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 5.]])
     """
-    check_device(device)
+    check_options(device, pin_memory=pin_memory)
     where = indices if isinstance(indices, Tensor) else tensor(indices, dtype=dtypes.int64)
     what = values if isinstance(values, Tensor) else tensor(values)
     where = where.to(dtypes.int64)
@@ -485,7 +495,7 @@ def spmm(input: Any, mat2: Any) -> Any:
     tensor([[0., 2.],
             [0., 0.]])
     """
-    return ops.mm(input, mat2) if isinstance(input, Tensor) else input.mm(mat2)
+    return input.mm(mat2) if isinstance(input, SparseTensor) else ops.mm(input, mat2)
 
 
 class _SparseType(type):
