@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from twofold.dtypes import (
     DType,
     bfloat16,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.dtypes import DType, Size, string
+from twofold.dtypes import DType, Size, bfloat16, finfo, iinfo, string
 from twofold.errors import GraphError
 from twofold.frontend.control import DECLARING, Declaring
 from twofold.ir.types import tensor_type
 from twofold.runtime.structure import flatten, unflatten
-from twofold.static.define import convert_to_tensor
+from twofold.runtime.tracing import here
+from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import choose, repeat, while_loop
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
 from twofold.static.positions import strided_slice_of
@@ -167,6 +168,24 @@ class InGraph(Declaring):
         return unflatten(structure, results[:count]), unflatten(found[0], results[count:])
 
 
+def _limit(dtype: DType, which: str) -> Any:
+    """The least or largest number of a dtype; raises TypeError for booleans, complex numbers and strings."""
+    if dtype.kind == "f":
+        found = getattr(finfo(dtype), which)
+        return found if dtype is bfloat16 else dtype.numpy.type(found)
+    if dtype.kind not in "iu":
+        what = {"min": "minimum", "max": "maximum"}[which]
+        raise TypeError(
+            f"Cannot find {what} value of {dtype.name}, at {here()}. Use a dtype of real numbers."
+        )
+    return getattr(iinfo(dtype), which)
+
+
+def _limits(dtype: DType) -> tuple[Any, Any]:
+    """What TensorFlow shows images of a dtype between: 0 and the largest integer, or 0 and 1."""
+    return (0, 1) if dtype.kind == "f" else (0, True) if dtype.kind == "b" else (0, _limit(dtype, "max"))
+
+
 def install() -> None:
     """Put everything on the tensor and dtype types, and have define-by-run's control flow declare."""
     DECLARING.append(InGraph())
@@ -198,6 +217,13 @@ def install() -> None:
         "is_integer": property(lambda self: self.kind in "iu"),
         "is_bool": property(lambda self: self.kind == "b"),
         "size": property(lambda self: self.itemsize),
+        "min": property(lambda self: _limit(self, "min")),
+        "max": property(lambda self: _limit(self, "max")),
+        "limits": property(_limits),
+        "real_dtype": property(lambda self: self.real),
+        "is_unsigned": property(lambda self: self.kind == "u"),
+        "is_quantized": property(lambda self: False),
+        "is_compatible_with": lambda self, other: self is as_dtype(other),
     }
     for name, member in members.items():
         setattr(DType, name, member)

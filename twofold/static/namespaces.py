@@ -11,8 +11,8 @@ NAMESPACES = {
         assert_near assert_negative assert_non_negative assert_non_positive assert_none_equal
         assert_positive assert_rank assert_rank_at_least assert_scalar assert_type check_numerics
         is_finite is_inf is_nan""",
-    "dtypes": """DType as_dtype as_string bfloat16 bool cast complex double float16 float32 float64 half int16 int32
-        int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
+    "dtypes": """DType as_dtype as_string bfloat16 bool cast complex complex64 complex128 double float16 float32 float64
+        half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
         variables=variables_initializer""",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twofold.ir.types import Shape, size_text
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
+from twofold.runtime.tracing import here
 
 
 class Dimension:
@@ -35,25 +37,66 @@ class Dimension:
     def __hash__(self) -> int:
         return hash(self.value)
 
-    def __mul__(self, other: int | Dimension) -> Dimension:
+    def _with(self, other: int | Dimension | None, function: Callable[[int, int], Any]) -> Any:
+        """What a function makes of two sizes; None where one is unknown."""
         size = Dimension(other).value
-        return Dimension(None if self.value is None or size is None else self.value * size)
+        return None if self.value is None or size is None else function(self.value, size)
+
+    def __mul__(self, other: int | Dimension) -> Dimension:
+        return Dimension(self._with(other, operator.mul))
 
     __rmul__ = __mul__
 
     def __add__(self, other: int | Dimension) -> Dimension:
-        size = Dimension(other).value
-        return Dimension(None if self.value is None or size is None else self.value + size)
+        return Dimension(self._with(other, operator.add))
 
     __radd__ = __add__
 
     def __sub__(self, other: int | Dimension) -> Dimension:
-        size = Dimension(other).value
-        return Dimension(None if self.value is None or size is None else self.value - size)
+        return Dimension(self._with(other, operator.sub))
+
+    def __rsub__(self, other: int) -> Dimension:
+        return Dimension(other) - self
 
     def __floordiv__(self, other: int | Dimension) -> Dimension:
-        size = Dimension(other).value
-        return Dimension(None if self.value is None or size is None else self.value // size)
+        return Dimension(self._with(other, operator.floordiv))
+
+    def __rfloordiv__(self, other: int) -> Dimension:
+        return Dimension(other) // self
+
+    def __mod__(self, other: int | Dimension) -> Dimension:
+        return Dimension(self._with(other, operator.mod))
+
+    def __rmod__(self, other: int) -> Dimension:
+        return Dimension(other) % self
+
+    def __lt__(self, other: int | Dimension) -> bool | None:
+        return self._with(other, operator.lt)
+
+    def __le__(self, other: int | Dimension) -> bool | None:
+        return self._with(other, operator.le)
+
+    def __gt__(self, other: int | Dimension) -> bool | None:
+        return self._with(other, operator.gt)
+
+    def __ge__(self, other: int | Dimension) -> bool | None:
+        return self._with(other, operator.ge)
+
+    def is_compatible_with(self, other: int | Dimension | None) -> bool:
+        """Whether the sizes are equal, or one is unknown."""
+        return self._with(other, operator.ne) is not True
+
+    def assert_is_compatible_with(self, other: int | Dimension | None) -> None:
+        """Raise ValueError unless ``is_compatible_with(other)``."""
+        if not self.is_compatible_with(other):
+            raise ValueError(
+                f"Dimensions {self} and {other} are not compatible, at {here()}. Give equal sizes."
+            )
+
+    def merge_with(self, other: int | Dimension | None) -> Dimension:
+        """The size that either knows; raises ValueError where they differ."""
+        self.assert_is_compatible_with(other)
+        return Dimension(other if self.value is None else self)
 
     def __str__(self) -> str:
         return "?" if self.value is None else str(self.value)
@@ -124,6 +167,77 @@ class TensorShape:
         return len(self.dims) == len(other.dims) and all(
             a.value is None or b.value is None or a.value == b.value for a, b in pairs
         )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise ValueError unless ``is_compatible_with(other)``."""
+        if not self.is_compatible_with(other):
+            raise self._trouble(f"Shapes {self} and {TensorShape(other)} are not compatible")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raise ValueError unless every size is known."""
+        if not self.is_fully_defined():
+            raise self._trouble(f"Shape {self} is not fully defined")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raise ValueError where the rank is known, and another."""
+        if self.ndims not in (None, rank):
+            raise self._trouble(f"Shape {self} must have rank {rank}")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raise ValueError where both ranks are known, and differ."""
+        rank = TensorShape(other).ndims
+        if rank is not None and self.ndims not in (None, rank):
+            raise self._trouble(f"Shapes {self} and {TensorShape(other)} must have the same rank")
+
+    def _trouble(self, what: str) -> ValueError:
+        return ValueError(f"{what}, at {here()}. Give a shape that does.")
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape, or one of unknown sizes where it has no known rank; raises ValueError for another rank."""
+        self.assert_has_rank(rank)
+        return TensorShape([None] * rank) if self.dims is None else self
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """The shape; raises ValueError for a smaller rank."""
+        if self.dims is not None and len(self.dims) < rank:
+            raise self._trouble(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """The shape; raises ValueError for a larger rank."""
+        if self.dims is not None and len(self.dims) > rank:
+            raise self._trouble(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The sizes that either knows; raises ValueError where they differ.
+
+        >>> import twofold.static as tf
+        >>> print(tf.TensorShape([None, 3]).merge_with([2, None]))
+        (2, 3)
+        """
+        other = TensorShape(other)
+        self.assert_is_compatible_with(other)
+        if self.dims is None or other.dims is None:
+            return other if self.dims is None else self
+        return TensorShape([a.merge_with(b) for a, b in zip(self.dims, other.dims)])
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The sizes that both have; unknown where they differ."""
+        other = TensorShape(other)
+        if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):
+            return TensorShape(None)
+        return TensorShape([a if a.value == b.value else None for a, b in zip(self.dims, other.dims)])
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """The axes of both, one after the other; unknown where one is."""
+        other = TensorShape(other)
+        return TensorShape(None if self.dims is None or other.dims is None else [*self.dims, *other.dims])
+
+    __add__ = concatenate
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
 
     def __len__(self) -> int:
         return len(self._known())
