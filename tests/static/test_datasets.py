@@ -138,3 +138,17 @@ def test_the_error_of_a_thread_reaches_join():
     coordinator.clear_stop()
     coordinator.request_stop(tf.errors.OutOfRangeError("no more", "Stop."))
     coordinator.join([])
+
+
+def test_functions_of_datasets_and_iterators():
+    dataset = tf.data.Dataset.range(3).batch(2).prefetch(tf.data.AUTOTUNE)
+    iterator = tf.data.make_initializable_iterator(dataset)
+    following = iterator.get_next()
+    for typed in (dataset, iterator):
+        assert tf.data.get_output_types(typed) is tf.int64
+        assert tf.data.get_output_shapes(typed).as_list() == [None]
+    with tf.Session() as session:
+        assert session.run(tf.data.make_one_shot_iterator(dataset).get_next()).tolist() == [0, 1]
+        for _ in range(2):
+            session.run(iterator.initializer)
+            assert [session.run(following).tolist() for _ in range(2)] == [[0, 1], [2]]

@@ -52,7 +52,24 @@ Fed = dict[int, Any]
     "print(session.run(item), session.run(item), session.run(item))",
     "[0 1] [4 9] [16]",
 )
-class Dataset:
+class _Typed:
+    """What has elements of one structure and of one type each."""
+
+    _types: list[TensorType]
+    _structure: Any
+
+    @property
+    def output_types(self) -> Any:
+        """The dtypes of an element."""
+        return unflatten(self._structure, [type.dtype for type in self._types])
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element, as far as they are known."""
+        return unflatten(self._structure, [shape_of_sizes(type.shape) for type in self._types])
+
+
+class Dataset(_Typed):
     """Elements of one structure and of one type each."""
 
     def __init__(
@@ -64,16 +81,6 @@ class Dataset:
     ) -> None:
         self._make, self._types, self._structure = make, list(types), structure
         self._tensors = list(tensors)
-
-    @property
-    def output_types(self) -> Any:
-        """The dtypes of an element."""
-        return unflatten(self._structure, [type.dtype for type in self._types])
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes of an element, as far as they are known."""
-        return unflatten(self._structure, [shape_of_sizes(type.shape) for type in self._types])
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
@@ -334,7 +341,7 @@ class Dataset:
         return made
 
 
-class Iterator:
+class Iterator(_Typed):
     """Hands out the elements of a dataset: one in each run that needs what ``get_next`` returned."""
 
     def __init__(self, types: Sequence[TensorType], structure: Any, dataset: Dataset | None = None) -> None:
