@@ -164,3 +164,14 @@ def test_loops_over_strings():
         found = session.run([sums, last, marked])
     assert found[0].tolist()[:2] == [b"T", b"Te"]
     assert (found[1], found[2].tolist()) == (b"Ten\0", [b"a!", b"b!"])
+
+
+def test_empty_strings_stand_for_zeros(session):
+    given = tf.placeholder(tf.string, [None])
+    assert session.run(tf.zeros_like(given), {given: ["a", "b"]}).tolist() == [b"", b""]
+    assert session.run([tf.zeros([1, 2], tf.string), tf.fill([2], "a")])[0].tolist() == [[b"", b""]]
+    assert session.run(tf.fill([2], "a")).tolist() == session.run(tf.fill([2], tf.constant("a"))).tolist()
+    with pytest.raises(TypeError, match="Expected string, but got 1"):
+        tf.ones_like(tf.constant(["a"]))
+    with pytest.raises(TypeError):
+        tf.ones([2], tf.string)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from twofold.dtypes import finfo, float32, int32
+from twofold.dtypes import finfo, float32, int32, string
 from twofold.errors import ShapeError
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import ops
+from twofold.runtime.tracing import here
+from twofold.static import array
 from twofold.static.define import (
     Alone,
     Dtype,
@@ -17,6 +19,7 @@ from twofold.static.define import (
     array_of,
     as_dtype,
     as_tensor,
+    convert_to_tensor,
     counted,
     full_of,
     numbers,
@@ -28,20 +31,40 @@ from twofold.static.docstrings import example
 from twofold.static.graph import Tensor
 from twofold.static.named_results import TopKV2
 from twofold.static.renamed import renamed
+from twofold.static.string_table import holds_strings
 
 
-@operation("ZerosLike", name_at=2)
-@example("tf.zeros_like([1.0, 2.0])", "[0. 0.]")
-def zeros_like(tensor: Alone, dtype: Dtype = None, optimize: Number = True) -> Any:
-    """Zeros in the shape of ``tensor``; ``optimize`` changes nothing."""
+@operation("ZerosLike")
+def _zeros_like(tensor: Alone, dtype: Dtype = None) -> Any:
     return ops.zeros_like(tensor, dtype=dtype)
 
 
-@operation("OnesLike", name_at=2)
-@example("tf.ones_like([1.0, 2.0])", "[1. 1.]")
-def ones_like(tensor: Alone, dtype: Dtype = None, optimize: Number = True) -> Any:
-    """Ones in the shape of ``tensor``; ``optimize`` changes nothing."""
+@example("tf.zeros_like([1.0, 2.0])", "[0. 0.]")
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Zeros, of strings empty ones, in the shape of ``tensor``; ``optimize`` changes nothing."""
+    if _is_string(tensor, dtype):
+        return fill(array.shape(tensor), "", name or "zeros_like")
+    return _zeros_like(tensor, dtype, name=name)
+
+
+@operation("OnesLike")
+def _ones_like(tensor: Alone, dtype: Dtype = None) -> Any:
     return ops.ones_like(tensor, dtype=dtype)
+
+
+@example("tf.ones_like([1.0, 2.0])", "[1. 1.]")
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """Ones in the shape of ``tensor``; ``optimize`` changes nothing. Raises TypeError for strings."""
+    if _is_string(tensor, dtype):
+        raise TypeError(f"Expected string, but got 1, at {here()}. Use tf.fill.")
+    return _ones_like(tensor, dtype, name=name)
+
+
+def _is_string(tensor: Any, dtype: Any) -> bool:
+    value = as_tensor(tensor)
+    if dtype is not None:
+        return as_dtype(dtype) is string
+    return value.dtype is string if isinstance(value, Tensor) else holds_strings(value)
 
 
 def _as_tensor_of(value: Any, dtype: Any) -> Any:
@@ -58,20 +81,24 @@ def _fill(value: Any, dims: Number, dtype: Any) -> Any:
 @example("tf.fill([2, 3], 7)", "[[7 7 7]\n [7 7 7]]")
 def fill(dims: Any, value: Any, name: str | None = None) -> Any:
     """A tensor of this shape that holds ``value`` everywhere."""
-    found = as_tensor(value)
+    found = convert_to_tensor(value) if isinstance(value, (str, bytes)) else as_tensor(value)
     dtype = found.dtype if isinstance(found, Tensor) else as_dtype(array_of(value).dtype)
     return _fill(found, dims, dtype, name=name)
 
 
 @example("tf.zeros([2, 3])", "[[0. 0. 0.]\n [0. 0. 0.]]")
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Zeros."""
+    """Zeros; of strings empty ones."""
+    if as_dtype(dtype) is string:
+        return fill(shape, "", name or "zeros")
     return _fill(0, shape, as_dtype(dtype), name=name or "zeros")
 
 
 @example("tf.ones([3], tf.int32)", "[1 1 1]")
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-    """Ones."""
+    """Ones; raises TypeError for strings."""
+    if as_dtype(dtype) is string:
+        raise TypeError(f"Expected string, but got 1, at {here()}. Use tf.fill.")
     return _fill(1, shape, as_dtype(dtype), name=name or "ones")
 
 
