@@ -82,6 +82,8 @@ const HookSlot kHooks[] = {
     {"symbolic_type", &hooks.symbolic_type},
     {"wrong_gradient", &hooks.wrong_gradient},
     {"listed_operand", &hooks.listed_operand},
+    {"lists_at_once", &hooks.lists_at_once},
+    {"declared_equal", &hooks.declared_equal},
     {"cast_operands", &hooks.cast_operands},
     {"template_of", &hooks.template_of},
     {"template_gradients", &hooks.template_gradients},

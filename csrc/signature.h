@@ -176,6 +176,8 @@ struct Hooks {
   PyObject* symbolic_type = nullptr;      // (type with names of sizes) -> the type with symbols in their place, or the same
   PyObject* wrong_gradient = nullptr;   // (type, what the hook returned, the hook) -> error
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
+  PyObject* lists_at_once = nullptr;    // not null where lists are operands beside computed tensors, too
+  PyObject* declared_equal = nullptr;   // (tensor, object) -> whether they are one tensor of a graph, or NotImplemented
   PyObject* cast_operands = nullptr;    // (op, attrs, input types, operands) -> operands, some of them cast, or None where none has to be
 };
 extern Hooks hooks;

@@ -17,15 +17,15 @@ Operation*& operator_slot() {
   return op;
 }
 
-bool is_declared(const Operand& operand) { return operand.value && is_symbolic(operand.value); }
+bool takes_lists(const Operand& operand) { return operand.value && (hooks.lists_at_once || is_symbolic(operand.value)); }
 
-// In a declared graph a list or array of numbers, or a string beside strings, is a constant of its partner's dtype, as in
-// TensorFlow.
+// Beside what TensorFlow's names made, a list or array of numbers, or a string beside strings, is a constant of its partner's
+// dtype, as there.
 int listed_operand(PyObject* object, Operand* operand, PyObject** held, const Operand& partner) {
   bool string = PyUnicode_Check(object) || PyBytes_Check(object);
   bool listed = PyList_Check(object) || PyTuple_Check(object) || *held;
   if (string && partner.value && partner.value->type->dtype == kString) listed = true;
-  if (!listed || !hooks.listed_operand || !is_declared(partner)) return 0;
+  if (!listed || !hooks.listed_operand || !takes_lists(partner)) return 0;
   Py_CLEAR(*held);
   PyObject* type = python_type(partner.value->type);
   *held = type ? PyObject_CallFunctionObjArgs(hooks.listed_operand, object, type, nullptr) : nullptr;
@@ -40,8 +40,8 @@ int both_operands(PyObject* a, PyObject* b, Operand* operands, PyObject** held) 
   if (left == 1 && right == 0) return listed_operand(b, &operands[1], &held[1], operands[0]);
   if (left == 0 && right == 1) return listed_operand(a, &operands[0], &held[0], operands[1]);
   // What is held was made of an array.
-  if (left == 1 && right == 1 && held[1] && is_declared(operands[0])) return listed_operand(b, &operands[1], &held[1], operands[0]);
-  if (left == 1 && right == 1 && held[0] && is_declared(operands[1])) return listed_operand(a, &operands[0], &held[0], operands[1]);
+  if (left == 1 && right == 1 && held[1] && takes_lists(operands[0])) return listed_operand(b, &operands[1], &held[1], operands[0]);
+  if (left == 1 && right == 1 && held[0] && takes_lists(operands[1])) return listed_operand(a, &operands[0], &held[0], operands[1]);
   return left == 1 ? right : right < 0 ? right : 0;
 }
 
@@ -114,6 +114,12 @@ NamedSlot named_slots[] = {
 };
 
 PyObject* compare(PyObject* a, PyObject* b, int kind) {
+  if ((kind == Py_EQ || kind == Py_NE) && hooks.declared_equal && is_symbolic(reinterpret_cast<PyTensor*>(a)->value)) {
+    PyObject* same = PyObject_CallFunctionObjArgs(hooks.declared_equal, a, b, nullptr);
+    Py_XDECREF(same);
+    if (!same) return nullptr;
+    if (same != Py_NotImplemented) return PyBool_FromLong((same == Py_True) == (kind == Py_EQ));
+  }
   switch (kind) {
     case Py_LT: return binary<kLess>(a, b);
     case Py_LE: return binary<kLessEqual>(a, b);

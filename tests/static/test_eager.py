@@ -325,3 +325,28 @@ def test_layers_whose_names_start_alike_keep_their_own_variables():
     second(first(tf.zeros([1, 4])))
     assert [one.shape.as_list() for one in first.variables] == [[4, 2], [2]]
     assert [one.shape.as_list() for one in second.trainable_variables] == [[2, 3], [3]]
+
+
+def test_lists_and_arrays_beside_operators_take_the_dtype_of_the_tensor():
+    v, x, k = tf.Variable(2.0), tf.constant([1.0, 2.0]), tf.constant([1, 2])
+    for found, values, dtype in (
+        ([1.0, 2.0] * v, [2, 4], "float32"),
+        (v * (1.0, 2.0), [2, 4], "float32"),
+        ([1, 2] * x, [1, 4], "float32"),
+        ([1.0, 2.0] + x, [2, 4], "float32"),
+        ([3.0, 5.0] - x, [2, 3], "float32"),
+        (x - [1.0, 2.0], [0, 0], "float32"),
+        ([1.0, 2.0] / v, [0.5, 1], "float32"),
+        (k * [3, 4], [3, 8], "int32"),
+        (k // [2, 2], [0, 1], "int32"),
+        (x * numpy.array([1.0, 2.0]), [1, 4], "float32"),
+        (numpy.array([1.0, 2.0]) * x, [1, 4], "float32"),
+        (k * numpy.array([1, 2]), [1, 4], "int32"),
+        (x > [0.0, 3.0], [True, False], "bool"),
+    ):
+        assert (lists(found), found.dtype.name) == (values, dtype)
+    with pytest.raises(TypeError, match="Cast the tensor"):
+        k * [1.5, 2.0]
+    tf.disable_eager_execution()
+    with pytest.raises(TypeError):
+        tf.Tensor([1.0]) * [1.0]

@@ -494,6 +494,16 @@ def owner_of(tensor: Tensor) -> tuple[Operation, int] | None:
     return None if found is None else (found, _INDEX_OF[key])
 
 
+def _declared_equal(tensor: Tensor, other: Any) -> Any:
+    """Whether ``other`` is the same tensor of a graph, as TensorFlow 1 compares; NotImplemented for one of no graph."""
+    if owner_of(tensor) is None:
+        return NotImplemented
+    return isinstance(other, Tensor) and _core.value_key(tensor) == _core.value_key(other)
+
+
+_core.set_hook("declared_equal", _declared_equal)
+
+
 def operation_of(tensor: Tensor) -> Operation:
     """The operation whose output a handle is; raises GraphError."""
     found = owner_of(tensor)

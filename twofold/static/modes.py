@@ -28,12 +28,14 @@ class _Mode:
         if not self.eager:
             self.eager, self._unrecorded = True, _core.GradientMode(False)
             self._unrecorded.__enter__()
+            _core.set_hook("lists_at_once", True)
 
     def stop(self) -> None:
         """Declare operations."""
         if self.eager:
             self._unrecorded.__exit__(None, None, None)
             self.eager = False
+            _core.set_hook("lists_at_once", None)
 
 
 local = _Local()
