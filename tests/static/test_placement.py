@@ -83,3 +83,31 @@ def test_the_processor_is_shown(capsys):
     with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
         session.run(tf.constant(numpy.float32(1.0), name="x"))
     assert "x: (Const): /job:localhost/replica:0/task:0/device:CPU:0" in capsys.readouterr().err
+
+
+def test_functions_that_choose_a_device_see_the_whole_operation():
+    seen = []
+
+    def device(operation):
+        message = operation.node_def
+        seen.append((message.op, list(message.input)))
+        return "/cpu:0"
+
+    with tf.Graph().as_default(), tf.device(device):
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        rows = tf.identity(x[0:2], name="rows")
+        row = tf.reduce_sum(rows, 1, name="row")
+        tf.concat([row, row], 0)
+        w = tf.Variable(tf.zeros([4, 3]), name="w")
+        product = tf.matmul(rows, w, name="product")
+        tf.gradients(product, w)
+        w.assign_add(tf.ones([4, 3]))
+        tf.cond(row[0] > 0, lambda: row, lambda: -row)
+        tf.py_func(numpy.sum, [row], tf.float32)
+        tf.hessians(tf.reduce_sum(product * product), w)
+        tf.split(rows, 2, 1)
+    kinds: dict = {}
+    for kind, inputs in seen:
+        kinds.setdefault(kind, inputs)
+    assert kinds["StridedSlice"][0] == "x" and kinds["Identity"] == ["strided_slice"]
+    assert kinds["Sum"][0] == "rows" and kinds["MatMul"] == ["rows", "w"]

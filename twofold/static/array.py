@@ -66,9 +66,8 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     value = convert_to_tensor(input)
     found = owner_of(value)
     assert found is not None
-    made = get_default_graph().add("PlaceholderWithDefault", name, [_typed(value.dtype, shape)], [found])
-    made.body, made.arguments = ops.positive, (Slot(0),)
-    return made.outputs[0]
+    types, parts = [_typed(value.dtype, shape)], {"body": ops.positive, "arguments": (Slot(0),)}
+    return get_default_graph().add("PlaceholderWithDefault", name, types, [found], **parts).outputs[0]
 
 
 @operation("Identity")

@@ -274,8 +274,9 @@ def py_func(
         return (results or None) if several else results[0]
     sources = [_source(item) for item in inp]
     graph = sources[0][0].graph if sources else get_default_graph()
-    made = graph.add("PyFunc", name, [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes], sources)
-    made.python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
+    python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
+    types = [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes]
+    made = graph.add("PyFunc", name, types, sources, python=python)
     if not dtypes:
         return made
     outputs = with_gradient_of(made)

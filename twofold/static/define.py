@@ -177,9 +177,7 @@ def constant(
     bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False, code)
     if at_once():
         return bound
-    made = get_default_graph().add("Const", name or "Const", [bound.type_], ())
-    made.constant = bound
-    return made.outputs[0]
+    return get_default_graph().add("Const", name or "Const", [bound.type_], (), constant=bound).outputs[0]
 
 
 def convert_to_tensor(
@@ -379,8 +377,8 @@ def define(
         operands = [describe(owner.outputs[index]) for owner, index in collected.sources]
         error.what = _UNKNOWN.sub("?", error.what)
         raise at_operation(error, type, operands, here()) from None
-    made = graph.add(type, name or _SCOPES.get(type), types, collected.sources)
-    made.body, made.arguments, made.keywords = body, positional, named
+    parts = {"body": body, "arguments": positional, "keywords": named}
+    made = graph.add(type, name or _SCOPES.get(type), types, collected.sources, **parts)
     made.host, made.is_random = probe.host, is_random
     return made
 

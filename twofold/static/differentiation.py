@@ -258,8 +258,7 @@ def _compiled(
     rules = rules_above(roots)
     sources = [*roots, *chosen, *[seed for seed in seeds if seed is not None], *_read_by(rules, roots)]
     graph = roots[0][0].graph
-    made = graph.add("Gradients", name, [tensor_of(source).type_ for source in chosen], sources)
-    made.flow = Derivative(
+    derivative = Derivative(
         len(roots),
         len(chosen),
         [seed is not None for seed in seeds],
@@ -268,6 +267,8 @@ def _compiled(
         operations_between(roots, blocked),
         rules,
     )
+    types = [tensor_of(source).type_ for source in chosen]
+    made = graph.add("Gradients", name, types, sources, flow=derivative)
     return [(made, positions[k]) if k in positions else None for k in range(len(targets))]
 
 
@@ -363,9 +364,9 @@ def hessians(
     found: list[Any] = []
     for source in roots:
         doubled = [tensor_type(type.dtype, (*type.shape, *type.shape)) for type in types]
-        made = source[0].graph.add("Hessians", name, doubled, [source, *targets])
-        made.body = _second_derivatives
-        made.arguments = (Slot(0), [Slot(1 + k) for k in range(len(targets))])
+        rows = (Slot(0), [Slot(1 + k) for k in range(len(targets))])
+        parts = {"body": _second_derivatives, "arguments": rows}
+        made = source[0].graph.add("Hessians", name, doubled, [source, *targets], **parts)
         found = [
             a if b is None else apply("add", b, a) for a, b in zip(made.outputs, found or [None] * len(types))
         ]

@@ -57,11 +57,9 @@ class Flow:
         effects = self.is_hosted()
         self.captured = [source for source in self.sources(()) if not _is_current(source)]
         self.current = [source for source in self.sources(()) if _is_current(source)]
-        made = graph.add(type, name, types, [*given, *self.captured] if effects else self.sources(given))
-        if effects:
-            made.python, made.hosted = self.iterate, self
-        else:
-            made.flow = self
+        sources = [*given, *self.captured] if effects else self.sources(given)
+        parts: dict[str, Any] = {"python": self.iterate, "hosted": self} if effects else {"flow": self}
+        made = graph.add(type, name, types, sources, **parts)
         self.owner = made
         outside = [control for body in self.bodies for control in body.controls]
         made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *outside)))

@@ -377,8 +377,9 @@ class Graph:
         name: str | None,
         types: Sequence[TensorType],
         sources: Sequence[tuple[Operation, int]],
+        **parts: Any,
     ) -> Operation:
-        """A new operation with outputs of ``types``."""
+        """A new operation with outputs of ``types``; functions that choose its device see it with its ``parts``."""
         self.check_open(type)
         if at_once() and type not in ("NoOp", "VariableV2"):
             what = f"{type} is not offered where operations are computed at once, at {here()}"
@@ -388,6 +389,8 @@ class Graph:
         made = Operation(
             self, type, name[:-1] if name and name.endswith("/") else self.unique_name(name or type)
         )
+        for part, value in parts.items():
+            setattr(made, part, value)
         self._enter(made, [_core.placeholder(type_) for type_ in types], sources)
         return made
 

@@ -99,9 +99,8 @@ def _const(node: Node) -> Any:
     array, dtype = array_of_message(node._message.attr["value"].tensor)
     if dtype is string:
         return tf.constant(array, string, name=node.name)
-    made = get_default_graph().add("Const", node.name, [_bound(array, dtype).type_], ())
-    made.constant = _bound(array, dtype)
-    return made
+    bound = _bound(array, dtype)
+    return get_default_graph().add("Const", node.name, [bound.type_], (), constant=bound)
 
 
 def _bound(array: numpy.ndarray, dtype: DType) -> Any:

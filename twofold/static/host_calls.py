@@ -33,7 +33,6 @@ def in_python(
         for dtype, sizes in results
     ]
     graph = tensors[0].graph if tensors else get_default_graph()
-    made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors])
-    made.python = function
-    made.hosted = function if given_run else None
+    parts = {"python": function, "hosted": function if given_run else None}
+    made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors], **parts)
     return list(made.outputs)

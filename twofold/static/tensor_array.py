@@ -111,11 +111,14 @@ class TensorArray:
         if at_once():
             return ops.zeros((whole(given), 0), dtype=dtype)
         made = get_default_graph().add(
-            "TensorArray", name, [tensor_type(dtype, UNKNOWN_RANK)], [source_of(given)]
+            "TensorArray",
+            name,
+            [tensor_type(dtype, UNKNOWN_RANK)],
+            [source_of(given)],
+            body=lambda size: ops.zeros((whole(size), 0), dtype=dtype),
+            arguments=(Slot(0),),
+            host=frozenset({0}),
         )
-        made.body = lambda size: ops.zeros((whole(size), 0), dtype=dtype)
-        made.arguments = (Slot(0),)
-        made.host = frozenset({0})
         return made.outputs[0]
 
     def with_flow(self, flow: Tensor) -> TensorArray:
@@ -141,8 +144,8 @@ class TensorArray:
         if at_once():
             return compute(type, body, tensors, {}, name).outputs[0]
         graph = source_of(self.flow)[0].graph
-        made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors])
-        made.body, made.arguments = body, tuple(Slot(k) for k in range(len(tensors)))
+        parts = {"body": body, "arguments": tuple(Slot(k) for k in range(len(tensors)))}
+        made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors], **parts)
         if self.dynamic_size and body in _GROWING:
             made.wished = frozenset({2})
         return made.outputs[0]

@@ -353,9 +353,9 @@ def update(
     positional = tuple(collected.template(item, False) for item in inputs)
     named = {key: collected.template(item, False) for key, item in keywords.items()}
     outputs = [variable.type_ for variable in variables] if types is None else types
-    made = variables[0].graph.add(type, name, outputs, collected.sources)
-    made.body, made.arguments, made.keywords = body, positional, named
-    made.updates, made.reads_state = tuple(variables), reads_state
+    parts = {"body": body, "arguments": positional, "keywords": named}
+    parts |= {"updates": tuple(variables), "reads_state": reads_state}
+    made = variables[0].graph.add(type, name, outputs, collected.sources, **parts)
     return made
 
 
