@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -164,10 +165,10 @@ class BackwardPass {
   bool settle_slots();
   std::vector<std::pair<size_t, GradientSlot*>> first_readers(const Scope& scope) const;
   bool add_terms(Ref* sum, std::vector<Term> terms);
-  bool add_group(Ref* sum, const std::vector<Term>& terms);
-  bool add_products(Ref* sum, const std::vector<Term>& terms);
-  bool add_one_by_one(Ref* sum, const std::vector<Term>& terms);
-  bool rows_of_group(const std::vector<Term>& terms, std::vector<Ref>* inputs);
+  bool add_group(Ref* sum, std::span<const Term> terms);
+  bool add_products(Ref* sum, std::span<const Term> terms);
+  bool add_one_by_one(Ref* sum, std::span<const Term> terms);
+  bool rows_of_group(std::span<const Term> terms, std::vector<Ref>* inputs);
   bool record_alone(const Term& term, Ref* out);
   bool join_summed(std::vector<Term> terms, const Origin& origin, Ref* out);
   bool join_rows(std::vector<Ref> refs, int64_t axes, const Origin& origin, Ref* out);

@@ -110,9 +110,10 @@ bool BackwardPass::give(const Destination& destination, Ref cotangent) {
 // Whether the program begins at what a cotangent goes to, so that contributions to it are added in the order of the calls.
 bool BackwardPass::is_source(const Destination& destination) const {
   if (!destination.scope) return destination.slot;
+  static Operation* const copy = operation_of(hooks.copy);
   const auto index = static_cast<size_t>(destination.index);
   const SavedTrace* saved = destination.scope->saved.get();
-  return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation->python == hooks.copy;
+  return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation == copy;
 }
 
 // Hands on what the visited call contributes to the cotangent of a value.

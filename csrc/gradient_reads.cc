@@ -72,7 +72,8 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
 // What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   if (!scope.saved) read_.add(ref);
-  const Snapshot* snapshot = (scope.saved ? scope.saved->shown : recorder_.shown()).find(ref);
+  Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
+  const Snapshot* snapshot = shown.empty() ? nullptr : shown.find(ref);
   if (!snapshot && ref < 0) {
     const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
     snapshot = leaf ? leaf->shown.get() : nullptr;

@@ -3,7 +3,6 @@
 #include <Python.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "owned.h"
 #include "tensor.h"
@@ -17,6 +16,12 @@ namespace {
 Operation* kindred_of_gradient(PyObject* maker) {
   const Owned operation(PyObject_CallNoArgs(maker));
   return operation ? operation_of(operation.object) : nullptr;
+}
+
+// Products come first, then rows of tables, then rows, then values.
+int rank_of(const Term& term) {
+  const int32_t kind = term.kind();
+  return kind == Form::kProduct || kind == Form::kChain ? 0 : kind == Form::kTable ? 1 : kind == Form::kRows ? 2 : 3;
 }
 
 constexpr size_t kFew = 4;  // values that are added one by one rather than joined
@@ -127,7 +132,7 @@ bool BackwardPass::settle_slot(Sum& sum) {
     sum.start = sum.total = start->second;
   }
   const bool is_seen = sum.total == kNoRef || each_seen_ || sum.slot->has_hooks();
-  if (is_seen && !add_terms(&sum.cotangent, terms)) return false;
+  if (is_seen && !add_terms(&sum.cotangent, sum.total == kNoRef ? std::move(terms) : terms)) return false;
   return sum.total == kNoRef || add_terms(&sum.total, std::move(terms));
 }
 
@@ -154,30 +159,31 @@ std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const 
   return found;
 }
 
-// Adds terms to a sum: products, then rows of tables, then rows, then values, each kind in the order of the calls.
+// Adds terms to a sum, by rank, and those of one rank in the order of the calls. They came in the opposite order.
 bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   std::reverse(terms.begin(), terms.end());
-  std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.order < b.order; });
-  for (int32_t kind : {Form::kProduct, Form::kTable, Form::kRows, Form::kPlain}) {
-    std::vector<Term> group;
-    std::copy_if(terms.begin(), terms.end(), std::back_inserter(group), [&](const Term& term) {
-      return term.kind() == kind || (kind == Form::kProduct && term.kind() == Form::kChain);
-    });
-    if (!(kind == Form::kProduct ? add_products(sum, group) : add_group(sum, group))) return false;
+  const auto goes_before = [](const Term& a, const Term& b) {
+    const int left = rank_of(a), right = rank_of(b);
+    return left != right ? left < right : a.order < b.order;
+  };
+  if (!std::is_sorted(terms.begin(), terms.end(), goes_before)) std::stable_sort(terms.begin(), terms.end(), goes_before);
+  for (auto first = terms.begin(), last = first; first != terms.end(); first = last) {
+    const int rank = rank_of(*first);
+    last = std::find_if(first, terms.end(), [rank](const Term& term) { return rank_of(term) != rank; });
+    if (!(rank == 0 ? add_products(sum, {first, last}) : add_group(sum, {first, last}))) return false;
   }
   return true;
 }
 
 // Products are joined where the rows of both sides are there; others go on one by one from the sum so far.
-bool BackwardPass::add_products(Ref* sum, const std::vector<Term>& terms) {
+bool BackwardPass::add_products(Ref* sum, std::span<const Term> terms) {
   static Operation* go_on = nullptr;
-  std::vector<Term> joined;
-  for (const Term& term : terms) {
-    if (term.kind() == Form::kProduct) {
-      joined.push_back(term);
-      continue;
-    }
-    if (!add_group(sum, std::exchange(joined, {}))) return false;
+  size_t first = 0;  // of those that are to be joined
+  for (size_t k = 0; k < terms.size(); ++k) {
+    const Term& term = terms[k];
+    if (term.kind() == Form::kProduct) continue;
+    if (!add_group(sum, terms.subspan(first, k - first))) return false;
+    first = k + 1;
     if (*sum == kNoRef) {
       if (!record_alone(term, sum)) return false;
       continue;
@@ -187,11 +193,11 @@ bool BackwardPass::add_products(Ref* sum, const std::vector<Term>& terms) {
     inputs.push_back(*sum);
     if (!call_with(go_on, term.gradient->signature->attributes, inputs.data(), inputs.size(), term.origin, sum)) return false;
   }
-  return add_group(sum, joined);
+  return add_group(sum, terms.subspan(first));
 }
 
 // Of terms of one kind, one call with the rows of all in the order of the trace, which goes on from the sum.
-bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
+bool BackwardPass::add_group(Ref* sum, std::span<const Term> terms) {
   if (terms.empty()) return true;
   const int32_t kind = terms[0].kind();
   const bool goes_on = *sum != kNoRef;
@@ -210,14 +216,14 @@ bool BackwardPass::add_group(Ref* sum, const std::vector<Term>& terms) {
   return call(operation, kind == Form::kProduct ? std::vector<int64_t>() : whole->shape, inputs.data(), inputs.size(), terms.back().origin, sum);
 }
 
-bool BackwardPass::add_one_by_one(Ref* sum, const std::vector<Term>& terms) {
+bool BackwardPass::add_one_by_one(Ref* sum, std::span<const Term> terms) {
   return std::all_of(terms.begin(), terms.end(), [&](const Term& term) { return add(sum, term.right, term.origin); });
 }
 
 // The rows of all terms, behind each other; of products and tables those of both sides.
-bool BackwardPass::rows_of_group(const std::vector<Term>& terms, std::vector<Ref>* inputs) {
+bool BackwardPass::rows_of_group(std::span<const Term> terms, std::vector<Ref>* inputs) {
   const Origin origin = terms.back().origin;
-  if (terms[0].kind() == Form::kRows) return join_summed(terms, origin, &inputs->emplace_back());
+  if (terms[0].kind() == Form::kRows) return join_summed({terms.begin(), terms.end()}, origin, &inputs->emplace_back());
   const bool is_product = terms[0].kind() == Form::kProduct;
   const auto axes = static_cast<int64_t>(terms[0].call->inputs[terms[0].input]->shape.size());
   std::vector<Ref> left, right;

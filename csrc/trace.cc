@@ -34,10 +34,10 @@ std::vector<char> needed_entries(const Trace& trace, const std::vector<Ref>& out
 
 void Trace::append(const Entry& entry, const Ref* inputs) {
   // The entry last: if memory runs out the trace is as it was, but for references that nothing names.
-  Entry added = entry;
-  added.first_ref = static_cast<uint32_t>(refs.size());
+  const auto first_ref = static_cast<uint32_t>(refs.size());
   refs.insert(refs.end(), inputs, inputs + entry.count);
-  entries.push_back(added);
+  entries.push_back(entry);
+  entries.back().first_ref = first_ref;
 }
 
 void Trace::clear() {
