@@ -387,7 +387,7 @@ def _direct(
     params = (*epilogue_params, *(numbers[name] for name in direct.PARAMS))
     work = problem.groups * numbers["image_blocks"] * numbers["row_blocks"] * numbers["filter_blocks"]
     sums = numbers["block_images"] * numbers["block_rows"] * problem.result[2] * numbers["block_filters"]
-    grain = max(1, GRAIN_CYCLES * LANES // (sums * (length + 8)))
+    grain = grain_of(sums * (length + 8), LANES)
     planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
     return planner.plan
 
