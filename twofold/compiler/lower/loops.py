@@ -94,7 +94,9 @@ def _streamed(code: Expression, pointers: Sequence[Val | None], outer: dict[int,
     """Whole vectors are written past the caches; they begin where vectors of the first result do."""
     b, numbers = code.b, range(len(code.nest.stores))
     ends = [
-        (pointers[code.access_of_store(n)], code.accesses[code.access_of_store(n)].dtype) for n in numbers
+        (pointer, code.accesses[at].dtype)
+        for at in map(code.access_of_store, numbers)
+        if (pointer := pointers[at]) is not None
     ]
     first = b.minimum(b.begin_of_vector(ends[0][0], b.add(b.begin, LANES - 1), ends[0][1]), b.end)
     lie = [b.begins_vector(pointer, first, dtype) for pointer, dtype in ends]

@@ -269,7 +269,6 @@ class linear:
 
     autograd_name = of_linear
     autocast = "lower"
-    memory = (3, "a weight for each sample is packed beside the rows")
 
     call = staticmethod(
         lambda input, weight, bias=None: (
