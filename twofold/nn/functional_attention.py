@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     dropout_stream = stream(None) if dropout_p else ()
     return _attention(
-        query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, stream=dropout_stream
+        query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, draw=dropout_stream
     )
 
 

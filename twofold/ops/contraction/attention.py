@@ -133,9 +133,9 @@ class scaled_dot_product_attention:
         scale: Any = None,
         enable_gqa: bool = False,
         *,
-        stream: Any = (),
+        draw: Any = (),
     ) -> Any:
-        if dropout_p and not stream:
+        if dropout_p and not draw:
             raise ArgumentError(
                 f"dropout_p {dropout_p} without random numbers", "Use nn.functional's function of this name."
             )
@@ -145,7 +145,7 @@ class scaled_dot_product_attention:
             key, value = _repeated(query, key, "key"), _repeated(query, value, "value")
         factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
         mask = () if attn_mask is None else (attn_mask,)
-        dropout = (*stream, dropout_p) if dropout_p else ()
+        dropout = (*draw, dropout_p) if dropout_p else ()
         attrs = (attn_mask is not None, bool(is_causal), bool(dropout_p))
         return apply("scaled_dot_product_attention", query, key, value, *mask, factor, *dropout, attrs=attrs)
 
