@@ -177,7 +177,7 @@ class Operation(Op):
     kinds: str = "biuf"  # the dtype kinds that the operands may promote to
     promotes: bool = False  # whether operands without axes count by their kind, in define-by-run
     half_types: bool = True  # custom: whether kernels read float16 and bfloat16; else calls widen them before
-    domain: tuple[Domain, ...] = ()  # per input, what ``samples`` samples from (default: -3 to 3)
+    domain: tuple[Domain, ...] = ()  # per input, where ``samples`` takes values (default: -3 to 3)
     attribute_samples: tuple[Attributes, ...] = ((),)
 
     on_complex: Callable[..., Node] | None = None

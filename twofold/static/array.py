@@ -33,7 +33,6 @@ from twofold.static.define import (
 )
 from twofold.static.docstrings import example
 from twofold.static.graph import Slot, at_once, check_same_dtype, get_default_graph, owner_of
-from twofold.static.renamed import renamed
 from twofold.static.shapes import sizes_of_shape
 from twofold.static.values import whole_numbers
 
@@ -77,7 +76,11 @@ def identity(input: Any) -> Any:
     return ops.positive(input)
 
 
-reshape = renamed("Reshape", "reshape", "tensor shape:sizes")
+@operation("Reshape")
+@example("tf.reshape([1, 2, 3, 4], [2, -1])", "[[1 2]\n [3 4]]")
+def reshape(tensor: Any, shape: Number) -> Any:
+    """``tensor`` in another shape; one size may be -1."""
+    return ops.reshape(tensor, sizes(shape))
 
 
 @operation("Shape", name_at=1)
@@ -109,10 +112,18 @@ def transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
     return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
 
 
-matrix_transpose = renamed("MatrixTranspose", "matrix_transpose", "a")
+@operation("MatrixTranspose")
+@example("tf.matrix_transpose([[1, 2], [3, 4]])", "[[1 3]\n [2 4]]")
+def matrix_transpose(a: Any) -> Any:
+    """The last two axes swapped."""
+    return ops.transpose(a, -2, -1)
 
 
-expand_dims = renamed("ExpandDims", "unsqueeze", "input axis:axis=None", older={"dim": "axis"})
+@operation("ExpandDims", older={"dim": "axis"})
+@example("tf.expand_dims([1, 2], 0)", "[[1 2]]")
+def expand_dims(input: Any, axis: Number = None) -> Any:
+    """A new axis of size 1."""
+    return ops.unsqueeze(input, axis_of(axis))
 
 
 @operation("Squeeze", older={"squeeze_dims": "axis"})
@@ -338,7 +349,12 @@ def one_hot(
     )
 
 
-reverse = renamed("ReverseV2", "flip", "tensor axis:axis")
+@operation("ReverseV2")
+@example("tf.reverse([1, 2, 3], [0])", "[3 2 1]")
+def reverse(tensor: Any, axis: Number) -> Any:
+    """The order of elements reversed along ``axis``."""
+    found = axis_of(axis)
+    return ops.flip(tensor, *(found if isinstance(found, tuple) else (found,)))
 
 
 reverse_v2 = reverse

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from twofold.ops.base import FUNCTIONS
 from twofold.static.define import axis_of, operation, sizes, whole
@@ -25,31 +24,14 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 """What becomes of arguments that are no tensors, by the kinds of their parameters."""
 
 
-class _Parameter(NamedTuple):
-    name: str
-    kind: str
-    default: Any
-
-    def public(self) -> inspect.Parameter:
-        """The parameter of the body, whose annotation says how ``operation`` converts an argument for it."""
-        annotation = "Dtype" if self.kind == "dtype" else "Number" if self.kind else Any
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Parameter(self.name, kind, default=self.default, annotation=annotation)
-
-
-def _parsed(text: str) -> _Parameter:
-    head, given, default = text.partition("=")
-    name, _, kind = head.partition(":")
-    return _Parameter(name, kind, ast.literal_eval(default) if given else inspect.Parameter.empty)
+def _parameter(name: str, kind: str) -> inspect.Parameter:
+    """A parameter of a body, whose annotation says how ``operation`` converts an argument for it."""
+    annotation = "Dtype" if kind == "dtype" else "Number" if kind else Any
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
 
 
 def renamed(
-    type: str,
-    function: str,
-    parameters: str = "x",
-    order: str | None = None,
-    older: Mapping[str, str] | None = None,
-    **fixed: Any,
+    type: str, function: str, parameters: str = "x", order: str | None = None, **fixed: Any
 ) -> Callable[..., Any]:
     """The function that declares an operation of ``type``: ``function`` with other names of its parameters.
 
@@ -58,37 +40,35 @@ def renamed(
     Args:
         type: That of the operations.
         function: The name of a public function.
-        parameters: Names of tensors; of other arguments with their kind, one of ``_CONVERTERS``, and perhaps a
-            default, such as ``axis:axis=None``.
+        parameters: Names of tensors, and of other arguments with their kind, one of ``_CONVERTERS``, such as
+            ``shape:sizes``.
         order: The names in the order in which ``function`` takes them, if that is another one.
-        older: Former names of parameters, see ``operation``.
         **fixed: Further arguments of ``function``.
 
     >>> import twofold.static as tf
     >>> tf.floormod.__doc__.splitlines()[-2:]
     ['>>> torch.remainder(torch.tensor([7, -7]), 3)', 'tensor([1, 2])']
     """
-    rows = [_parsed(text) for text in parameters.split()]
-    ordered = [row.name for row in rows] if order is None else order.split()
+    kinds = {name: kind for name, _, kind in (text.partition(":") for text in parameters.split())}
+    tensors = [name for name, kind in kinds.items() if not kind]
+    ordered = list(kinds) if order is None else order.split()
 
     def body(*args: Any, **named: Any) -> Any:
-        found = {row.name: named.get(row.name, row.default) for row in rows}
-        found.update(zip(found, args))
-        tensors = [row.name for row in rows if not row.kind]
+        found = {**dict(zip(kinds, args)), **named}
         found.update(zip(tensors, check_same_dtype(*[found[name] for name in tensors])))
-        for row in rows:
-            if row.kind:
-                found[row.name] = _CONVERTERS[row.kind](found[row.name])
+        for name, kind in kinds.items():
+            if kind:
+                found[name] = _CONVERTERS[kind](found[name])
         return FUNCTIONS[function](*[found[name] for name in ordered], **fixed)
 
     body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [row.public() for row in rows], return_annotation=Any
+        [_parameter(*one) for one in kinds.items()], return_annotation=Any
     )
     body.__name__ = body.__qualname__ = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type).lower()
     body.__doc__ = _derived(function, ordered, fixed)
     body.__module__ = sys._getframe(1).f_globals["__name__"]  # whose name it is
-    made = operation(type, older=older)(body)
-    if not any(row.kind for row in rows):
+    made = operation(type)(body)
+    if not any(kinds.values()):
         RENAMED[type] = made
     return made
 

@@ -8,10 +8,26 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import bool_, float32
-from twofold.ops.base import apply, composite, convert, elementwise, ops
+from twofold.ops.base import apply, composite, convert, elementwise, ops, to_float
 from twofold.ops.elementwise import complex_functions
-from twofold.ops.elementwise.math_function import MathFunction
 from twofold.ops.samples import nonzero, reals
+
+
+class MathFunction:
+    """An element-wise function of floats: ``kernel`` is its name in ``compiler/lower/math``, the entry's by default.
+
+    >>> class sine(MathFunction, kernel="sin"):
+    ...     reference = None
+    >>> sine.result_dtype is to_float
+    True
+    """
+
+    result_dtype = to_float
+    lower: Any
+
+    def __init_subclass__(cls, kernel: str | None = None) -> None:
+        name = kernel or cls.__name__
+        cls.lower = lambda b, *operands: b.math(name, *operands)
 
 
 @elementwise

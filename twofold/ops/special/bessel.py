@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.ops.base import composite, elementwise, ops
-from twofold.ops.elementwise.math_function import MathFunction
+from twofold.ops.elementwise.transcendental import MathFunction
 from twofold.ops.samples import reals
 from twofold.ops.special import references_bessel as references
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.ops.base import elementwise, ops, to_float
-from twofold.ops.elementwise.math_function import MathFunction
+from twofold.ops.elementwise.transcendental import MathFunction
 from twofold.ops.samples import nonzero, reals
 from twofold.ops.special import references
 

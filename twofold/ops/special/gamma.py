@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import float64
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, composite, convert, elementwise, ops, publish, to_float
-from twofold.ops.elementwise.math_function import MathFunction
+from twofold.ops.elementwise.transcendental import MathFunction
 from twofold.ops.samples import reals
 from twofold.ops.special import references
 
