@@ -6,12 +6,13 @@ later in its code, or where a loop leads back to them; else it was called anew.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
 from twofold.debug.recording import Call, Chain, Site
-from twofold.debug.source import may_repeat
+from twofold.debug.source import loops_around, may_repeat, position_of
 
 
 class Item:
@@ -36,13 +37,32 @@ class Activation:
         self.last: Site | None = None
         self.first: dict[Site | None, Any] = {}  # what happened first at each site since a loop led back
 
+    def is_repeated(self, site: Site, call: Call | None, what: Any) -> bool:
+        """Whether what happens once more at the last site is another round, or another call of the function.
+
+        Either would begin with what the present one began with. A value that is taken apart is one call.
+        """
+        loop = loops_around(site)[:1]
+        inside = (one for one in self.first if not loop or (one is not None and loop[0] in loops_around(one)))
+        if self.first.get(site) != what or next(inside) != site:
+            return False
+        before = self.items[-1].call
+        if call is None or before is None or not call.operands:
+            return True
+        same = call.operands[0] == before.operands[0]
+        expression = position_of(site).expression
+        if isinstance(expression, (ast.For, ast.AsyncFor)):
+            return same  # the rows of other tensors are read in the same round
+        apart = call.op.name == "slice" or isinstance(expression, (ast.Tuple, ast.List))
+        return not (apart and same)
+
     def add(self, site: Site | None, call: Call | None, child: Activation | None) -> Item:
         """Append what happens at a site."""
         last = self.last
         again = last is not None and site is not None and site.offset < last.offset
         what: Any = (call.op, call.attrs) if call is not None else child and child.code
         if site is not None and site == last:
-            again = self.first.get(site) == what and may_repeat(site, site)
+            again = self.is_repeated(site, call, what) and may_repeat(site, site)
         if again:
             self.first = {}
         self.first.setdefault(site, what)
@@ -96,7 +116,7 @@ class _Builder:
         if site.offset < last.offset:
             return may_repeat(site, last)
         if depth + 1 == len(sites):
-            again = found.first.get(site) == (call.op, call.attrs)
+            again = found.is_repeated(site, call, (call.op, call.attrs))
             return not again or may_repeat(site, site)
         return True  # what is called there tells by itself whether it is called anew
 

@@ -10,7 +10,8 @@ from typing import Any
 from twofold import _core
 from twofold.debug.backward_loops import BackwardLoop, pull
 from twofold.debug.bodies import Bodies
-from twofold.debug.frames import HELPER, Action, Frames
+from twofold.debug.frame_writer import HELPER, Action
+from twofold.debug.frames import Frames
 from twofold.debug.recording import Call, Recording
 from twofold.runtime.closures import as_tensor
 
@@ -49,6 +50,7 @@ class Interpreter(Bodies):
         self.reset()
         self.gradients: dict[int, Any] = {}  # of values, as far as the backward pass has come
         self._backward: dict[int, BackwardLoop] = {}
+        self._turns: dict[int, int] = {}
 
     def rewind(self, target: int) -> None:
         """Begin anew; frames are hidden from debuggers until step ``target``."""
@@ -134,6 +136,14 @@ class Interpreter(Bodies):
         if target is not None:
             self.gradients[target] = result
         return result
+
+    def _turned(self, number: int) -> bool:
+        """Twice true: an empty ``while`` loop goes round once, which is a step on the same line."""
+        self._turns[number] = self._turns.get(number, 0) + 1
+        if self._turns[number] <= 2:
+            return True
+        del self._turns[number]
+        return False
 
     def _stopping(self, payload: None) -> bool:
         """Whether a breakpoint stops: not on the way back to a step."""

@@ -175,22 +175,34 @@ class Recording:
             for position, tensor in results:
                 self._name(tensor, made[position].result)
 
-    def position(self, number: int, location: int) -> None:
-        """Show a value that was given where it was declared: before what the program declared after it."""
+    def position(self, number: int, location: int, declared: bool = False) -> None:
+        """Show a value that was given where it was made: before what the program made after it.
+
+        What is ``declared`` is shown only where the function that made it reads it, and not where others did.
+        """
         call = Call((None, None, GIVEN, (), 0, ()), (), number, (location, 0))
         if not call.chain:
             return
-        depth = len(call.chain) - 1
-        last = call.chain[-1]
+        *above, last = call.chain
+
+        def is_behind(other: Call) -> bool:
+            """Whether the same activation made a call later; chains of deep stacks are cut off far above."""
+            if other.forward is not None:
+                return False
+            for k, site in enumerate(other.chain):
+                common = min(k, len(above))
+                if (
+                    site.code is last.code
+                    and list(other.chain[k - common : k]) == above[len(above) - common :]
+                ):
+                    return site.offset > last.offset
+            return False
 
         def is_later(other: Call) -> bool:
-            if number in other.operands:
-                return True
-            if other.forward is not None or other.chain[:depth] != call.chain[:depth]:
-                return False
-            site = other.chain[depth] if depth < len(other.chain) else None
-            return site is not None and site.code is last.code and site.offset > last.offset
+            return number in other.operands or is_behind(other)
 
+        if declared and not any(number in other.operands and is_behind(other) for other in self.calls):
+            return
         later = (k for k, other in enumerate(self.calls) if is_later(other))
         self.calls.insert(next(later, len(self.calls)), call)
 
@@ -207,6 +219,9 @@ class Recording:
         numbers = [self.give(inputs[leaf] if isinstance(leaf, int) else leaf[0]) for leaf in leaves]
         made = self._calls(described[1], closed.provenance, numbers)
         self.calls += made
+        for leaf, number in zip(leaves, numbers):
+            if not isinstance(leaf, int) and isinstance(leaf[0], Tensor):
+                self.position(number, _core.location_of(leaf[0]), declared=True)
         return [made[ref].result if ref >= 0 else numbers[~ref] for ref in described[2]]
 
     def add_call(self, op: Any, attrs: tuple[Any, ...], operands: Sequence[int], location: int) -> Call:

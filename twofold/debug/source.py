@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import linecache
+import sys
 from collections.abc import Collection
 from types import CodeType
 from typing import Any, NamedTuple
@@ -13,8 +15,10 @@ from twofold.debug.recording import Site
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ELEMENTWISE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 """Names of functions that Python makes of expressions; later versions make none."""
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 Span = tuple[int, int, int, int]
 
 
@@ -40,6 +44,12 @@ class File:
     def _enter(self, node: Any) -> None:
         if isinstance(node, (ast.expr, ast.stmt)):
             span = (node.lineno, node.end_lineno or 0, node.col_offset, node.end_col_offset or 0)
+            self.at.setdefault(span, []).append(node)
+        method = node.func if isinstance(node, ast.Call) else None
+        if isinstance(method, ast.Attribute) and method.value.end_lineno != method.end_lineno:
+            # a method's call on a line of its own: Python has it begin at the method's name
+            line, end = method.end_lineno or 0, method.end_col_offset or 0
+            span = (line, node.end_lineno or 0, end - len(method.attr), node.end_col_offset or 0)
             self.at.setdefault(span, []).append(node)
         if isinstance(node, _FUNCTIONS):
             first = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", ())]])
@@ -112,12 +122,63 @@ def loops_around(site: Site) -> list[ast.AST]:
     """The loops of the function that a site stands in, innermost first."""
     file = file_of(site.code.co_filename)
     node: Any = position_of(site).expression
-    found: list[ast.AST] = []
-    while node is not None and not isinstance(node, _FUNCTIONS):
+    found: list[ast.AST] = [node] if isinstance(node, _LOOPS) else []  # a header that reads the next row
+    ends = _FUNCTIONS if site.code.co_name not in COMPREHENSIONS else (*_FUNCTIONS, *_ELEMENTWISE)
+    while node is not None and not isinstance(node, ends):
         node, below = file.above.get(node), node
-        # what the header of a `for` loop iterates over is computed once
-        if isinstance(node, _LOOPS) and below is not getattr(node, "iter", None):
-            found.append(node)
+        # what the header of a `for` loop iterates over is computed once, and what stands in its `else`
+        if isinstance(node, _LOOPS):
+            once = (getattr(node, "iter", None), *node.orelse)
+            found += [] if any(below is one for one in once) else [node]
+    return found
+
+
+def comprehension_around(site: Site) -> Any:
+    """The list, set or dictionary for whose elements a site computes something, in the function of the site."""
+    file = file_of(site.code.co_filename)
+    node: Any = position_of(site).expression
+    if site.code.co_name not in COMPREHENSIONS:  # whose code is that of a comprehension before Python 3.12
+        if sys.version_info < (3, 12) or node is None:
+            return None
+        below, node = node, file.above.get(node)
+        if isinstance(node, ast.comprehension) and below is node.iter:
+            return None  # computed once
+    found = file.around(node, (*_ELEMENTWISE, *_FUNCTIONS))
+    return found if isinstance(found, (ast.ListComp, ast.SetComp, ast.DictComp)) else None
+
+
+def assignments_after(code: CodeType, statement: ast.AST, loop: ast.AST) -> list[ast.Assign]:
+    """Those that stand behind a statement in the blocks around it, up to the end of a loop, in order."""
+    file = file_of(code.co_filename)
+    found: list[ast.Assign] = []
+    node: Any = statement
+    while node is not loop and (above := file.above.get(node)) is not None:
+        for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and node in block:
+                found += [one for one in block[block.index(node) + 1 :] if isinstance(one, ast.Assign)]
+        node = above
+    return found
+
+
+def lines_of(code: CodeType, statement: Any, offset: int) -> list[tuple[int, int]]:
+    """Where Python comes by in a statement of several lines, around an instruction of it: offsets and lines.
+
+    Empty where the statement has one line, contains others, or does not run from its beginning to its end.
+    """
+    first, last = getattr(statement, "lineno", 0), getattr(statement, "end_lineno", 0)
+    if first == last or not isinstance(statement, _SIMPLE) or not hasattr(code, "co_positions"):
+        return []
+    if any(isinstance(one, (ast.IfExp, ast.BoolOp, *_ELEMENTWISE)) for one in ast.walk(statement)):
+        return []
+    found: list[tuple[int, int]] = []
+    for k, (line, _, _, _) in enumerate(code.co_positions()):
+        if line is not None and first <= line <= last:
+            if not found or found[-1][1] != line:
+                found.append((2 * k, line))
+        elif line is not None:
+            if found and 2 * k > offset:
+                break
+            found = []
     return found
 
 
@@ -155,9 +216,20 @@ def function_of(code: CodeType) -> Any:
     return file_of(code.co_filename).functions.get((code.co_firstlineno, code.co_name))
 
 
-def parameters_of(code: CodeType) -> list[str]:
-    """The names of the positional parameters of a function."""
-    return list(code.co_varnames[: code.co_argcount])
+class Parameters(NamedTuple):
+    """The names of the parameters of a function: those by position, the tuple of others, those by name alone."""
+
+    positional: list[str]
+    rest: str | None
+    named: list[str]
+
+
+def parameters_of(code: CodeType) -> Parameters:
+    """The parameters of a function, without the object of a method."""
+    count, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    rest = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else None
+    positional = list(code.co_varnames[:count])[is_method(code) :]
+    return Parameters(positional, rest, list(code.co_varnames[count:named]))
 
 
 def is_method(code: CodeType) -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 
 from twofold import _core
 from twofold.debug.declared_stops import insert_where_declared
-from twofold.debug.frames import BREAKPOINT, Frames
-from twofold.debug.interpreter import HELPER, Given, Interpreter, Rewind
+from twofold.debug.frame_writer import BREAKPOINT, HELPER
+from twofold.debug.frames import Frames
+from twofold.debug.interpreter import Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
 from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.structure import flatten, unflatten

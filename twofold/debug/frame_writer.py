@@ -1,0 +1,110 @@
+"""What writes functions that stand for those of the program, statement by statement."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from twofold.debug.activations import Activation
+from twofold.debug.names import Held, Scope
+from twofold.debug.recording import Site
+from twofold.debug.rounds import Rounds
+from twofold.debug.source import Position
+
+if TYPE_CHECKING:
+    from twofold.debug.frames import Frames
+
+HELPER = "__twofold__"
+BREAKPOINT = "__breakpoint__"
+NOWHERE = Position(1, 0, 1, 0, None, None)
+
+
+class Action(NamedTuple):
+    """What a synthetic frame asks the interpreter for, and the variables that the frame has bound then."""
+
+    kind: str  # call, held, more, chosen, stopping
+    payload: Any
+    names: dict[str, int]
+
+
+class Stop(NamedTuple):
+    """One execution of a statement in the forward pass: the stop above it, and the variables after it."""
+
+    above: Stop | None
+    code: CodeType
+    site: Site | None
+    names: dict[str, Held]
+
+
+class FrameWriter:
+    """Writes the body of one function."""
+
+    def __init__(
+        self, frames: Frames, activation: Activation, scope: Scope, above: Stop | None, backward: bool
+    ) -> None:
+        self.frames, self.activation, self.scope, self.above = frames, activation, scope, above
+        self.backward = backward
+        self.outer: FrameWriter | None = None
+        self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
+        self.body: list[ast.stmt] = []
+        self.position = NOWHERE
+        self.rounds = Rounds(scope)
+        self.computed: set[ast.AST] = set()  # loops whose headers compute something
+        self.passed = 0  # the line of the statement that was run last
+        self.last: ast.AST | None = None  # that statement, or the loop that was left since
+
+    # Pieces of syntax, all at the present position
+
+    def at(self, node: Any) -> Any:
+        first, column, last, end = self.position[:4]
+        for one in ast.walk(node):
+            if isinstance(one, (ast.expr, ast.stmt)):
+                one.lineno, one.col_offset, one.end_lineno, one.end_col_offset = first, column, last, end
+        return node
+
+    def do(self, kind: str, payload: Any) -> ast.expr:
+        number = self.frames.act(kind, payload, self.bound)
+        return ast.Call(ast.Name(HELPER, ast.Load()), [ast.Constant(number)], [])
+
+    def put(self, node: ast.stmt) -> None:
+        self.body.append(self.at(node))
+
+    def assign(self, name: str, held: Held) -> None:
+        """Have a local variable hold a value."""
+        self.put(ast.Assign([ast.Name(name, ast.Store())], self.do("held", held)))
+        self.bind(name, held)
+
+    def bind(self, name: str, held: Held) -> None:
+        self.bound.pop(name, None)
+        if isinstance(held, int):
+            self.bound[name] = held
+
+    def define(self, parameters: Sequence[str]) -> str:
+        """Enter the function that was written."""
+        code = self.activation.code
+        assert code is not None
+        name = f"__frame_{len(self.frames.functions)}__"
+        arguments = ast.arguments([], [ast.arg(one) for one in parameters], None, [], [], None, [])
+        self.position = Position(code.co_firstlineno, 0, code.co_firstlineno, 0, None, None)
+        body = self.body or [self.at(ast.Pass())]
+        definition = ast.FunctionDef(name, arguments, body, [], None)
+        for one in (definition, *definition.args.args):
+            first = code.co_firstlineno
+            one.lineno, one.col_offset, one.end_lineno, one.end_col_offset = first, 0, first, 0  # type: ignore[attr-defined]
+        if sys.version_info >= (3, 12):
+            definition.type_params = []
+        self.frames.functions[name] = definition, code, self.backward
+        self.frames.space(code.co_filename)
+        return name
+
+    def header(self, loop: Any) -> None:
+        self.position = Position(loop.lineno, 0, loop.lineno, 0, None, None)
+        self.put(ast.Pass())
+
+    def once_more(self, line: int) -> None:
+        """Have the function come by the line that it stands on once more."""
+        self.position = Position(line, 0, line, 0, None, None)
+        self.put(ast.While(self.do("turned", len(self.frames.actions)), [self.at(ast.Pass())], []))

@@ -1,0 +1,119 @@
+"""The loops of a program that one of its functions stands in while it runs, and in which round of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from twofold.debug.activations import Item
+from twofold.debug.names import Held, Scope
+
+
+class Rounds:
+    """Loops of one activation, outermost first, with the number of the round that each is in."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.loops: list[Any] = []
+        self.number: dict[Any, int] = {}
+        self.comprehension: Any = None  # the one that the function stands in
+
+    def gone_round(self, item: Item, around: list[Any]) -> Any:
+        """The loop that has led back to an item: the innermost that, as far as is known, has another round."""
+        shared = [loop for loop in around if loop in self.loops] if item.again else []
+        for loop in reversed(shared):
+            count = count_of(loop, self.scope)
+            if count is None or self.number[loop] + 1 < count:
+                return loop
+        return shared[-1] if shared else None
+
+    def number_of(self, loop: Any, number: int, item: Item) -> int:
+        """The round that begins, ``number`` or, where that computes nothing, the later one that the item reads of."""
+        if item.call is None or isinstance(loop, ast.While):
+            return number
+        for k in range(number, count_of(loop, self.scope) or 0):
+            if _reads(item.call.operands, element(loop.iter, k, self.scope)):
+                return k
+        return number
+
+    def is_left_early(self, loop: Any) -> bool:
+        """Whether a loop that is left has more rounds, and so was left by ``break``."""
+        if not _may_break(loop):
+            return False
+        count = count_of(loop, self.scope)
+        return count is None or self.number[loop] + 1 < count
+
+
+def _reads(operands: Sequence[int], held: Held) -> bool:
+    parts = held if isinstance(held, (tuple, list)) else (held,)
+    return any(_reads(operands, one) if isinstance(one, (tuple, list)) else one in operands for one in parts)
+
+
+def count_of(loop: Any, scope: Scope) -> int | None:
+    """How many rounds a loop has, where that can be read off the program."""
+    return _length(loop.iter, scope) if isinstance(loop, ast.For) else None
+
+
+def _length(iterable: Any, scope: Scope) -> int | None:
+    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+        name, arguments = iterable.func.id, iterable.args
+        limits: list[Any] = [one.value for one in arguments if isinstance(one, ast.Constant)]
+        if name == "range" and arguments and len(limits) == len(arguments):
+            return len(range(*limits))
+        if name in ("enumerate", "reversed") and arguments:
+            return _length(arguments[0], scope)
+        if name == "zip":
+            known = [one for one in (_length(one, scope) for one in arguments) if one is not None]
+            return min(known) if len(known) == len(arguments) and known else None
+    if isinstance(iterable, (ast.Tuple, ast.List)):
+        return len(iterable.elts)
+    held = scope.held(iterable)
+    return len(held) if isinstance(held, (tuple, list)) else None
+
+
+def element(iterable: Any, number: int, scope: Scope) -> Held:
+    """What a loop over an expression gives its target in a round, None where that is not known."""
+    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.args:
+        name, arguments = iterable.func.id, iterable.args
+        if name == "enumerate":
+            inner: Held = element(arguments[0], number, scope)
+            return (None, inner)
+        if name == "zip":
+            return tuple(element(one, number, scope) for one in arguments)
+        if name == "reversed":
+            held = scope.held(arguments[0])
+            return held[-1 - number] if isinstance(held, (tuple, list)) and number < len(held) else None
+    if isinstance(iterable, (ast.Tuple, ast.List)):
+        return scope.held(iterable.elts[number]) if number < len(iterable.elts) else None
+    held = scope.held(iterable)
+    return held[number] if isinstance(held, (tuple, list)) and number < len(held) else None
+
+
+def rows(target: Any, iterable: Any, scope: Scope) -> Iterator[Any]:
+    """The parts of a loop's target that get rows of a tensor, which the header of the loop computes."""
+    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.args:
+        name = iterable.func.id
+        parts: list[Any] = getattr(target, "elts", [])
+        if name == "enumerate" and len(parts) == 2:
+            yield from rows(parts[1], iterable.args[0], scope)
+            return
+        if name == "zip" and len(parts) == len(iterable.args):
+            for part, one in zip(parts, iterable.args):
+                yield from rows(part, one, scope)
+            return
+    if not isinstance(scope.held(iterable), (tuple, list)):
+        yield target
+
+
+def _may_break(loop: Any) -> bool:
+    if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value:
+        return True
+    stack = list(loop.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Break):
+            return True
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            stack += ast.iter_child_nodes(node)
+    return False
