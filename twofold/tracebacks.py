@@ -100,7 +100,7 @@ def excerpt(position: Position) -> str:
     return "\n".join(found)
 
 
-def _serves_the_package(file: str) -> bool:
+def serves_the_package(file: str) -> bool:
     """Whether code of a file may run below the package without being the user's: of Python, or of NumPy."""
     if file.startswith((_NUMPY, "<frozen ", "<__array_function__")):
         return True
@@ -114,7 +114,7 @@ def user_frame() -> FrameType | None:
     while frame is not None:
         file = frame.f_code.co_filename
         package = file.startswith(_PACKAGE)
-        if not package and not (inside and _serves_the_package(file)):
+        if not package and not (inside and serves_the_package(file)):
             return frame
         inside = inside or package
         frame = frame.f_back
@@ -136,13 +136,29 @@ def end_at_user(error: BaseException) -> None:
     The frames of the package stay, above that line. An error that the user's code raised, called by the package, ends
     there already.
     """
+    if ends_inside(error) and not isinstance(error, (StopIteration, StopAsyncIteration)):
+        appended(error.__traceback__, ending_here())
+
+
+def ends_in_callback(error: BaseException) -> bool:
+    """Whether the traceback of an error ends in a function of the program that was called from here."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and trace is not None and frame is not trace.tb_frame:
+        frame = frame.f_back
+    return frame is None and not ends_inside(error)
+
+
+def ends_inside(error: BaseException) -> bool:
+    """Whether the traceback of an error ends in the package, or in what the package calls."""
     inside, trace = False, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        inside = file.startswith(_PACKAGE) or (inside and _serves_the_package(file))
+        inside = file.startswith(_PACKAGE) or (inside and serves_the_package(file))
         trace = trace.tb_next
-    if inside and not isinstance(error, (StopIteration, StopAsyncIteration)):
-        appended(error.__traceback__, ending_here())
+    return inside
 
 
 def ending_at(chain: Sequence[Position], values: Mapping[str, Any]) -> TracebackType | None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,19 @@ def spin(seconds: float) -> int:
     while time.process_time() < end:
         count += 1
     return count
+
+
+def test_what_a_line_has_python_do_stands_at_the_line() -> None:
+    def sums() -> Any:
+        return sum(Fraction(k, 7) for k in range(1, 60_000))  # in fractions.py
+
+    with torch.profile() as p:
+        torch.ones(3).tolist()
+        sums()
+    rows = p.python()
+    assert not [row for row in rows if row.what.startswith("fractions.py")]
+    here = sum(row.seconds for row in rows if row.what.startswith(HERE))
+    assert here >= 0.75 * sum(row.seconds for row in rows) > 0
 
 
 def test_python_stands_at_its_lines() -> None:

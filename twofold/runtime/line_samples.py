@@ -9,6 +9,8 @@ import time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from twofold.tracebacks import serves_the_package
+
 _SECONDS = 0.001
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
@@ -46,7 +48,16 @@ class LineSamples:
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         when = time.perf_counter_ns()
-        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        found = (
+            None  # the innermost frame that is not of this package; better one that is not of Python itself
+        )
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not file.startswith(_PACKAGE):
+                found = found or frame
+                if not serves_the_package(file):
+                    found = frame
+                    break
             frame = frame.f_back
-        if frame is not None:
-            self.found.append(Sample(when, frame.f_code, frame.f_lineno))
+        if found is not None:
+            self.found.append(Sample(when, found.f_code, found.f_lineno))
