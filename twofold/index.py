@@ -388,7 +388,7 @@ FUNCTIONS: dict[str, str] = {
         "diagonal,.diagonal"
     ),
     "twofold.ops.shape.padding": "pad,.pad constant_pad_nd",
-    "twofold.ops.shape.repetition": "tile,.tile,.repeat repeat_interleave,.repeat_interleave",
+    "twofold.ops.shape.repetition": "tile,.tile repeat_interleave,.repeat_interleave .repeat",
     "twofold.ops.shape.reshaping": (
         "flatten,.flatten unflatten,.unflatten squeeze,.squeeze,!squeeze unsqueeze,.unsqueeze,!unsqueeze "
         "expand_dims reshape_as,.reshape_as transpose,swapdims,.transpose,.swapdims,!transpose,!swapdims "

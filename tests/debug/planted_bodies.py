@@ -62,12 +62,12 @@ def wrong_custom_gradient_countensor() -> Any:
     @tf.custom_gradient
     def f(x: Any, y: Any) -> Any:
         def grad(dy: Any) -> Any:
-            return dy
+            return dy  # bug
 
         return x * y, grad
 
     v = tf.Variable(1.0)
-    return tf.gradients(f(v, v), v)[0], {}  # bug
+    return tf.gradients(f(v, v), v)[0], {}
 
 
 def wrong_scan_shape() -> Any:

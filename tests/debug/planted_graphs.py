@@ -94,8 +94,10 @@ def wrong_while_cond() -> Any:
 
 def wrong_while_count() -> Any:
     return tf.while_loop(
-        lambda i, j: i < 3, lambda i, j: [i + 1], [tf.constant(0), tf.constant(0)]
-    ), {}  # bug
+        lambda i, j: i < 3,
+        lambda i, j: [i + 1],  # bug
+        [tf.constant(0), tf.constant(0)],
+    ), {}
 
 
 def wrong_while_matmul() -> Any:

@@ -251,10 +251,10 @@ def wrong_custom_count() -> Any:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return g
+            return g  # bug
 
     x = tensor().requires_grad_()
-    Twice.apply(x, x).sum().backward()  # bug
+    Twice.apply(x, x).sum().backward()
 
 
 def wrong_custom_shape() -> Any:

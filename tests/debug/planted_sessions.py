@@ -237,7 +237,7 @@ def wrong_dataset_batch() -> Any:
 
 def wrong_iterator_state() -> Any:
     it = tf.data.Dataset.range(3).make_initializable_iterator()
-    n = it.get_next()
+    n = it.get_next()  # bug
     return n + 1, {}
 
 

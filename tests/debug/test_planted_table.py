@@ -22,10 +22,14 @@ from tests.debug.planted_expressions import BUILDERS
 from tests.debug.planted_functions import FUNCTIONS
 from tests.debug.planted_gradients import GRADIENTS
 from tests.debug.planted_graphs import EXPRESSIONS, GRAPHS
+from tests.debug.planted_layers import LAYERS
+from tests.debug.planted_loops import LOOPS
 from tests.debug.planted_programs import PROGRAMS
+from tests.debug.planted_runs import RUNS
 from tests.debug.planted_sessions import SESSIONS
 from tests.debug.planted_training import TRAINING
 from tests.debug.planted_transforms import TRANSFORMS
+from tests.debug.planted_vectors import VECTORS
 from twofold import _core, dynet
 
 Bug = Callable[..., Any]
@@ -72,7 +76,7 @@ def observed(call: Bug, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS, *TRANSFORMS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS, *TRANSFORMS, *LAYERS], ids=lambda bug: bug.__name__)
 def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
     call = torch.compile(bug) if way == "compile" else bug
@@ -81,7 +85,9 @@ def test_calls(bug: Bug, way: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS, *LOOPS], ids=lambda bug: bug.__name__
+)
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert is_there(last_frame(bug), bug)
@@ -94,7 +100,9 @@ def run(build: Bug) -> None:
         session.run(fetch, feeds)  # where what was fed or fetched is wrong
 
 
-@pytest.mark.parametrize("bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS], ids=lambda bug: bug.__name__
+)
 def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     frame = last_frame(lambda: run(bug))
@@ -102,7 +110,7 @@ def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET], ids=lambda bug: bug.__name__
+    "bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET, *VECTORS], ids=lambda bug: bug.__name__
 )
 def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -184,10 +184,11 @@ def _shares(cls: Any, args: Sequence[Any], found: Any, positions: list[int]) -> 
     while len(shares) > len(args) and shares[-1] is None:
         shares.pop()
     if len(shares) != len(args):
-        raise RuntimeError(
+        error = RuntimeError(
             f"{cls.__name__}.backward: {len(shares)} gradients for {len(args)} arguments of forward. Return one for "
             "each, None for those that are no tensors."
         )
+        raise end_in(error, cls.backward, None)
     kept: list[Tensor] = []
     position = 0
     for arg, share in zip(args, shares, strict=True):

@@ -20,6 +20,7 @@ from twofold.ops.base import apply, ops
 from twofold.ops.control_flow.programs import with_parameters
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closures import close, note_calls
+from twofold.runtime.failures import end_in
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body
@@ -304,10 +305,11 @@ def _with_gradient(given: Sequence[Any], results: Sequence[Any], gradient: Gradi
             own, others = gradient(*gradients), []
         own = flatten(own, "gradient")[0] if isinstance(own, (list, tuple)) else [own]
         if len(own) != len(given) or len(others) != len(variables):
-            raise ValueError(
+            error = ValueError(
                 f"custom_gradient: {len(own)} and {len(others)} gradients for {len(given)} arguments and "
                 f"{len(variables)} variables, at {here()}. Return one for each."
             )
+            raise end_in(error, gradient, None)
         return [*[None] * len(results), *own, *others]
 
     made = _identity_n([*results, *given, *variables], len(results))

@@ -17,6 +17,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply
 from twofold.runtime.calls import failed as failed
+from twofold.runtime.failures import end_in
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
@@ -153,7 +154,7 @@ def while_loop(
         def declare(*args: Any) -> list[Any]:
             found = body(*unflatten(structure, arrays.put(args)))
             found = list(found) if isinstance(found, (list, tuple)) else [found]
-            return arrays.flows(_returned("while_loop", found, structure, names))
+            return arrays.flows(_returned("while_loop", found, structure, names, body))
 
         repeated = trace_body(graph, declare, types, labels)
         outputs = _loop_types(types, starts, repeated, names)
@@ -216,14 +217,19 @@ def _repeated(
     return made
 
 
-def _returned(operation: str, found: Any, structure: Any, names: Sequence[str]) -> list[Any]:
+def _returned(
+    operation: str, found: Any, structure: Any, names: Sequence[str], body: Callable[..., Any]
+) -> list[Any]:
+    """What a body returned; an error ends at the line that returns something else than is carried."""
     values, _, shape = flatten(found, "")
     if len(values) != len(names):
         what = f"the body returns {len(values)} values for {len(names)} loop variables"
-        raise failed(operation, ArgumentError(what, "Return a new value for each of them, in order."))
+        error = failed(operation, ArgumentError(what, "Return a new value for each of them, in order."))
+        raise end_in(error, body, None)
     if repr(shape) != repr(structure):
         what = f"the body returns the structure {shape!r} for {structure!r}"
-        raise failed(operation, ArgumentError(what, "Return the loop variables in their structure."))
+        error = failed(operation, ArgumentError(what, "Return the loop variables in their structure."))
+        raise end_in(error, body, None)
     return values
 
 
@@ -472,7 +478,7 @@ def _accumulate(
 
         def step(carried: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
             found = fn(unflatten(carry, carried), unflatten(structure, rows))
-            new = [convert_to_tensor(value) for value in _returned(operation, found, carry, names)]
+            new = [convert_to_tensor(value) for value in _returned(operation, found, carry, names, fn)]
             return new, new if stacked else []
 
         results = repeat(operation, step, starts, names, arrays, reverse, path)

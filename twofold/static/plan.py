@@ -21,6 +21,7 @@ from twofold.static.shapes import fits, shape_text, sizes_of_shape
 from twofold.static.string_table import decode, encode, holds_strings
 from twofold.static.subgraph import NUMBER, Subgraph
 from twofold.static.values import Source
+from twofold.tracebacks import ends_in_callback
 
 Tensor = _core.Tensor
 CHECK_NUMERICS = "CheckNumerics"
@@ -133,6 +134,9 @@ def check_feed(tensor: Tensor, type: TensorType) -> None:
     declared = tensor.type_
     if type.dtype is declared.dtype and fits(type.shape, declared.shape):
         return
+    if tensor.op.python is not None:
+        what = f"the function returned {type.dtype.name}{shape_text(type.shape)} for {describe(tensor)}"
+        raise _wrong_result(tensor.op, what, "Return what is declared, or set another shape.")
     fix = (
         "Feed values of its dtype."
         if type.dtype is not declared.dtype
@@ -212,6 +216,8 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
         made = operation.python(*arrays)
     except Exception as error:
         note(error, f"in the function of {operation.name}, declared at {operation.where}")
+        if operation.outputs and not ends_in_callback(error):
+            end_at(error, _core.location_of(operation.outputs[0]))
         raise
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     if len(results) != len(operation.outputs):

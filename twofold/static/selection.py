@@ -72,9 +72,17 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
     if any(m != n and min(m, n) >= 0 for m, n in zip(sizes, wanted)) or len(sizes) < count:
         what = f"{describe(chosen)} for {describe(data)}"
         raise failed("boolean_mask", ArgumentError(what, f"Give a mask of the axes from {first} on."))
+    if any(min(m, n) < 0 for m, n in zip(sizes, wanted)):
+        chosen = _shaped_as(chosen, data, first, count)
     flat = _merged(data, first, count)
     positions = reshape(_true_indices(reshape(chosen, [-1])), [-1])
     return gather(flat, positions, axis=first, name=name)
+
+
+@operation("Reshape")
+def _shaped_as(mask: Any, tensor: Any, first: Number, count: Number) -> Any:
+    """The mask, which a run refuses where it does not have the sizes of ``count`` axes from ``first`` on."""
+    return ops.reshape(mask, tuple(tensor.shape)[first : first + count])
 
 
 @operation("Reshape")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, float32, float64, int32, int64, string
-from twofold.errors import ArgumentError, DTypeError
+from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
@@ -124,8 +124,8 @@ def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | No
         try:
             return float(text) if dtype.kind == "f" else int(text)
         except ValueError:
-            what = f"{text!r} spells no {dtype.name}"
-            raise failed("string_to_number", ArgumentError(what, "Give strings of numbers.")) from None
+            what = f"string_to_number: {text!r} spells no {dtype.name}"
+            raise InvalidArgumentError(what, "Give strings of numbers.") from None
 
     found = in_python("StringToNumber", _each(parse, dtype), [tensor], [(dtype, known_sizes(tensor))], name)
     return found[0]

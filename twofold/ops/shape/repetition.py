@@ -10,12 +10,12 @@ import numpy
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape
-from twofold.ops.base import apply, normalize_axis, ops, public
+from twofold.ops.base import apply, normalize_axis, ops, public, publish
 from twofold.ops.concrete_values import known_value
 from twofold.ops.shape import shapes
 
 
-@public("tile", methods=("tile", "repeat"))
+@public("tile", methods=("tile",))
 def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
     """The input repeated as a whole ``repetitions`` (or ``dims``) times along each axis (aligned at the last).
 
@@ -29,6 +29,25 @@ def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(input.shape)) + tuple(input.shape)
     return _repeated(input, shape, counts, before=True)
+
+
+def repeat(input: Any, *repeats: Any) -> Any:
+    """The input repeated as a whole ``repeats`` times along each axis; more numbers than axes add axes in front.
+
+    >>> import twofold as torch
+    >>> torch.tensor([1, 2]).repeat(2, 1)
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    counts = shapes.integers(repeats)
+    if len(counts) < len(input.shape):
+        found = f"{len(counts)} for {len(input.shape)}"
+        what = f"the number of repeat dims can not be smaller than that of the tensor's dimensions: {found}"
+        raise ShapeError(what, "Give a number for each axis, or use tile().")
+    return tile(input, *counts)
+
+
+publish(repeat, (), ("repeat",))
 
 
 def _repeated_indices(counts: Any, size: int) -> Any:
