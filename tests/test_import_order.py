@@ -60,6 +60,7 @@ ORDER = [
         "random",
         "safetensors",
         "serialization",
+        "sparse",
         "special",
         "testing",
         "signal",
