@@ -82,6 +82,7 @@ RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 LATE_IMPORTS = {
     ("frontend/options.py", "twofold.frontend.operand_casts"),
     ("frontend/gradients.py", "twofold.frontend.transforms"),
+    ("frontend/function.py", "twofold.frontend.captures"),
     ("static/config.py", "twofold.event_files"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.columns"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.tiles"),

@@ -17,6 +17,7 @@ from twofold.errors import ArgumentError, IndexRangeError, ShapeError
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import check_device, check_options, sparse_coo
 from twofold.ops.base import ops
+from twofold.sparse.products import dense_product, sparse_product
 
 Tensor = _core.Tensor
 
@@ -328,8 +329,6 @@ class SparseTensor:
 
     def mm(self, mat2: Any) -> Any:
         """The matrix product: dense with a dense matrix, sparse with a sparse one."""
-        from twofold.sparse.products import dense_product, sparse_product
-
         return sparse_product(self, mat2) if isinstance(mat2, SparseTensor) else dense_product(self, mat2)
 
     def mv(self, vec: Tensor) -> Tensor:
@@ -356,9 +355,20 @@ class SparseTensor:
 
     def sum(self, dim: Any = None, dtype: Any = None) -> Any:
         """``torch.sparse.sum``."""
-        from twofold.sparse.functions import sum
-
-        return sum(self, dim, dtype=dtype)
+        given = self if dtype is None else self.to(as_dtype(dtype))
+        if dim is None:
+            return ops.sum(given._values())
+        gone = {axis % given.ndim for axis in ([dim] if isinstance(dim, int) else dim)}
+        axes = given.sparse_dim()
+        inner = [axis - axes + 1 for axis in gone if axis >= axes]
+        values = ops.sum(given._values(), inner) if inner else given._values()
+        left = [axis for axis in range(axes) if axis not in gone]
+        if not left:
+            return ops.sum(values, 0)
+        size = [given.shape[axis] for axis in range(given.ndim) if axis not in gone]
+        if len(left) == axes:
+            return type(self)(given._indices(), values, size, given.is_coalesced())
+        return type(self)(given._indices()[left], values, size).coalesce()
 
     # What is shown of it.
 

@@ -47,20 +47,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     >>> torch.sparse.sum(x), torch.sparse.sum(x, 0).values()
     (tensor(12.), tensor([4., 8.]))
     """
-    given = input if dtype is None else input.to(as_dtype(dtype))
-    if dim is None:
-        return ops.sum(given._values())
-    gone = {axis % given.ndim for axis in ([dim] if isinstance(dim, int) else dim)}
-    axes = given.sparse_dim()
-    inner = [axis - axes + 1 for axis in gone if axis >= axes]
-    values = ops.sum(given._values(), inner) if inner else given._values()
-    left = [axis for axis in range(axes) if axis not in gone]
-    if not left:
-        return ops.sum(values, 0)
-    size = [given.shape[axis] for axis in range(given.ndim) if axis not in gone]
-    if len(left) == axes:
-        return SparseTensor(given._indices(), values, size, given.is_coalesced())
-    return SparseTensor(given._indices()[left], values, size).coalesce()
+    return input.sum(dim, dtype)
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold import _core, dtypes
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.base import ops
-from twofold.sparse.coordinates import SparseTensor
+
+if TYPE_CHECKING:
+    from twofold.sparse.coordinates import SparseTensor
 
 Tensor = _core.Tensor
 
 
 def _check(one: SparseTensor, two: Any) -> None:
     fit = one.ndim == two.ndim == 2 and one.sparse_dim() == 2 and one.shape[1] == two.shape[0]
-    if not fit or (isinstance(two, SparseTensor) and two.sparse_dim() != 2):
+    if not fit or (two.is_sparse and two.sparse_dim() != 2):
         what = f"mm: shapes {tuple(one.shape)} and {tuple(two.shape)}"
         raise ShapeError(
             what, "Give matrices of [rows, inner] and [inner, columns], without dense axes where sparse."
@@ -45,4 +47,4 @@ def sparse_product(one: SparseTensor, two: SparseTensor) -> SparseTensor:
     terms = ops.index_select(ops.index_select(starts, 0, columns), 0, left) + inside
     indices = ops.stack([ops.index_select(rows, 0, left), ops.index_select(right._indices()[1], 0, terms)], 0)
     values = ops.index_select(one._values(), 0, left) * ops.index_select(right._values(), 0, terms)
-    return SparseTensor(indices, values, (one.shape[0], two.shape[1])).coalesce()
+    return type(one)(indices, values, (one.shape[0], two.shape[1])).coalesce()

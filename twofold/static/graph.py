@@ -98,9 +98,7 @@ class Operation:
         self.reads_state = False
         self.is_random = False
         self.host: frozenset[int] = frozenset()  # inputs whose numbers the body must know, such as a shape
-        self.wished: frozenset[int] = (
-            frozenset()
-        )  # inputs whose numbers it must know outside of compiled loops
+        self.wished: frozenset[int] = frozenset()  # those that it must know outside of compiled loops
         self.looks: str | None = None  # at an array that grows: at its "elements" or at its "size"
         self.constant: Any = None
         self.variable: Any = None
