@@ -12,12 +12,10 @@ import twofold as torch
 from tests.debug import stepped_programs as programs
 from twofold import debug
 
-pytest.importorskip("IPython")
+ipython = pytest.importorskip("IPython.core.debugger")
 
 
 def test_ipdb_steps_forward_and_back() -> None:
-    from IPython.core.debugger import Pdb
-
     first = programs.straight.__code__.co_firstlineno
     there, back = (
         f"n|p h.tolist()|b {programs.__file__}:{first + 3}|c|p a.tolist()",
@@ -25,7 +23,7 @@ def test_ipdb_steps_forward_and_back() -> None:
     )
     commands = f"{there}|{back}|".replace("|", "\n")
     shown = io.StringIO()
-    debugger: Any = Pdb(stdin=io.StringIO(commands), stdout=shown)
+    debugger: Any = ipython.Pdb(stdin=io.StringIO(commands), stdout=shown)
     debugger.use_rawinput = False
     x, w = torch.tensor([1.0, 2.0]), torch.eye(2)
     debugger.runcall(debug.run, programs.straight, x, w)
