@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from twofold.ir.graph import called
@@ -68,6 +69,34 @@ def test_one_line_for_each_trace_with_its_lines_and_its_parts(tmp_path: Path) ->
     assert line["why"] == "new"
     assert line["background"]
     assert float(line["llvm"] or 0) > 0
+
+
+def test_a_thread_that_writes_at_the_end_does_not_abort_the_program() -> None:
+    text = """
+import atexit
+import threading
+import time
+
+atexit.register(time.sleep, 0.1)  # after logging has shut down
+
+from twofold.compiler.log import log
+
+def write():
+    while True:
+        log("compile", "x" * 10000)
+        time.sleep(0.001)
+
+threading.Thread(target=write, daemon=True).start()
+time.sleep(0.2)
+"""
+    program = [sys.executable, "-c", text]
+    with subprocess.Popen(program, env={"PYTHONPATH": ":".join(sys.path)}, stderr=subprocess.PIPE) as running:
+        assert running.stderr
+        chunk = b"x"
+        while chunk:  # slowly, so that the thread is nearly always in the middle of a line
+            time.sleep(0.005)
+            chunk = running.stderr.read1(4096)  # type: ignore[attr-defined]
+    assert running.returncode == 0
 
 
 def test_nothing_is_logged_unless_asked_for(tmp_path: Path) -> None:

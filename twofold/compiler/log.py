@@ -18,11 +18,24 @@ _MOST_EARLIER = 256
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """Writes to what standard error is at the time."""
+    """Writes to what standard error is at the time, until ``logging`` shuts down.
+
+    A thread that still wrote then could be stopped with the lock of the stream, on which Python aborts.
+    """
+
+    _is_closed = False
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._is_closed:
+            super().emit(record)
+
+    def close(self) -> None:
+        self._is_closed = True
+        super().close()
 
     @property
     def stream(self) -> Any:
