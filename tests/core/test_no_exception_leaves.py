@@ -15,7 +15,7 @@ PLAIN = {
     "nullptr",
     "PyType_GenericNew",
     "PyVectorcall_Call",
-    "isin_mask",
+    "members",
     "tensor_attributes",
     "tensor_methods",
     "methods",

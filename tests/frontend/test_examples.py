@@ -37,7 +37,6 @@ INNER = {
     "lookup",
     "stream",
     "apply",
-    "draw",
     "sample_uniform",
     "Operation",
     "worded",

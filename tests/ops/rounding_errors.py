@@ -87,7 +87,7 @@ def operands(op: Any, dtype: DType, count: int) -> list[Any]:
     for position in range(positions):
         domain = op.domain[position] if op.domain else reals(-3, 3)
         near = [generator.uniform(-size, size, quarter) for size in (1.5, 20)]
-        parts = [*(narrow(part, dtype) for part in near), domain.draw(generator, dtype, (quarter,))]
+        parts = [*(narrow(part, dtype) for part in near), domain.sample(generator, dtype, (quarter,))]
         if position:
             # random exponents seldom go together, so each part meets every other one
             parts = [generator.permutation(part) for part in parts]

@@ -350,3 +350,10 @@ public(
     _hash,
     lambda: [call(normal(3, 4)), call(integers(-9, 9, 3, 4), 1), call(normal(3, 4), 0, keepdim=True)],
 )
+
+
+# Numbers by their exponents
+
+public(
+    "ldexp", lambda x, n: x * 2.0**n, lambda: [call(normal(3, 4), integers(-3, 4, 3, 4)), call(normal(3), 2)]
+)

@@ -185,20 +185,21 @@ def test_py_func_print_and_assert(capfd):
         assert session.run(v) == 5.0
 
 
-def test_a_graph_that_runs_is_closed_to_other_threads_and_open_again_afterwards(graph):
-    refused = []
+def test_a_graph_that_runs_is_closed_to_its_functions_alone_and_open_again_afterwards(graph):
+    declared, refused = [], []
 
     def declare():
-        try:
-            with graph.as_default():
-                tf.constant(1.0)
-        except RuntimeError as error:
-            refused.append(str(error))
+        with graph.as_default():
+            declared.append(tf.constant(3.0) * 2.0)
 
     def called(a):
         thread = threading.Thread(target=declare)
         thread.start()
         thread.join()
+        try:
+            declare()
+        except RuntimeError as error:
+            refused.append(str(error))
         return a
 
     y = tf.py_func(called, [tf.constant(1.0)], tf.float32)
@@ -207,7 +208,7 @@ def test_a_graph_that_runs_is_closed_to_other_threads_and_open_again_afterwards(
         assert len(refused) == 1 and refused[0].startswith(
             "Const cannot be added to the graph, as a session is running it"
         )
-        assert session.run(tf.constant(2.0)) == 2.0
+        assert session.run([tf.constant(2.0), *declared]) == [2.0, 6.0]
 
 
 def test_steps_written_with_operators_rebind_names():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from threading import get_ident
 
 from twofold import _core
 from twofold.debug.stepping import untraced
@@ -30,7 +31,7 @@ def breakpoint() -> None:
     tensor([3., 5.])
     """
     graph = get_default_graph()
-    if executing_eagerly() or graph.running or not graph.get_operations():
+    if executing_eagerly() or get_ident() in graph.calling or not graph.get_operations():
         if stopping():
             builtins.breakpoint()
     else:

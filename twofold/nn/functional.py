@@ -22,7 +22,7 @@ from twofold.nn.functional_pooling import *  # noqa: F403
 from twofold.ops.base import FUNCTIONS, Operation
 from twofold.ops.elementwise import activation
 from twofold.ops.promotion import autocast as _autocast
-from twofold.ops.random.distributions import sample
+from twofold.ops.random.distributions import sample as _sample
 from twofold.ops.random.sampling import sample_uniform
 from twofold.ops.signatures import positional as _positional
 from twofold.ops.signatures import shows as _shows
@@ -268,7 +268,7 @@ def gumbel_softmax(
     >>> sorted(sample.tolist())
     [0.0, 0.0, 1.0]
     """
-    gumbel = -sample("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
+    gumbel = -_sample("exponential", *stream(None), tuple(logits.shape), logits.dtype, 1.0).log()
     soft = ((logits + gumbel) / tau).softmax(dim)
     if not hard:
         return soft

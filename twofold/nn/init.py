@@ -11,7 +11,7 @@ import numpy
 
 from twofold import _core
 from twofold.frontend.sampling import Generator, randn, stream
-from twofold.ops.random.distributions import sample
+from twofold.ops.random.distributions import sample as _sample
 
 Tensor = _core.Tensor
 
@@ -120,7 +120,7 @@ def trunc_normal_(
     True
     """
     bounds = ((a - mean) / std, (b - mean) / std)
-    samples = sample("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
+    samples = _sample("truncated_normal", *stream(generator), tuple(tensor.shape), tensor.dtype, *bounds)
     return tensor.copy_((samples * std + mean).clamp(a, b))
 
 

@@ -5,6 +5,7 @@ A product costs as many steps as there are values; what has no sparse form raise
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,10 +17,17 @@ from twofold.dtypes import DType, Size, as_dtype
 from twofold.errors import ArgumentError, IndexRangeError, ShapeError
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import check_device, check_options, sparse_coo
-from twofold.ops.base import ops
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import Elementwise, ops
 from twofold.sparse.products import dense_product, sparse_product
 
 Tensor = _core.Tensor
+
+
+@functools.cache
+def _is_zero_at_zero(op: Elementwise) -> bool:
+    """Whether it is a function of one element alone that keeps zeros, so that it has a sparse form."""
+    return op.parameter_names() == ["input"] and bool(getattr(ops, op.name)(ops.zeros(())) == 0)
 
 
 class SparseTensor:
@@ -45,6 +53,18 @@ class SparseTensor:
         self._size = Size(size)
         self._coalesced = coalesced
 
+    def __getattr__(self, name: str) -> Callable[[], SparseTensor]:
+        """The methods of functions of one element that are zero at zero, such as ``sin()``."""
+        op = REGISTRY.get(name)
+        if not isinstance(op, Elementwise) or name not in op.methods or not _is_zero_at_zero(op):
+            raise AttributeError(f"a sparse tensor has no {name!r}; to_dense() may have")
+
+        def method() -> SparseTensor:
+            found = self.coalesce()
+            return found._with(getattr(ops, name)(found._elements))
+
+        return method
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -53,8 +73,10 @@ class SparseTensor:
         name, given = getattr(func, "__name__", ""), dict(kwargs or {})
         args = args or tuple(given.pop(one) for one in ("input", "other", "mat2", "vec") if one in given)
         if isinstance(args[0], cls):
-            method = getattr(cls, name, None)
-            return NotImplemented if method in (None, func) else method(*args, **given)
+            method = getattr(args[0], name, None)
+            if method is None or getattr(method, "__func__", method) is func:
+                return NotImplemented
+            return method(*args[1:], **given)
         reflected = _REFLECTED.get(name)
         if reflected is None or given or len(args) != 2:
             return NotImplemented
@@ -399,24 +421,6 @@ _REFLECTED = {
 """Functions of a dense and a sparse tensor, in this order, and the methods of the sparse one."""
 
 
-def _elementwise(name: str) -> Callable[[SparseTensor], SparseTensor]:
-    def method(self: SparseTensor) -> SparseTensor:
-        found = self.coalesce()
-        return found._with(getattr(ops, name)(found._elements))
-
-    method.__name__ = name
-    method.__doc__ = f"``torch.{name}`` of each element; it is zero at zero."
-    return method
-
-
-_ZERO_AT_ZERO = (
-    *("abs", "sign", "sqrt", "square", "ceil", "floor", "round", "trunc", "relu", "erf", "expm1", "log1p"),
-    *("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh"),
-)
-for _name in _ZERO_AT_ZERO:
-    setattr(SparseTensor, _name, _elementwise(_name))
-
-
 def sparse_coo_tensor(
     indices: Any,
     values: Any,
@@ -505,6 +509,8 @@ def spmm(input: Any, mat2: Any) -> Any:
     tensor([[0., 2.],
             [0., 0.]])
     """
+    if not isinstance(input, (SparseTensor, Tensor)):
+        raise ArgumentError(f"spmm: input is {input!r}", "Give a sparse or dense matrix.")
     return input.mm(mat2) if isinstance(input, SparseTensor) else ops.mm(input, mat2)
 
 

@@ -5,8 +5,7 @@ gradients and the compiled code are those of define-by-run, so both ways return 
 
 Where this differs from TensorFlow 1:
 
-- A graph cannot be added to while one of its sessions runs it (from ``py_func`` or another thread) and after
-  ``finalize()``; between runs it may grow, as in TensorFlow.
+- A function that ``py_func`` calls cannot add to the graph that runs; other threads can, as in TensorFlow.
 - The order of reads and updates of variables, which TensorFlow leaves open, is fixed: see ``Session.run``.
 - ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
 - Strings are elements of ``tf.string`` tensors, which Python computes with (see ``string_functions``).

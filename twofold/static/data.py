@@ -26,7 +26,16 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """``dataset.make_initializable_iterator(shared_name)``."""
+    """``dataset.make_initializable_iterator(shared_name)``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(2))
+    ...     following = iterator.get_next()
+    ...     session.run(iterator.initializer)
+    ...     print(session.run(following), session.run(following))
+    0 1
+    """
     return dataset.make_initializable_iterator(shared_name)
 
 

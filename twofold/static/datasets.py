@@ -24,11 +24,10 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
-from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, whole
+from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, refuse, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph
-from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.session import Session
 from twofold.static.shapes import TensorShape, shape_of_sizes
@@ -70,7 +69,15 @@ class _Typed:
 
 
 class Dataset(_Typed):
-    """Elements of one structure and of one type each."""
+    """Elements of one structure and of one type each.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     pairs = tf.data.Dataset.from_tensor_slices([[1.0], [2.0], [3.0]]).map(lambda x: x * 10.0).batch(2)
+    ...     print(session.run(pairs.make_one_shot_iterator().get_next()))
+    [[10.]
+     [20.]]
+    """
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType, finfo, float32, iinfo, string
 from twofold.dtypes import as_dtype as _as_dtype
-from twofold.errors import TwofoldError, at_operation
+from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
@@ -533,3 +533,10 @@ def axis_of(value: Any) -> Any:
     """An axis, several axes as a tuple, or None."""
     found = numbers(value)
     return tuple(int(axis) for axis in found) if isinstance(found, list) else found
+
+
+def refuse(what: str, **options: Any) -> None:
+    """Raise ArgumentError for an option that is set and not offered."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ArgumentError(f"{what}: {name} is not offered, at {here()}", "Leave it out.")

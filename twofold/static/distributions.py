@@ -20,10 +20,9 @@ from twofold.ir.sizes import is_symbolic
 from twofold.ops.base import ops
 from twofold.static import array, math
 from twofold.static.control import name_scope as _name_scope
-from twofold.static.define import as_dtype, convert_to_tensor, define, sizes
+from twofold.static.define import as_dtype, convert_to_tensor, define, refuse, sizes
 from twofold.static.docstrings import example, with_example
 from twofold.static.flow import failed
-from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.signatures import REQUIRED, with_parameters
 

@@ -13,12 +13,11 @@ from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import stack
-from twofold.static.define import as_dtype, as_tensor, convert_to_tensor
+from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, refuse
 from twofold.static.differentiation import UnconnectedGradients, gradients
 from twofold.static.docstrings import example
 from twofold.static.filled import zeros_like
 from twofold.static.graph import Tensor, at_once, get_default_graph
-from twofold.static.layer_options import refuse
 from twofold.static.modes import local, mode
 from twofold.static.shapes import TensorShape
 from twofold.static.variables import Variable

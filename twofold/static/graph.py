@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from twofold import _core
@@ -159,8 +160,8 @@ _INDEX_OF: dict[int, int] = {}
 class Graph:
     """A graph to declare operations in.
 
-    Adding to it raises GraphError after ``finalize()``, and while one of its sessions runs it (from a
-    ``py_func`` or another thread). Between runs it may grow, as in TensorFlow.
+    Adding to it raises GraphError after ``finalize()``, and in a function that ``py_func`` calls while it runs.
+    Between runs, and in other threads at any time, it may grow, as in TensorFlow.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default() as graph:
@@ -180,7 +181,7 @@ class Graph:
         self.gradient_overrides: dict[str, str] = {}
         self._collections: dict[str, list[Any]] = {}
         self._finalized = False
-        self.running = 0
+        self.calling: set[int] = set()  # threads in which a run calls a function of the host
         self.seed: int | None = None
         self.variable_store: dict[str, Any] = {}
         self.variable_scopes: list[Any] = []
@@ -211,7 +212,7 @@ class Graph:
     @property
     def finalized(self) -> bool:
         """Whether operations cannot be added."""
-        return self._finalized or self.running > 0
+        return self._finalized or get_ident() in self.calling
 
     @property
     def version(self) -> int:
@@ -365,7 +366,7 @@ class Graph:
         fix = (
             "Declare it before finalize()"
             if self._finalized
-            else "Declare it before the run, not inside py_func or another thread"
+            else "Declare it before the run, not inside py_func"
         )
         raise GraphError(f"{type} cannot be added to the graph, as {why}, at {here()}", f"{fix}.")
 

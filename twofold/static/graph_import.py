@@ -10,12 +10,11 @@ from twofold.ir.types import tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.runtime.tracing import here
 from twofold.static.bodies import source_of
-from twofold.static.define import convert_to_tensor, is_tensor_like
+from twofold.static.define import convert_to_tensor, is_tensor_like, refuse
 from twofold.static.errors import UnimplementedError
 from twofold.static.graph import Graph, Operation, get_default_graph
 from twofold.static.graph_def import GraphDef, NodeDef, message_of
 from twofold.static.graph_nodes import IMPORTERS, Node, several_named
-from twofold.static.layer_options import refuse
 
 
 class Importer:

@@ -22,12 +22,12 @@ from twofold.static.define import (
     as_dtype,
     convert_to_tensor,
     define,
-    limits_of,
     numbers,
     operation,
     sizes,
     whole,
 )
+from twofold.static.define import limits_of as _limits_of
 from twofold.static.docstrings import described, example
 from twofold.static.random import next_key, random_uniform
 from twofold.static.special import saturate_cast
@@ -308,11 +308,11 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         return array.identity(tensor, name=name)
     with name_scope(name, "convert_image"):
         if tensor.dtype.kind == "f" and wanted.kind != "f":
-            scaled = _stretched(tensor, limits_of(wanted)[1] + 0.5)
+            scaled = _stretched(tensor, _limits_of(wanted)[1] + 0.5)
             return saturate_cast(scaled, wanted) if saturate else math.cast(scaled, wanted)
         if wanted.kind == "f":
             found = math.cast(tensor, wanted)
-            return found if tensor.dtype.kind == "f" else _stretched(found, 1.0 / limits_of(tensor.dtype)[1])
+            return found if tensor.dtype.kind == "f" else _stretched(found, 1.0 / _limits_of(tensor.dtype)[1])
         return _shifted(tensor, wanted)
 
 
@@ -324,7 +324,7 @@ def _stretched(image: Any, factor: Any) -> Any:
 @operation("ConvertImageDtype")
 def _shifted(image: Any, dtype: DType) -> Any:
     """Integers of one range in that of another."""
-    have, want = limits_of(image.dtype)[1], limits_of(dtype)[1]
+    have, want = _limits_of(image.dtype)[1], _limits_of(dtype)[1]
     if have > want:
         return ops.cast(ops.floor_divide(image, (have + 1) // (want + 1)), dtype)
     return ops.multiply(ops.cast(image, dtype), (want + 1) // (have + 1))
@@ -547,5 +547,5 @@ def psnr(a: Any, b: Any, max_val: float, name: str | None = None) -> Any:
     """For each image the ratio of the largest signal to the noise, in decibels."""
     one, two = convert_image_dtype(a, float32), convert_image_dtype(b, float32)
     kind = convert_to_tensor(a).dtype
-    peak = float(max_val) if kind.kind == "f" else float(max_val) / limits_of(kind)[1]
+    peak = float(max_val) if kind.kind == "f" else float(max_val) / _limits_of(kind)[1]
     return _noise_ratio(one, two, convert_to_tensor(peak), name=name)

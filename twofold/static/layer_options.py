@@ -1,20 +1,11 @@
-"""Options that layers share: what is refused, and the loss that an output adds."""
+"""Options that layers share: the loss that an output adds, and the collections of a variable."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from twofold.errors import ArgumentError
-from twofold.runtime.tracing import here
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
-
-
-def refuse(what: str, **options: Any) -> None:
-    """Raise ArgumentError for an option that is set and not offered."""
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise ArgumentError(f"{what}: {name} is not offered, at {here()}", "Leave it out.")
 
 
 def with_loss(made: Any, regularizer: Any) -> Any:

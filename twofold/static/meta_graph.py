@@ -12,11 +12,11 @@ from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
+from twofold.static.define import refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import Graph, Operation, get_default_graph, name_of, owner_of
 from twofold.static.graph_def import GraphDef, message_of
 from twofold.static.graph_import import Importer
-from twofold.static.layer_options import refuse
 from twofold.static.messages import Field, Message
 from twofold.static.variables import Variable
 

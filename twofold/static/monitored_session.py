@@ -12,11 +12,11 @@ from twofold.static.config import RunMetadata, merged_options
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator
 from twofold.static.datasets import OutOfRangeError
+from twofold.static.define import refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.initialized import report_uninitialized_variables
 from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import refuse
 from twofold.static.queues import start_queue_runners
 from twofold.static.saver import Saver, get_checkpoint_state
 from twofold.static.session import Session

@@ -10,11 +10,10 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import array, initializers, math, nn
 from twofold.static.control import cond
-from twofold.static.define import convert_to_tensor
+from twofold.static.define import convert_to_tensor, refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import refuse
 from twofold.static.moments import moments
 from twofold.static.pooling import channels_first
 from twofold.static.scopes import get_variable, variable_scope

@@ -19,11 +19,10 @@ from twofold.static import array
 from twofold.static.bodies import source_of
 from twofold.static.coordination import CancelledError, Coordinator
 from twofold.static.datasets import OutOfRangeError
-from twofold.static.define import as_dtype, convert_to_tensor, whole
+from twofold.static.define import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Operation, Tensor, get_default_graph, need_session
-from twofold.static.layer_options import refuse
 from twofold.static.random import next_key
 from twofold.static.shapes import TensorShape, shape_of_sizes
 from twofold.static.string_table import stack

@@ -20,11 +20,11 @@ from twofold.static.define import (
     counted,
     numbers,
     operation,
+    refuse,
     sizes,
     whole,
 )
 from twofold.static.docstrings import described, example
-from twofold.static.layer_options import refuse
 from twofold.static.positions import indexed
 from twofold.static.renamed import renamed
 from twofold.static.signatures import REQUIRED, with_parameters

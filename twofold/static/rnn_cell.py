@@ -16,10 +16,9 @@ from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, initializers, math, nn
 from twofold.static.clipping import clip_by_value
 from twofold.static.control import device as placed
-from twofold.static.define import as_dtype, convert_to_tensor
+from twofold.static.define import as_dtype, convert_to_tensor, refuse
 from twofold.static.flow import failed
 from twofold.static.graph import describe, get_default_graph
-from twofold.static.layer_options import refuse
 from twofold.static.scopes import VariableScope, get_variable, variable_scope
 from twofold.static.shapes import TensorShape, shape_of_sizes
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any
 
 from twofold import _core
@@ -140,13 +141,15 @@ class Run:
         return None
 
     def _called(self, operation: Operation, arrays: Sequence[Any]) -> list[Any]:
-        """What a function of the host returns; the graph cannot be added to meanwhile."""
-        graph = self.session.graph
-        graph.running += 1
+        """What a function of the host returns; it cannot add to the graph."""
+        calling, thread = self.session.graph.calling, get_ident()
+        is_inner = thread in calling
+        calling.add(thread)
         try:
             return call_python(operation, [self, *arrays] if operation.hosted else arrays)
         finally:
-            graph.running -= 1
+            if not is_inner:
+                calling.discard(thread)
 
 
 class PartialRun:

@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, I
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
 from twofold.static.config import ConfigProto, traces_run
-from twofold.static.define import as_tensor
+from twofold.static.define import as_tensor, refuse
 from twofold.static.graph import (
     Graph,
     Operation,
@@ -23,7 +23,6 @@ from twofold.static.graph import (
     operation_of,
     owner_of,
 )
-from twofold.static.layer_options import refuse
 from twofold.static.placement import show_placement
 from twofold.static.plan import Plan, feed_type, repaired
 from twofold.static.runs import PartialRun, Run
@@ -215,8 +214,7 @@ class BaseSession:
         plan, rebuild, _ = found
         if type(plan) is Step:
             return rebuild(self._begin(plan.position, feed_dict or {}).take(plan))
-        state, graph = self._state, self._graph
-        graph.running += 1
+        state = self._state
         try:
             self._last = plan, (feeds := tuple(feed_dict.values()) if feed_dict else ())
             if rebuild is None:
@@ -229,8 +227,6 @@ class BaseSession:
             self._last, arrays = (plan, feeds), plan.fetch(feeds, plan.arrays)
         except (TypeError, ValueError, KeyError, Needed):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
-        finally:
-            graph.running -= 1
         if plan.observers:
             plan.observe(arrays)
         if plan.written:
@@ -456,15 +452,11 @@ class BaseSession:
         tail = (*reads, *[operation.number_of(self._state) for operation in plan.numbers])
         if plan.is_random:
             tail += (number,)
-        self._graph.running += 1
-        try:
-            feeds = (*values, *tail)
-            self._last = plan, feeds
-            if self._step_through is not None:
-                return self._step_through(plan, feeds)
-            return list(plan.fetch(feeds, plan.arrays))
-        finally:
-            self._graph.running -= 1
+        feeds = (*values, *tail)
+        self._last = plan, feeds
+        if self._step_through is not None:
+            return self._step_through(plan, feeds)
+        return list(plan.fetch(feeds, plan.arrays))
 
     def _value_of(self, variable: Any, state: dict[Any, Tensor] | None = None) -> Tensor:
         found = (self._state if state is None else state).get(variable)

@@ -21,11 +21,10 @@ from twofold.ops.base import apply, ops
 from twofold.static.array import identity
 from twofold.static.at_once import compute
 from twofold.static.bodies import source_of
-from twofold.static.define import Number, Slot, as_dtype, convert_to_tensor, numbers, operation, whole
+from twofold.static.define import Number, Slot, as_dtype, convert_to_tensor, numbers, operation, refuse, whole
 from twofold.static.flow import failed
 from twofold.static.flows import is_unwritten
 from twofold.static.graph import Tensor, at_once, describe, get_default_graph
-from twofold.static.layer_options import refuse
 from twofold.static.shapes import TensorShape
 
 

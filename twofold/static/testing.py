@@ -15,8 +15,8 @@ from typing import Any
 import numpy
 
 from twofold.errors import GraphError
+from twofold.static.define import refuse
 from twofold.static.graph import Graph, Tensor, at_once, get_default_graph, reset_default_graph
-from twofold.static.layer_options import refuse
 from twofold.static.random import set_random_seed
 from twofold.static.session import Session
 

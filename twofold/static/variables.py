@@ -25,6 +25,7 @@ from twofold.static.define import (
     define,
     install_operators,
     is_tensor_like,
+    refuse,
 )
 from twofold.static.docstrings import example
 from twofold.static.graph import (
@@ -38,7 +39,6 @@ from twofold.static.graph import (
     owner_of,
 )
 from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import refuse
 from twofold.static.placement import check_device
 from twofold.static.positions import written_at
 from twofold.static.shapes import (

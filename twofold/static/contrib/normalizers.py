@@ -11,11 +11,10 @@ from twofold.static import array, initializers, math, nn
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.scopes import collected, layer_scope
 from twofold.static.control import control_dependencies
-from twofold.static.define import convert_to_tensor
+from twofold.static.define import convert_to_tensor, refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import refuse
 from twofold.static.moments import moments
 from twofold.static.normalization_layers import batch_normalization
 from twofold.static.scopes import get_variable

@@ -16,10 +16,10 @@ from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
 from twofold.static import logs, metrics
 from twofold.static.datasets import Dataset
+from twofold.static.define import refuse
 from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig
 from twofold.static.global_step import create_global_step
 from twofold.static.graph import Graph
-from twofold.static.layer_options import refuse
 from twofold.static.monitored_session import ChiefSessionCreator, MonitoredSession
 from twofold.static.random import set_random_seed
 from twofold.static.saver import Saver, latest_checkpoint, read_checkpoint

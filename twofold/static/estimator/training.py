@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from twofold.static.define import refuse
 from twofold.static.estimator.estimator import Estimator
-from twofold.static.layer_options import refuse
 from twofold.static.session_hooks import CheckpointSaverListener
 from twofold.static.session_run_hook import SecondOrStepTimer
 
