@@ -509,8 +509,9 @@ def spmm(input: Any, mat2: Any) -> Any:
     tensor([[0., 2.],
             [0., 0.]])
     """
-    if not isinstance(input, (SparseTensor, Tensor)):
-        raise ArgumentError(f"spmm: input is {input!r}", "Give a sparse or dense matrix.")
+    for name, given in {"input": input, "mat2": mat2}.items():
+        if not isinstance(given, (SparseTensor, Tensor)):
+            raise ArgumentError(f"spmm: {name} is {given!r}", "Give a sparse or dense matrix.")
     return input.mm(mat2) if isinstance(input, SparseTensor) else ops.mm(input, mat2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from twofold import _core, dtypes
-from twofold.errors import DTypeError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import ops
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ Tensor = _core.Tensor
 
 
 def _check(one: SparseTensor, two: Any) -> None:
+    if not hasattr(two, "is_sparse"):
+        raise ArgumentError(f"mm: mat2 is {two!r}", "Give a sparse or dense matrix.")
     fit = one.ndim == two.ndim == 2 and one.sparse_dim() == 2 and one.shape[1] == two.shape[0]
     if not fit or (two.is_sparse and two.sparse_dim() != 2):
         what = f"mm: shapes {tuple(one.shape)} and {tuple(two.shape)}"
