@@ -114,7 +114,7 @@ void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   const bool again = fused_ && program->tells_finite && !fused_->tells_finite;
   fused_ = std::move(program);
   harmless_ = nullptr;
-  if (!again) choice_.compiled(nanoseconds, family_.lock().get());
+  if (!again) choice_.compiled(nanoseconds, entries_to_plan(), family_.lock().get());
   executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
 }
@@ -178,12 +178,15 @@ bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& 
   return static_cast<bool>(result);
 }
 
+size_t Executable::entries_to_plan() {
+  if (!to_plan_) to_plan_ = canonical.trace.entries_to_plan();
+  return to_plan_;
+}
+
 bool Executable::worth_fusing() {
   const size_t entries = canonical.trace.entries.size();
   if (entries <= 1) return false;  // one alone has its program
-  if (stands_alone_ || entries <= kMostFused) return true;
-  if (!to_plan_) to_plan_ = canonical.trace.entries_to_plan();
-  return to_plan_ <= kMostFused;
+  return stands_alone_ || entries <= kMostFused || entries_to_plan() <= kMostFused;
 }
 
 void Executable::has_run_before() {
@@ -265,7 +268,8 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     timed.done();
     choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
-    return !choice_.should_compile(family.get()) || !worth_fusing() || ask_for_fused(false, provenance, interrupts);
+    return !choice_.should_compile(family.get(), batches_ ? entries_to_plan() : 0) || !worth_fusing() ||
+           ask_for_fused(false, provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();

@@ -83,6 +83,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Takes a program that was planned for traces like this one, or asks for a plan; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
   bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);
+  // Repetitions are planned once.
+  size_t entries_to_plan();
   bool worth_fusing();
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
 
@@ -91,7 +93,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::weak_ptr<TraceFamily> family_;
   std::shared_ptr<const BatchPlan> batches_;  // of a trace that comes back
   bool stands_alone_ = false;  // its calls hardly stand together
-  size_t to_plan_ = 0;         // entries, if it runs in batches and is long; 0: not counted yet
+  size_t to_plan_ = 0;         // entries; 0: not counted yet
   bool comes_back_ = false;    // it has run apart before
   bool met_ = false;  // its family has been looked for
   std::vector<bool> given_infinite_;  // by output: held infinity that was given, as masks do; NaN alone counts from then on

@@ -14,13 +14,14 @@ constexpr double kTie = 0.97;                // of the program's time, above whi
 constexpr double kClear = 0.7;               // of the time of operations one by one, below which the program wins at once
 
 uint64_t dropped = 0;
+int64_t by_operation = 100'000;  // nanoseconds of compiling, by what was compiled lately
 
 }  // namespace
 
 uint64_t dropped_programs() { return dropped; }
 
-bool TierChoice::should_compile(const TraceFamily* family) const {
-  if (state_ != State::kSingle || ended_ < next_ask_) return false;
+bool TierChoice::should_compile(const TraceFamily* family, size_t batched) const {
+  if (state_ != State::kSingle || ended_ < next_ask_ || spent_ < static_cast<int64_t>(batched) * by_operation) return false;
   if (!family) return true;
   if (family->planning) return false;
   return !family->asked || spent_ >= (family->nanoseconds ? family->nanoseconds : kUnknown);
@@ -38,8 +39,9 @@ void TierChoice::ask_again(TraceFamily* family) {
   if (family && !family->nanoseconds) family->asked = false;
 }
 
-void TierChoice::compiled(int64_t nanoseconds, TraceFamily* family) {
+void TierChoice::compiled(int64_t nanoseconds, size_t operations, TraceFamily* family) {
   using Verdict = TraceFamily::Verdict;
+  if (nanoseconds) by_operation += (nanoseconds / static_cast<int64_t>(std::max<size_t>(operations, 1)) - by_operation) / 4;
   state_ = State::kTried;
   by_plan_ = nanoseconds == 0;
   if (!family) return;

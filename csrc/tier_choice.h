@@ -15,13 +15,14 @@ class TraceFamily;
 class TierChoice {
  public:
   // After a run: whether the compiler is to be asked for one program now. It is when the trace comes back, unless other
-  // sizes of it have been compiled; then only once its runs took as long as compiling takes.
-  bool should_compile(const TraceFamily* family) const;
+  // sizes of it have been compiled, or it runs in batches, which are fast already; then only once its runs took as long as
+  // compiling takes, which is estimated from its operations. `batched`: how many these are, 0 if it does not run in batches.
+  bool should_compile(const TraceFamily* family, size_t batched) const;
   void asked(TraceFamily* family);
   // There may be memory, or a thread, later.
   void ask_again(TraceFamily* family);
-  // The program is there, which took so long to make; 0 for one by a plan made before.
-  void compiled(int64_t nanoseconds, TraceFamily* family);
+  // The program of so many operations is there, which took so long to make; 0 for one by a plan made before.
+  void compiled(int64_t nanoseconds, size_t operations, TraceFamily* family);
 
   // Of a trace that has a program: whether the next run uses it. Where that is not clearly faster than operations one by
   // one were, some runs in turn decide.

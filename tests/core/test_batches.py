@@ -428,6 +428,7 @@ def test_a_cell_that_is_called_once_runs_as_several_do() -> None:
 
 
 def in_use() -> int:
+    torch.wait_for_compiler()  # which may hold memory, too
     return torch.stats().pool_in_use
 
 
@@ -461,3 +462,22 @@ def test_a_value_that_stays_does_not_keep_its_batch() -> None:
         last = ends[-1].detach().numpy()
         del ends
         assert last.nbytes <= in_use() - before <= 2 * last.nbytes
+
+
+def test_a_trace_in_batches_is_compiled_as_a_whole_once_its_runs_took_as_long_as_that_takes() -> None:
+    """Two runs of little work do not pay for planning some hundred operations."""
+
+    def asked_for(work: Any, runs: int) -> bool:
+        torch.wait_for_compiler()
+        asked = torch.stats().plans
+        for _ in range(runs):
+            sum((torch.sin(x) * x).sum() for x in work).item()
+        torch.wait_for_compiler()
+        return torch.stats().plans > asked
+
+    small = [torch.full((3 + k % 2,), k / 64) for k in range(120)]
+    batched = torch.stats().batched_traces
+    asked_for(small, 1)  # plans the launches
+    assert not asked_for(small, 3)
+    assert torch.stats().batched_traces == batched + 4
+    assert asked_for(small, 5000)
