@@ -55,8 +55,12 @@ class BatchRun {
     return plan_.refs[plan_.first_ref[plan_.members[launch.first_member + member]] + position];
   }
 
-  void note_entry(const Launch& launch, uint32_t member) const {
-    if (profile::is_on()) profile::context.entry = static_cast<int32_t>(plan_.members[launch.first_member + member]);
+  void note_entry(const Launch& launch, uint32_t member, size_t within = 0) const {
+    if (profile::is_on()) profile::context.entry = static_cast<int32_t>(plan_.members[launch.first_member + member] + within);
+  }
+
+  static void note_launch(uint32_t number) {
+    if (profile::is_on()) profile::context.entry = ProfileEvent::kWhole - 1 - static_cast<int32_t>(number);
   }
 
   bool run_launch(uint32_t number, const Launch& launch) {
@@ -117,7 +121,7 @@ class BatchRun {
       pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
     }
     void* target = results_[number]->data;
-    if (profile::is_on()) profile::context.entry = ProfileEvent::kWhole - 1 - static_cast<int32_t>(number);
+    note_launch(number);
     program->run(pointers.data(), &target, interrupts_);
     return true;
   }
@@ -136,6 +140,7 @@ class BatchRun {
       pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
     }
     for (int64_t at : body.at) targets.push_back(static_cast<char*>(results_[number]->data) + at * launch.rows());
+    note_launch(number);
     program->run(pointers.data(), targets.data(), interrupts_);
     return true;
   }
@@ -156,6 +161,7 @@ class BatchRun {
                                            : row(ref_of(launch, call, static_cast<uint32_t>(~operand))));
         }
         void* target = values[k]->data;
+        note_entry(launch, call, k);
         program_of(body.members[k].signature)->run(pointers_.data(), &target, interrupts_);
       }
       for (size_t k = 0; k < body.outputs.size(); ++k) {

@@ -93,8 +93,9 @@ PyObject* described(const Record& record) {
   for (size_t k = 0; record.plan && k < record.plan->launches.size(); ++k) {
     const Launch& launch = record.plan->launches[k];
     const Owned members(PyList_New(0));
-    for (uint32_t m = 0; members && m < launch.members; ++m) {
-      const Owned number(PyLong_FromUnsignedLong(record.plan->members[launch.first_member + m]));
+    const size_t each = launch.body ? launch.body->members.size() : 1;  // consecutive entries
+    for (size_t m = 0; members && m < launch.members * each; ++m) {
+      const Owned number(PyLong_FromSize_t(record.plan->members[launch.first_member + m / each] + m % each));
       if (!number || PyList_Append(members.object, number.object) < 0) return nullptr;
     }
     if (!members || PyList_Append(launches.object, members.object) < 0) return nullptr;

@@ -21,6 +21,7 @@ import twofold as torch
 import twofold.static as tf
 from twofold import _core, nn
 from twofold.compiler.linking import Trace, compile_outlined
+from twofold.config import config
 from twofold.errors import ArgumentError
 from twofold.ir.op import REGISTRY
 from twofold.runtime.attribution import kernel_shares, program_shares, scheduled, stages_of, traced_graph
@@ -212,6 +213,32 @@ def test_batches_are_counted_for_each_call() -> None:
         _core.set_batching(before)
     by_name = {row.what: row for row in p.by_operation()}
     assert by_name["tanh"].times == 6 and by_name["matmul"].times == 6
+
+
+def test_batches_of_bodies_are_counted_for_their_calls() -> None:
+    def cell(h: Any, w: Any, v: Any) -> Any:
+        return torch.sigmoid(h @ w) * torch.tanh(h @ v)
+
+    w, v = torch.full((8, 8), 0.1), torch.full((8, 8), 0.2)
+    rows = [torch.full((1, 8), k / 64) for k in range(64)]
+    for one in (w, v, *rows):
+        one._realise()
+    before = _core.set_batching("at_once")
+    try:
+        for _ in range(3):  # bodies have programs from the second run on
+            with config.scoped(background_compile=False), torch.profile() as p:
+                other = (w.cos() @ v).sum()
+                total = sum(cell(row, w, v).sum() for row in rows) + other
+                total.item()
+    finally:
+        _core.set_batching(before)
+    by_name = {row.what: row for row in p.by_operation()}
+    assert by_name["tanh"].times == by_name["sigmoid"].times == 64 and by_name["cos"].times == 1
+    assert by_name["matmul"].flops == pytest.approx(2 * 8 * 8 * (2 * 64) + 2 * 8**3)
+    launch = [one for one in p.kernels() if len(one.operations) > 2]
+    inside = line_of(cell, 1)
+    assert launch and all({frame.line for frame in one.lines} == {inside} for one in launch)
+    assert sum(one.flops * one.times for one in launch) < 2 * 8 * 8 * (2 * 64) * 3
 
 
 def last_shares(outputs: Any) -> tuple[Any, Any]:

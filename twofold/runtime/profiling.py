@@ -156,13 +156,15 @@ class Record:
         if entry >= 0:
             return ((entry, 1.0),)
         if entry != _WHOLE and self.launches is not None:
-            members = self.launches[_WHOLE - 1 - entry]
-            return [(member, 1.0 / len(members)) for member in members]
+            return self._by_cost(self.launches[_WHOLE - 1 - entry])
         if instruction < len(self.shares) and self.shares[instruction].shares:
             return self.shares[instruction].shares
-        every = [(number, cost.flops + cost.nbytes + 1.0) for number, cost in enumerate(self.costs)]
-        total = sum(weight for _, weight in every)
-        return [(number, weight / total) for number, weight in every]
+        return self._by_cost(range(len(self.costs)))
+
+    def _by_cost(self, entries: Sequence[int]) -> list[tuple[int, float]]:
+        weights = [self.costs[entry].flops + self.costs[entry].nbytes + 1.0 for entry in entries]
+        total = sum(weights)
+        return [(entry, weight / total) for entry, weight in zip(entries, weights)]
 
     def kernel(self, entry: int, instruction: int) -> KernelShare:
         """What a kernel computes and touches."""
@@ -171,7 +173,8 @@ class Record:
         shares = tuple(self.entries_of(entry, instruction))
         costs = [self.costs[number] for number, _ in shares]
         names = tuple(dict.fromkeys(cost.name for cost in costs))
-        nbytes, flops = sum(cost.nbytes for cost in costs), sum(cost.flops for cost in costs)
+        # What the calls of a launch read and compute is counted once, with the first of the kernels that they run as.
+        nbytes, flops = (sum(c.nbytes for c in costs), sum(c.flops for c in costs)) if instruction == 0 else (0, 0)
         return KernelShare("+".join(names[:3]), shares, nbytes, flops, names)
 
 
