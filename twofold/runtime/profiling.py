@@ -174,7 +174,9 @@ class Record:
         costs = [self.costs[number] for number, _ in shares]
         names = tuple(dict.fromkeys(cost.name for cost in costs))
         # What the calls of a launch read and compute is counted once, with the first of the kernels that they run as.
-        nbytes, flops = (sum(c.nbytes for c in costs), sum(c.flops for c in costs)) if instruction == 0 else (0, 0)
+        nbytes, flops = (
+            (sum(c.nbytes for c in costs), sum(c.flops for c in costs)) if instruction == 0 else (0, 0)
+        )
         return KernelShare("+".join(names[:3]), shares, nbytes, flops, names)
 
 
