@@ -12,6 +12,7 @@ import numpy
 
 from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
+from twofold.ops.axes import given_once
 from twofold.ops.base import normalize_axis, ops
 from twofold.static import array, filled, math
 from twofold.static.control import Assert, control_dependencies, name_scope
@@ -272,7 +273,7 @@ def sparse_reduce_sum(
 ) -> Any:
     """The sum of a sparse tensor along axes, dense."""
     given = SparseTensor.from_value(sp_input)
-    whole = bool(keep_dims if keepdims is None else keepdims)
+    whole = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
     return _sum(given.indices, given.values, given.dense_shape, axis, whole)
 
 
