@@ -132,3 +132,12 @@ def test_a_checkpoint_takes_trees_and_branches():
     close(branching, x * 2)
     with torch.no_grad():
         assert not checkpoint(torch.sin, x).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("jacobian", "strategy"), ("hessian", "outer_jacobian_strategy")]
+)
+def test_a_strategy_is_one_of_two(name, option):
+    function = getattr(torch.autograd.functional, name)
+    with pytest.raises(ValueError, match=f"{option} is 'other'"):
+        function(lambda x: (x**3).sum(), torch.ones(2), **{option: "other"})

@@ -115,3 +115,15 @@ def test_a_gradient_that_a_hook_keeps_does_not_change():
         (x * factor).sum().backward()
     assert [one.tolist() for one in kept] == [[3.0, 3.0], [4.0, 4.0]]
     assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_grad_gives_the_gradient_of_a_value_on_the_way_after_its_hooks():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda gradient: gradient * 3)
+    y.register_hook(lambda gradient: gradient + 1)
+    z = (y * y).sum()
+    (alone,) = torch.autograd.grad(z, y, retain_graph=True)
+    assert alone.tolist() == [13.0, 25.0]
+    both = torch.autograd.grad(z, [x, y], retain_graph=True)
+    assert [one.tolist() for one in both] == [[26.0, 50.0], [13.0, 25.0]]

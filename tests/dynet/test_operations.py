@@ -463,3 +463,26 @@ def test_the_garbage_collector_does_not_visit_expressions() -> None:
     assert not any(gc.is_tracked(one) for one in (doubled, y))
     del y
     assert found() is None
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "esum", "emax", "average", "bmax", "bmin", "dot_product",
+                                  "trace_of_product", "squared_distance", "l1_distance", "huber_distance",
+                                  "binary_log_loss", "pairwise_rank_loss"])  # fmt: skip
+def test_expressions_of_other_dimensions_are_not_broadcast(name: str) -> None:
+    function = getattr(dy, name)
+    call = (lambda *xs: function(list(xs))) if name in ("logsumexp", "esum", "emax", "average") else function
+    vector, matrix = dy.inputVector([0.1, 0.2, 0.3]), dy.inputTensor(np.full((3, 2), 0.5))
+    for other in (dy.inputVector([0.5]), dy.scalarInput(0.5), matrix):
+        for pair in ((vector, other), (other, vector)):
+            with pytest.raises(ValueError, match=name):
+                call(*pair)
+    with pytest.raises(ValueError, match=name):
+        call(dy.inputTensor(np.full((3, 2), 0.5), batched=True), dy.inputVector([0.5]))
+    assert call(vector, dy.inputTensor([[0.5], [0.5], [0.5]])).dim()[0][0] in (1, 3)
+    assert call(vector, dy.inputTensor(np.full((3, 2), 0.5), batched=True)).dim()[1] == 2
+
+
+@pytest.mark.parametrize("index", [1.5, 1.0, "a", None, [0], (0,), slice(0, 1.5), np.float32(1)])
+def test_an_index_is_a_number_or_slices(index: Any) -> None:
+    with pytest.raises(TypeError):
+        dy.inputVector([1, 2, 3])[index]

@@ -39,3 +39,10 @@ def test_autocast_decorates_functions():
         return x * 2
 
     assert double(torch.ones(1)).item() == 2.0
+
+
+@pytest.mark.parametrize("index", ["a", 0.5, [0]])
+def test_the_index_of_a_device_is_a_whole_number(index):
+    with pytest.raises(TypeError, match="the index of a device"):
+        torch.device("cpu", index)
+    assert torch.device("cpu", 1).index == 1

@@ -106,3 +106,13 @@ def test_reflection_adds_up_in_the_gradient() -> None:
     x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
     torch.nn.functional.pad(x, (2, 3), "reflect").sum().backward()
     assert x.grad.tolist() == [2.0, 3.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("axes", [2, 3])
+def test_positions_of_the_nearest_element_have_a_gradient_of_zeros(padding: str, axes: int) -> None:
+    image = torch.rand(2, 3, *[4] * axes, requires_grad=True)
+    grid = (torch.rand(2, *[3] * axes, axes) * 2.8 - 1.4).requires_grad_()
+    made = torch.nn.functional.grid_sample(image, grid, "nearest", padding, align_corners=False)
+    made.sum().backward()
+    assert grid.grad.shape == grid.shape and not grid.grad.any() and image.grad.any()

@@ -222,3 +222,29 @@ def test_classes_see_to_calls_by_the_protocol():
     assert torch.sum(Doubling(torch.ones(2, 2)), dim=0).value.tolist() == [4, 4]
     with pytest.raises(TypeError, match="mm: "):
         torch.mm(Doubling(torch.ones(2, 2)), torch.ones(2, 2))
+
+
+def test_methods_are_found_while_a_function_is_declared():
+    x = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+
+    def declared(values):
+        sparse = type(x)(torch.tensor([[0, 1], [2, 0]]), values, (2, 3), True)
+        assert [hasattr(sparse, name) for name in ("erfinv", "cosh", "asinh", "log2")] == [
+            True,
+            False,
+            True,
+            False,
+        ]
+        return sparse.asinh()._values()
+
+    made = torch.cond(torch.tensor(True), declared, lambda values: values, (x._values(),))
+    assert made.tolist() == torch.asinh(x._values()).tolist()
+
+
+def test_a_product_takes_either_kind_of_matrix_on_either_side():
+    x, dense = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)), torch.ones(3, 2)
+    assert torch.spmm(dense, x).tolist() == [[4.0, 0.0, 3.0]] * 3
+    assert torch.spmm(dense, dense.t()).tolist() == [[2.0] * 3] * 3
+    for pair in ((x, 1), (1, x), (x, None), (dense, 3)):
+        with pytest.raises((ArgumentError, DTypeError)):
+            torch.spmm(*pair)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from twofold import _core, dtypes
 from twofold.array_api.functions import functions
 from twofold.errors import ArgumentError
+from twofold.ops.base import normalize_axis
 
 Tensor = _core.Tensor
 
@@ -96,7 +97,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements of ``x`` at ``indices`` along ``axis``; the other axes broadcast."""
-    axis = axis % x.ndim
+    axis = normalize_axis(axis, x.ndim)
     sizes = [
         1 if k == axis else max(a, b, key=lambda size: size != 1)
         for k, (a, b) in enumerate(zip(x.shape, indices.shape, strict=True))

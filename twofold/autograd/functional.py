@@ -99,6 +99,14 @@ class _Problem:
                     )
 
 
+def _mode(what: str, strategy: str) -> Callable[..., Any]:
+    """The transform of that name; raises ValueError for another."""
+    modes: dict[str, Callable[..., Any]] = {"reverse-mode": jacrev, "forward-mode": jacfwd}
+    if strategy not in modes:
+        raise ValueError(f'{what} is {strategy!r}. Use "reverse-mode" or "forward-mode".')
+    return modes[strategy]
+
+
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -117,11 +125,9 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
-    modes = {"reverse-mode": jacrev, "forward-mode": jacfwd}
-    if strategy not in modes:
-        raise ValueError(f'jacobian: strategy is {strategy!r}. Use "reverse-mode" or "forward-mode".')
+    mode = _mode("jacobian: strategy", strategy)
     problem = _Problem("jacobian", func, inputs, create_graph, strict)
-    rows = modes[strategy](problem.call, tuple(range(len(problem.inputs))))(*problem.inputs)
+    rows = mode(problem.call, tuple(range(len(problem.inputs))))(*problem.inputs)
     found = tuple(_like(row, problem.single_input) for row in rows)
     return problem.finished(_like(found, problem.single_output))
 
@@ -142,7 +148,7 @@ def hessian(
             [ 0., 12.]])
     """
     problem = _Problem("hessian", func, inputs, create_graph, strict)
-    outer = jacfwd if outer_jacobian_strategy == "forward-mode" else jacrev
+    outer = _mode("hessian: outer_jacobian_strategy", outer_jacobian_strategy)
     positions = tuple(range(len(problem.inputs)))
     rows = outer(jacrev(problem.scalar, positions), positions)(*problem.inputs)
     found = tuple(_like(row, problem.single_input) for row in rows)

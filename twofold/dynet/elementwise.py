@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.dynet.expression import Expression, aligned
+from twofold.dynet.expression import Expression, aligned, need_alike
 from twofold.dynet.graph import operation, state
 from twofold.frontend.install import PUBLIC
 
@@ -38,22 +38,23 @@ def _unary(name: str, entry: str) -> Callable[[Expression], Expression]:
     return _documented(function, name, f"``{entry}`` of each element.")
 
 
-def _binary(name: str, entry: str) -> Callable[[Expression, Expression], Expression]:
+def _binary(name: str, entry: str, alike: bool = False) -> Callable[[Expression, Expression], Expression]:
     method = getattr(Tensor, entry, None) or PUBLIC[entry]
 
     def general(x: Expression, y: Expression) -> Expression:
+        if alike:
+            need_alike(name, x, y)
         a, b, batch = aligned(x, y)
         return Expression(method(a, b), batch)
 
     def function(x: Expression, y: Expression) -> Expression:
-        if state.watcher is None and x._batch == 1 and y._batch == 1:
+        if state.watcher is None and x._batch == 1 and y._batch == 1 and not alike:
             return Expression(method(x._tensor, y._tensor))
         return watched(x, y)
 
     watched = _named(general, name, "")
-    return _documented(
-        function, name, f"``{entry}`` of two expressions; dimensions of 1, and the batch, are broadcast."
-    )
+    broadcast = "the batch is" if alike else "dimensions of 1, and the batch, are"
+    return _documented(function, name, f"``{entry}`` of two expressions; {broadcast} broadcast.")
 
 
 # DyNet's name, and the operation entry of the same meaning.
@@ -83,8 +84,8 @@ acosh = _unary("acosh", "acosh")
 atanh = _unary("atanh", "atanh")
 cmult = _binary("cmult", "mul")
 cdiv = _binary("cdiv", "div")
-bmin = _binary("bmin", "minimum")
-bmax = _binary("bmax", "maximum")
+bmin = _binary("bmin", "minimum", alike=True)
+bmax = _binary("bmax", "maximum", alike=True)
 pow = _binary("pow", "pow")
 colwise_add = _binary("colwise_add", "add")
 

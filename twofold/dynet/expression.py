@@ -234,6 +234,21 @@ def aligned(x: Expression, y: Expression) -> tuple[Any, Any, int]:
     return a, b, q if p == 1 else p
 
 
+def need_alike(what: str, *xs: Expression) -> None:
+    """Raise ValueError unless all expressions have the same dimensions; those of 1 at the end do not count."""
+    first = xs[0]._tensor.shape
+    if all(x._batch == 1 and x._tensor.shape == first for x in xs):
+        return
+    dims = [x.dim()[0] for x in xs]
+    for other in dims[1:]:
+        count = max(len(dims[0]), len(other))
+        one, two = ((*given, *[1] * (count - len(given))) for given in (dims[0], other))
+        if one != two:
+            raise ValueError(
+                f"{what}: dimensions {dims[0]} and {other}. Give expressions of the same dimensions."
+            )
+
+
 def of_rank(x: Expression, rank: int) -> Any:
     """The tensor of ``x`` with at least ``rank`` dimensions beside the batch: further ones are 1."""
     tensor = x._tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dynet.expression import Expression, aligned, of_rank
+from twofold.dynet.expression import Expression, aligned, need_alike, of_rank
 from twofold.dynet.graph import operation, state
 from twofold.dynet.reductions import sum_elems
 from twofold.dynet.shapes import along_batch, indices_of
@@ -152,6 +152,7 @@ def hinge_dim(x: Expression, v: Sequence[int], d: int = 0, m: float = 1.0) -> Ex
 @operation
 def squared_distance(x: Expression, y: Expression) -> Expression:
     """The sum of the squares of the differences."""
+    need_alike("squared_distance", x, y)
     a, b, batch = aligned(x, y)
     return sum_elems(Expression((a - b).square(), batch))
 
@@ -159,6 +160,7 @@ def squared_distance(x: Expression, y: Expression) -> Expression:
 @operation
 def l1_distance(x: Expression, y: Expression) -> Expression:
     """The sum of the absolute differences."""
+    need_alike("l1_distance", x, y)
     a, b, batch = aligned(x, y)
     return sum_elems(Expression((a - b).abs(), batch))
 
@@ -166,6 +168,7 @@ def l1_distance(x: Expression, y: Expression) -> Expression:
 @operation
 def huber_distance(x: Expression, y: Expression, c: float = 1.345) -> Expression:
     """The sum of half the squares of differences up to ``c``, and of ``c * (difference - c / 2)`` beyond."""
+    need_alike("huber_distance", x, y)
     a, b, batch = aligned(x, y)
     far = (a - b).abs()
     return sum_elems(Expression(_where(far < c, far * far * 0.5, far * c - 0.5 * c * c), batch))
@@ -174,6 +177,7 @@ def huber_distance(x: Expression, y: Expression, c: float = 1.345) -> Expression
 @operation
 def binary_log_loss(x: Expression, y: Expression) -> Expression:
     """``-(y * log(x) + (1 - y) * log(1 - x))``, summed, of probabilities ``x`` of the answers ``y``."""
+    need_alike("binary_log_loss", x, y)
     a, b, batch = aligned(x, y)
     positive = _where(b == 0.0, 0.0, b * a.log())
     negative = _where(b == 1.0, 0.0, (1 - b) * (1 - a).log())
@@ -183,6 +187,7 @@ def binary_log_loss(x: Expression, y: Expression) -> Expression:
 @operation
 def pairwise_rank_loss(x: Expression, y: Expression, m: float = 1.0) -> Expression:
     """``max(0, m - x + y)`` element by element."""
+    need_alike("pairwise_rank_loss", x, y)
     a, b, batch = aligned(x, y)
     return Expression((b - a + m).relu(), batch)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dynet.expression import Expression, aligned, matrix_product, of_rank
+from twofold.dynet.expression import Expression, aligned, matrix_product, need_alike, of_rank
 from twofold.dynet.graph import operation, state
 from twofold.dynet.reductions import l2_norm, mean_elems, std_elems, sum_elems
 from twofold.frontend.creation import from_numpy
@@ -46,7 +46,8 @@ def _transformed(exprs: Sequence[Expression]) -> Expression:
     return Expression(a + b, batch)
 
 
-def _sum_of_products(x: Expression, y: Expression) -> Expression:
+def _sum_of_products(what: str, x: Expression, y: Expression) -> Expression:
+    need_alike(what, x, y)
     a, b, batch = aligned(x, y)
     return sum_elems(Expression(a * b, batch))
 
@@ -55,14 +56,15 @@ def _sum_of_products(x: Expression, y: Expression) -> Expression:
 def dot_product(x: Expression, y: Expression) -> Expression:
     """The sum of the products of all elements."""
     if x._batch == 1 and y._batch == 1 and x._tensor.ndim == 1 and y._tensor.ndim == 1:
+        need_alike("dot_product", x, y)
         return Expression(x._tensor @ y._tensor)
-    return _sum_of_products(x, y)
+    return _sum_of_products("dot_product", x, y)
 
 
 @operation
 def trace_of_product(x: Expression, y: Expression) -> Expression:
     """The trace of ``x`` times the transpose of ``y``."""
-    return _sum_of_products(x, y)
+    return _sum_of_products("trace_of_product", x, y)
 
 
 @operation

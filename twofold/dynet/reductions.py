@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from twofold.dynet.expression import Expression, aligned, of_rank, rank_of
+from twofold.dynet.expression import Expression, aligned, need_alike, of_rank, rank_of
 from twofold.dynet.graph import operation
 
 
@@ -182,6 +182,7 @@ def _folded(what: str, xs: Iterable[Expression], combine: Any) -> Expression:
     items = list(xs)
     if not items:
         raise ValueError(f"{what}: the list of expressions is empty")
+    need_alike(what, *items)
     total = items[0]
     if all(x._batch == 1 for x in items):
         tensor = total._tensor

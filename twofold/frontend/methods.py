@@ -15,6 +15,7 @@ from twofold.frontend import creation_functions, gradients, inplace, sampling, s
 from twofold.frontend.creation import CREATION, from_numpy, tensor
 from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import check_device, check_layout, in_format
+from twofold.ops.axes import whole_number
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.docstrings import shown
 from twofold.ops.indexing.keys import getitem, is_byte_mask, setitem
@@ -36,7 +37,7 @@ class Device:
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         check_device(type)
         self.type = "cpu"
-        self.index = index
+        self.index = None if index is None else whole_number(index, "the index of a device")
 
     def __repr__(self) -> str:
         return "device(type='cpu')"

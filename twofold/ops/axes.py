@@ -43,3 +43,15 @@ def normalize_axes(axes: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
     if len(set(found)) != len(found):
         raise ArgumentError(f"an axis is named twice in {given}", "Name each axis once.")
     return tuple(found) if ndim else ()
+
+
+def given_once(**given: Any) -> Any:
+    """What was given under one of several names of a parameter, or None; raises ArgumentError where two were.
+
+    >>> given_once(dim=None, axis=1)
+    1
+    """
+    found = [name for name, value in given.items() if value is not None]
+    if len(found) > 1:
+        raise ArgumentError(f"{' and '.join(found)} were both given", "They say the same: give one of them.")
+    return given[found[0]] if found else None

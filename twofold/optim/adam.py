@@ -36,8 +36,8 @@ class Adam(Optimizer):
     """Steps along the running mean of the gradient over the root of its running mean square.
 
     Source: Kingma, Ba, Adam: A Method for Stochastic Optimization, 2015, algorithm 1; ``amsgrad``: Reddi,
-    Kale, Kumar, On the Convergence of Adam and Beyond, 2018. ``foreach``, ``fused`` and ``capturable`` name ways to
-    compute the same and have no effect.
+    Kale, Kumar, On the Convergence of Adam and Beyond, 2018. ``foreach`` and ``fused`` name ways to compute the
+    same and have no effect; ``capturable`` must be False.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -67,8 +67,10 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         check_adam_settings(lr, eps, betas)
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
         not_negative(weight_decay=weight_decay)
-        check_ways(foreach, fused, differentiable)
+        check_ways(foreach, fused, differentiable, capturable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -216,7 +218,7 @@ class Adamax(Optimizer):
         foreach: Accepted; speed does not depend on it.
         maximize: Whether to climb.
         differentiable: Must be False.
-        capturable: Accepted; there are no graphs of a device to capture.
+        capturable: Must be False; there are no graphs of a device to capture.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -242,7 +244,7 @@ class Adamax(Optimizer):
     ) -> None:
         check_adam_settings(lr, eps, betas)
         not_negative(weight_decay=weight_decay)
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -282,7 +284,7 @@ class NAdam(Optimizer):
         decoupled_weight_decay: Whether the parameter is shrunk instead, as in ``AdamW``.
         foreach: Accepted; speed does not depend on it.
         maximize: Whether to climb.
-        capturable: Accepted; there are no graphs of a device to capture.
+        capturable: Must be False; there are no graphs of a device to capture.
         differentiable: Must be False.
 
     >>> import twofold as torch
@@ -315,7 +317,7 @@ class NAdam(Optimizer):
         not_negative(weight_decay=weight_decay)
         if not momentum_decay >= 0.0:
             raise ValueError(f"Invalid momentum_decay value: {momentum_decay}")
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -368,7 +370,7 @@ class RAdam(Optimizer):
         decoupled_weight_decay: Whether the parameter is shrunk instead, as in ``AdamW``.
         foreach: Accepted; speed does not depend on it.
         maximize: Whether to climb.
-        capturable: Accepted; there are no graphs of a device to capture.
+        capturable: Must be False; there are no graphs of a device to capture.
         differentiable: Must be False.
 
     >>> import twofold as torch
@@ -396,7 +398,7 @@ class RAdam(Optimizer):
     ) -> None:
         check_adam_settings(lr, eps, betas)
         not_negative(weight_decay=weight_decay)
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "betas": betas,

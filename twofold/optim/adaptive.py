@@ -89,7 +89,7 @@ class Adagrad(Optimizer):
 class RMSprop(Optimizer):
     """Steps over the root of the running mean of squared gradients; ``centered``: of their variance.
 
-    ``foreach`` and ``capturable`` name ways to compute the same and have no effect.
+    ``foreach`` names a way to compute the same and has no effect; ``capturable`` must be False.
     Source: Hinton, Neural Networks for Machine Learning, lecture 6e, 2012; ``centered``: Graves, Generating
     Sequences with Recurrent Neural Networks, 2013.
 
@@ -119,7 +119,7 @@ class RMSprop(Optimizer):
         check_rate(lr)
         check_eps(eps)
         not_negative(momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "momentum": momentum,
@@ -159,7 +159,7 @@ class RMSprop(Optimizer):
 class Adadelta(Optimizer):
     """Steps of the running root mean square of earlier steps over that of the gradients.
 
-    ``foreach`` and ``capturable`` name ways to compute the same and have no effect.
+    ``foreach`` names a way to compute the same and has no effect; ``capturable`` must be False.
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
 
     >>> import twofold as torch
@@ -189,7 +189,7 @@ class Adadelta(Optimizer):
             raise ValueError(f"Invalid rho value: {rho}")
         check_eps(eps)
         not_negative(weight_decay=weight_decay)
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "rho": rho,

@@ -36,7 +36,7 @@ class ASGD(Optimizer):
         foreach: Accepted; speed does not depend on it.
         maximize: Whether to climb.
         differentiable: Must be False.
-        capturable: Accepted; there are no graphs of a device to capture.
+        capturable: Must be False; there are no graphs of a device to capture.
 
     >>> import twofold as torch
     >>> w = torch.tensor(1.0, requires_grad=True)
@@ -64,7 +64,7 @@ class ASGD(Optimizer):
     ) -> None:
         check_rate(lr)
         not_negative(weight_decay=weight_decay)
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "lambd": lambd,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
@@ -11,6 +10,14 @@ from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.ir.op import REGISTRY
+from twofold.optim.hooks import (
+    Hooked,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    with_hooks,
+)
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Tensor = _core.Tensor
 
@@ -90,7 +97,7 @@ def gradients(group: dict[str, Any], decay: bool = True) -> Iterator[tuple[Tenso
         yield param, gradient
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base of all optimisers: ``update(group)`` changes the parameters of one group.
 
     ``params`` is an iterable of leaf tensors or of dictionaries ``{"params": ..., setting: value}``. A step
@@ -110,8 +117,6 @@ class Optimizer:
     """
 
     defaults: dict[str, Any]
-    has_stepped = False
-    """Whether there was a step."""
     state_numbers: ClassVar[dict[str, Callable[[Any], Any]]] = {"step": int}
     """Parts of the state that are numbers here, which PyTorch keeps as tensors."""
 
@@ -139,7 +144,7 @@ class Optimizer:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
-            cls.step = _noting(cls.__dict__["step"])  # type: ignore[method-assign]
+            cls.step = with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; settings that it does not give are the defaults.
@@ -200,9 +205,9 @@ class Optimizer:
             state["step"] += 1
             yield param, gradient, state
 
+    @with_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient; ``closure`` computes the loss again and returns it."""
-        self.has_stepped = True
         loss = None
         if closure is not None:
             with _core.GradientMode(True):
@@ -224,6 +229,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters as numbers in the order of the groups."""
+        self._call_hooks("state before")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -234,10 +240,11 @@ class Optimizer:
         state = {
             numbers[id(param)]: dict(values) for param, values in self.state.items() if id(param) in numbers
         }
-        return {"state": state, "param_groups": groups}
+        return dict(self._call_hooks("state after", {"state": state, "param_groups": groups}))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over state and settings; raises ValueError where the groups do not fit."""
+        state_dict = self._call_hooks("load before", dict(state_dict))
         given = state_dict["param_groups"]
         if len(given) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -262,6 +269,7 @@ class Optimizer:
             }
         for new, own in zip(given, self.param_groups, strict=True):
             own.update({key: deepcopy(value) for key, value in new.items() if key != "params"})
+        self._call_hooks("load after")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -290,22 +298,18 @@ def _fitting(number: Callable[[Any], Any] | None, value: Any, param: Tensor) -> 
     return copied.to(param.dtype) if param.dtype.kind == "f" and copied.dtype.kind == "f" else copied
 
 
-def _noting(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``step`` of a subclass, which notes that it was called."""
-
-    @functools.wraps(step)
-    def noted(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        self.has_stepped = True
-        return step(self, *args, **kwargs)
-
-    return noted
-
-
-def check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
-    """Raise for two ways at once, and for a step through which gradients should flow."""
+def check_ways(
+    foreach: bool | None, fused: bool | None, differentiable: bool, capturable: bool = False
+) -> None:
+    """Raise for two ways at once, for a step through which gradients should flow, and for one to be captured."""
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     if differentiable:
         raise NotImplementedError(
             "differentiable: steps are not recorded for gradients. Write the update out of place."
+        )
+    if capturable:  # the type is that of PyTorch's error for parameters on the CPU, in the first step
+        raise AssertionError(
+            "If capturable=True, params must be on a device that captures graphs, and there is only the CPU. "
+            "Leave it out."
         )

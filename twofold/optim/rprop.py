@@ -26,7 +26,7 @@ class Rprop(Optimizer):
         lr: First size of a step.
         etas: Factors of a step where the sign changes and where it stays.
         step_sizes: Smallest and largest step.
-        capturable: Accepted; there are no graphs of a device to capture.
+        capturable: Must be False; there are no graphs of a device to capture.
         foreach: Accepted; speed does not depend on it.
         maximize: Whether to climb.
         differentiable: Must be False.
@@ -55,7 +55,7 @@ class Rprop(Optimizer):
         check_rate(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        check_ways(foreach, None, differentiable)
+        check_ways(foreach, None, differentiable, capturable)
         defaults = {
             "lr": lr,
             "etas": etas,

@@ -18,7 +18,8 @@ from twofold.errors import ArgumentError, IndexRangeError, ShapeError
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import check_device, check_options, sparse_coo
 from twofold.ir.op import REGISTRY
-from twofold.ops.base import Elementwise, ops
+from twofold.ops.base import Elementwise, normalize_axis, ops
+from twofold.ops.shape.shapes import many_axes
 from twofold.sparse.products import dense_product, sparse_product
 
 Tensor = _core.Tensor
@@ -27,7 +28,10 @@ Tensor = _core.Tensor
 @functools.cache
 def _is_zero_at_zero(op: Elementwise) -> bool:
     """Whether it is a function of one element alone that keeps zeros, so that it has a sparse form."""
-    return op.parameter_names() == ["input"] and bool(getattr(ops, op.name)(ops.zeros(())) == 0)
+    if op.parameter_names() != ["input"]:
+        return False
+    with numpy.errstate(all="ignore"):
+        return not numpy.any(op.reference((), numpy.zeros((), float if "f" in op.kinds else int)))
 
 
 class SparseTensor:
@@ -261,7 +265,7 @@ class SparseTensor:
         """Two of the sparse axes exchanged."""
         axes = self.sparse_dim()
         order = list(range(axes))
-        one, two = dim0 % self.ndim, dim1 % self.ndim
+        one, two = normalize_axis(dim0, self.ndim), normalize_axis(dim1, self.ndim)
         if max(one, two) >= axes:
             raise ShapeError(f"transpose: axis {max(one, two)} is dense", "Exchange sparse axes.")
         order[one], order[two] = order[two], order[one]
@@ -380,7 +384,7 @@ class SparseTensor:
         given = self if dtype is None else self.to(as_dtype(dtype))
         if dim is None:
             return ops.sum(given._values())
-        gone = {axis % given.ndim for axis in ([dim] if isinstance(dim, int) else dim)}
+        gone = set(many_axes([dim] if isinstance(dim, int) else dim, given.ndim))
         axes = given.sparse_dim()
         inner = [axis - axes + 1 for axis in gone if axis >= axes]
         values = ops.sum(given._values(), inner) if inner else given._values()
@@ -509,10 +513,9 @@ def spmm(input: Any, mat2: Any) -> Any:
     tensor([[0., 2.],
             [0., 0.]])
     """
-    for name, given in {"input": input, "mat2": mat2}.items():
-        if not isinstance(given, (SparseTensor, Tensor)):
-            raise ArgumentError(f"spmm: {name} is {given!r}", "Give a sparse or dense matrix.")
-    return input.mm(mat2) if isinstance(input, SparseTensor) else ops.mm(input, mat2)
+    if not isinstance(input, (SparseTensor, Tensor)):
+        raise ArgumentError(f"spmm: input is {input!r}", "Give a sparse or dense matrix.")
+    return input.mm(mat2)
 
 
 class _SparseType(type):

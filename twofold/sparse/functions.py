@@ -9,7 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.errors import ShapeError
-from twofold.ops.base import ops
+from twofold.ops.base import normalize_axis, ops
 from twofold.sparse.coordinates import SparseTensor
 
 Tensor = _core.Tensor
@@ -77,7 +77,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 def _powers(input: SparseTensor, dim: int, dtype: Any) -> tuple[SparseTensor, Tensor, Tensor, Tensor]:
     """The coalesced tensor, its powers of e, for each their sum along the axis, and what they are powers of."""
     found = (input if dtype is None else input.to(as_dtype(dtype))).coalesce()
-    axis, axes = dim % found.ndim, found.sparse_dim()
+    axis, axes = normalize_axis(dim, found.ndim), found.sparse_dim()
     if axis >= axes or found.dense_dim():
         raise ShapeError(
             f"softmax: axis {dim} of {axes} sparse axes", "Give a sparse axis of a tensor without dense ones."

@@ -11,7 +11,7 @@ from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
-from twofold.ops.base import apply, ops
+from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
     PACK,
@@ -280,7 +280,7 @@ def slice(input_: Any, begin: Number, size: Number) -> Any:
 @example("tf.gather([10, 20, 30], [2, 0])", "[30 10]")
 def gather(params: Alone, indices: Alone, validate_indices: Number = None, axis: Number = 0) -> Any:
     """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``."""
-    along = whole(axis) % params.ndim
+    along = normalize_axis(whole(axis), params.ndim)
     if isinstance(indices, int):
         return ops.select(params, along, indices)
     flat = ops.index_select(params, along, ops.reshape(indices, (-1,)))

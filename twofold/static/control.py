@@ -14,6 +14,7 @@ from twofold.dtypes import bool_
 from twofold.errors import InvalidArgumentError
 from twofold.ir.types import tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
@@ -329,7 +330,7 @@ def cond(
     ...     print(session.run(tf.cond(x > 2.0, lambda: x * 10, lambda: x)))
     30.0
     """
-    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    true_fn, false_fn = given_once(true_fn=true_fn, fn1=fn1), given_once(false_fn=false_fn, fn2=fn2)
     if true_fn is None or false_fn is None:
         raise TypeError(f"cond: true_fn or false_fn is missing, at {here()}. Give both functions.")
     predicate = convert_to_tensor(pred)

@@ -22,6 +22,7 @@ from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
+from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute as at_once_compute
@@ -416,8 +417,8 @@ def operation(
             given = public.bind(*args, **kwargs).arguments
             name = given.pop("name", None)
             for old, new in formerly.items():
-                value = given.pop(old, None)
-                if value is not None and given.get(new) is None:
+                value = given_once(**{new: given.get(new), old: given.pop(old, None)})
+                if value is not None:
                     given[new] = value
             made = define(type, body, (), _all_converted(given, parameters), name or default, host, is_random)
             return several(made.outputs) if several else made.outputs[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import array, filled, math
 from twofold.static.control import name_scope
@@ -27,7 +28,9 @@ def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> Any:
     """Mean and variance over ``axes``; ``shift`` changes nothing, as in TensorFlow."""
-    return tuple(_moments(x, axes, bool(keep_dims if keepdims is None else keepdims), name=name or "moments"))
+    return tuple(
+        _moments(x, axes, bool(given_once(keepdims=keepdims, keep_dims=keep_dims)), name=name or "moments")
+    )
 
 
 @operation("SufficientStatistics", several=list)
@@ -60,7 +63,7 @@ def sufficient_statistics(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any, Any, Any]:
     """Count, sum and sum of squares over ``axes``, of ``x - shift``, and the shift."""
-    kept = bool(keep_dims if keepdims is None else keepdims)
+    kept = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
     moved = None if shift is None else convert_to_tensor(shift)
     count, total, squares = _statistics(convert_to_tensor(x), axes, moved, kept, name=name)
     return count, total, squares, moved
@@ -86,7 +89,7 @@ def weighted_moments(
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
     """Weighted mean and variance over ``axes``."""
-    kept = bool(keep_dims if keepdims is None else keepdims)
+    kept = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
     with name_scope(name, "weighted_moments"):
         value = convert_to_tensor(x)
         weights = convert_to_tensor(frequency_weights, value.dtype) + filled.zeros_like(value)

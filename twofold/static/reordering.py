@@ -9,7 +9,7 @@ import numpy
 
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
-from twofold.ops.base import ops
+from twofold.ops.base import normalize_axis, ops
 from twofold.static.define import (
     Alone,
     Dtype,
@@ -38,7 +38,7 @@ def reverse_sequence(
     """The first ``seq_lengths[k]`` steps of sequence ``k`` in the opposite order; the other steps stay."""
     if seq_axis is None:
         raise ValueError("reverse_sequence: seq_axis is not given. Say along which axis the steps lie.")
-    time, batch = (whole(axis) % input.ndim for axis in (seq_axis, batch_axis or 0))
+    time, batch = (normalize_axis(whole(axis), input.ndim) for axis in (seq_axis, batch_axis or 0))
     along_time, along_batch = [1] * input.ndim, [1] * input.ndim
     along_time[time], along_batch[batch] = input.shape[time], input.shape[batch]
     step = ops.reshape(counted(input.shape[time], input), tuple(along_time))

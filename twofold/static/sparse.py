@@ -12,7 +12,8 @@ import numpy
 
 from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
-from twofold.ops.base import ops
+from twofold.ops.axes import given_once
+from twofold.ops.base import normalize_axis, ops
 from twofold.static import array, filled, math
 from twofold.static.control import Assert, control_dependencies, name_scope
 from twofold.static.define import (
@@ -272,7 +273,7 @@ def sparse_reduce_sum(
 ) -> Any:
     """The sum of a sparse tensor along axes, dense."""
     given = SparseTensor.from_value(sp_input)
-    whole = bool(keep_dims if keepdims is None else keepdims)
+    whole = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
     return _sum(given.indices, given.values, given.dense_shape, axis, whole)
 
 
@@ -280,7 +281,7 @@ def sparse_reduce_sum(
 def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Number) -> Any:
     wanted, given = sizes(shape), axis_of(axis)
     axes = range(len(wanted)) if given is None else [given] if isinstance(given, int) else given
-    gone = {position % len(wanted) for position in axes}
+    gone = {normalize_axis(position, len(wanted)) for position in axes}
     kept = [position for position in range(len(wanted)) if position not in gone]
     rest = tuple(wanted[position] for position in kept)
     position: Any = ops.multiply(ops.select(indices, 1, 0), 0)

@@ -10,7 +10,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import float64, int32
 from twofold.errors import InvalidArgumentError
-from twofold.ops.base import ops
+from twofold.ops.base import normalize_axis, ops
 from twofold.runtime.failures import end_at
 from twofold.static import array, math
 from twofold.static.control import Assert, control_dependencies, group
@@ -97,7 +97,7 @@ def lbeta(x: Any) -> Any:
 @example("tf.cumulative_logsumexp([0.0, 0.0])", "[0.        0.6931472]")
 def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
     """The logarithms of cumulative sums of exponentials along ``axis``."""
-    position = int(axis_of(axis)) % x.ndim
+    position = normalize_axis(int(axis_of(axis)), x.ndim)
     given = ops.flip(x, (position,)) if reverse else x
     made = ops.logcumsumexp(given, position)
     if exclusive:

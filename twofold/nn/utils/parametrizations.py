@@ -7,7 +7,7 @@ from twofold.frontend.creation import CREATION
 from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
 from twofold.nn.utils.parametrize import register_parametrization
-from twofold.ops.base import FUNCTIONS
+from twofold.ops.base import FUNCTIONS, normalize_axis
 
 Tensor = _core.Tensor
 
@@ -16,7 +16,8 @@ def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
     """The length of every slice along ``dim`` (None: of everything), with the axes of ``v``."""
     if dim is None or dim == -1:
         return FUNCTIONS["norm"](v)
-    axes = tuple(axis for axis in range(v.ndim) if axis != dim % v.ndim)
+    kept = normalize_axis(dim, v.ndim)
+    axes = tuple(axis for axis in range(v.ndim) if axis != kept)
     return FUNCTIONS["norm"](v, 2, axes, True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -31,11 +31,17 @@ def _scaled_call(name: str, *factors: str) -> Any:
     return staticmethod(with_names(call, ("input", *factors)))
 
 
-def _added(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
-    expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
-    if x.dtype is bool_ and product.dtype is bool_:
+def _added(x: Any, beta: Any, alpha: Any, multiply: Callable[..., Any], *factors: Any) -> Any:
+    if x.dtype is bool_ and all(factor.dtype is bool_ for factor in factors):
+        product = multiply(*factors)
+        expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
         return ops.logical_or(ops.logical_and(x, beta), ops.logical_and(product, alpha))
-    return scaled_sum(x, beta, product, alpha)
+    return scaled_sum(x, beta, alpha, multiply, *factors)
+
+
+def _sum_of_products(a: Any, b: Any) -> Any:
+    products = ops.bmm(a, b)
+    return convert(ops.sum(products, 0), products.dtype)
 
 
 @composite
@@ -56,7 +62,7 @@ class addmv:
         need_one_dtype(input=x.type, mat=a.type, vec=b.type)
         need_axes("mat", a, 2)
         need_axes("vec", b, 1)
-        return _added(x, beta, ops.matmul(a, b), alpha)
+        return _added(x, beta, alpha, ops.matmul, a, b)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
     samples = lambda: [example((), (2,), (2, 3), (3,), 1, 2), example((), (), (2, 3), (3,), 0, 1)]
@@ -78,7 +84,7 @@ class addr:
 
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-        return _added(x, beta, ops.outer(a, b), alpha)
+        return _added(x, beta, alpha, ops.outer, a, b)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * numpy.outer(a, b)
     samples = lambda: [example((), (2, 3), (2,), (3,), 1, 2), example((), (3,), (2,), (3,), 0, 1)]
@@ -101,7 +107,7 @@ class baddbmm:
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
         need_one_dtype(input=x.type, batch1=a.type, batch2=b.type)
-        return _added(x, beta, ops.bmm(a, b), alpha)
+        return _added(x, beta, alpha, ops.bmm, a, b)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
     samples = lambda: [
@@ -127,8 +133,7 @@ class addbmm:
     @staticmethod
     def compute(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
         need_one_dtype(input=x.type, batch1=a.type, batch2=b.type)
-        products = ops.bmm(a, b)
-        return _added(x, beta, convert(ops.sum(products, 0), products.dtype), alpha)
+        return _added(x, beta, alpha, _sum_of_products, a, b)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b).sum(0)
     samples = lambda: [

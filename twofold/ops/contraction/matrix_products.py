@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -289,8 +289,10 @@ class linear:
                 f"in_features differ, {size} against {weight.shape[-1]}",
                 f"Make the last axis of the input {weight.shape[-1]}.",
             )
-        product = ops.matmul(x, transposed(weight) if weight.ndim == 2 else weight)
-        return product if bias is None else product + bias
+        factor = transposed(weight) if weight.ndim == 2 else weight
+        if bias is None:
+            return ops.matmul(x, factor)
+        return rounded_once(lambda one, two, three: ops.matmul(one, two) + three, x, factor, bias)
 
     reference = lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b
     samples = lambda: [
@@ -300,15 +302,30 @@ class linear:
     ]
 
 
-def scaled_sum(x: Any, beta: Any, product: Any, alpha: Any) -> Any:
-    """``beta * x + alpha * product``; with beta 0 a NaN or an infinity in x does not matter.
+def rounded_once(compute: Callable[..., Any], *operands: Any) -> Any:
+    """``compute`` of the operands; where it would be of a half type, from float32 operands and rounded at the end."""
+    dtype = common_dtype([operand.type for operand in operands])[0]
+    if dtype.compute is dtype:
+        return compute(*operands)
+    return convert(compute(*[convert(operand, dtype.compute) for operand in operands]), dtype)
 
-    Beside integers the factors are integers, too, as in PyTorch: a fraction is cut off.
+
+def scaled_sum(x: Any, beta: Any, alpha: Any, multiply: Callable[..., Any], *factors: Any) -> Any:
+    """``beta * x + alpha * multiply(*factors)``; with beta 0 a NaN or an infinity in x does not matter.
+
+    Beside integers the scales are integers, too, as in PyTorch: a fraction is cut off.
     """
-    dtype = common_dtype([x.type, product.type])[0]
-    if dtype.kind in "biu":
-        beta, alpha = (convert(strong(factor), dtype) for factor in (beta, alpha))
-    return ops.where(ops.equal(beta, 0), 0, x * beta) + product * alpha
+
+    def compute(x: Any, *factors: Any) -> Any:
+        product = multiply(*factors)
+        shapes.expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
+        dtype = common_dtype([x.type, product.type])[0]
+        scales = (
+            [beta, alpha] if dtype.kind in "fc" else [convert(strong(one), dtype) for one in (beta, alpha)]
+        )
+        return ops.where(ops.equal(scales[0], 0), 0, x * scales[0]) + product * scales[1]
+
+    return rounded_once(compute, x, *factors)
 
 
 @composite
@@ -335,9 +352,7 @@ class addmm:
         need_one_dtype(input=x.type, mat1=a.type, mat2=b.type)
         need_axes("mat1", a, 2)
         need_axes("mat2", b, 2)
-        product = ops.matmul(a, b)
-        shapes.expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
-        return scaled_sum(x, beta, product, alpha)
+        return scaled_sum(x, beta, alpha, ops.matmul, a, b)
 
     reference = lambda x, a, b, beta, alpha: beta * x + alpha * (a @ b)
     samples = lambda: [example((), (5,), (2, 3), (3, 5), 1, 2), example((), (2, 5), (2, 3), (3, 5), 0, 1)]

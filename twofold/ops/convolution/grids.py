@@ -75,7 +75,9 @@ def _taps(coordinate: Any, size: int, mode: str, padding: str, align: bool) -> l
         return [_tap(number, cubic_weight(t, k, -0.75), size, padding) for k, number in enumerate(numbers)]
     position = _padded(position, size, padding, align)
     if mode == "nearest":
-        return [_tap(ops.stop_gradient(ops.round(position)), None, size, padding)]
+        tap = _tap(ops.round(position), None, size, padding)
+        # a weight of 1 that reads the position, so that its gradient is 0 and not missing
+        return [tap._replace(weight=ops.where(ops.equal(tap.index, tap.index), 1.0, position))]
     below = ops.stop_gradient(ops.floor(position))
     t = position - below
     return [_tap(below, 1 - t, size, padding), _tap(below + 1, t, size, padding)]

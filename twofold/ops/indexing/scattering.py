@@ -15,6 +15,7 @@ import numpy
 from twofold.dtypes import DType, bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -299,7 +300,7 @@ def scatter(
     if how is None:
         raise ArgumentError(f"reduce {reduce!r}", "Use 'add' or 'multiply', or scatter_reduce.")
     axis = normalize_axis(dim, len(input.shape))
-    given = value if src is None else src
+    given = given_once(src=src, value=value)
     need_fitting(given, input.dtype)
     return apply("scatter", input, index, given, attrs=(axis, how, True))
 

@@ -14,7 +14,7 @@ import numpy
 
 from twofold.dtypes import DType, as_dtype, bool_, float32, int64
 from twofold.errors import DTypeError
-from twofold.ops.base import FUNCTIONS, ops, public
+from twofold.ops.base import FUNCTIONS, normalize_axis, ops, public
 from twofold.ops.docstrings import shown
 
 
@@ -68,7 +68,7 @@ def _total(name: str, blank: int, description: str, result: str) -> None:
         value = _converted(kept(_converted(input, wanted), mask, blank), wanted)
         axes = [dim] if isinstance(dim, int) else range(len(input.shape)) if dim is None else dim
         found = value
-        for axis in sorted((axis % max(len(input.shape), 1) for axis in axes), reverse=True):
+        for axis in sorted((normalize_axis(axis, len(input.shape)) for axis in axes), reverse=True):
             found = FUNCTIONS[name](found, axis, keepdim)
         return _converted(found, wanted)
 

@@ -12,6 +12,7 @@ from twofold.dtypes import DType, as_dtype, default_float, int64, uint8
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import real
 from twofold.ops.autograd_names import over_axes
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     Reduction,
     apply,
@@ -59,7 +60,7 @@ def axes_call(name: str) -> Callable[..., Any]:
         keepdims: bool = False,
         dtype: Any = None,
     ) -> Any:
-        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        axes = normalize_axes(given_once(dim=dim, axis=axis), input.ndim)
         attrs = (axes, bool(keepdim or keepdims))
         if dtype is None:
             return apply(name, input, attrs=attrs)
@@ -292,7 +293,7 @@ def _index_call(name: str) -> Callable[..., Any]:
     def call(
         input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
     ) -> Any:
-        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        axes = normalize_axes(given_once(dim=dim, axis=axis), input.ndim)
         return apply(name, input, attrs=(axes, bool(keepdim or keepdims)))
 
     return call

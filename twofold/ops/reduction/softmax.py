@@ -8,6 +8,7 @@ import numpy
 
 from twofold.dtypes import as_dtype, bfloat16
 from twofold.errors import DTypeError, ShapeError
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     apply,
     broadcast,
@@ -55,7 +56,8 @@ def shifted(x: Any, axis: int) -> tuple[Any, Any]:
 
 def _axis_call(name: str, default: int | None = None) -> Any:
     def call(input: Any, dim: Any = default, *, axis: Any = None, dtype: Any = None) -> Any:
-        position = axis if axis is not None else -1 if dim is None else dim
+        position = given_once(dim=None if dim == default else dim, axis=axis)
+        position = (-1 if default is None else default) if position is None else position
         value = input if dtype is None else ops.cast(input, as_dtype(dtype))
         return apply(name, value, attrs=(normalize_axis(position, len(input.shape)),))
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     apply,
     composite,
@@ -60,7 +62,11 @@ def _spread_call(name: str) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        axes = normalize_axes(axis if dim is None else dim, input.ndim)
+        if unbiased is not None and correction not in (1, None):
+            raise ArgumentError(
+                "unbiased and correction were both given", "They say the same: give one of them."
+            )
+        axes = normalize_axes(given_once(dim=dim, axis=axis), input.ndim)
         taken = float((1 if correction is None else correction) if unbiased is None else bool(unbiased))
         return apply(name, input, attrs=(axes, bool(keepdim or keepdims), taken))
 

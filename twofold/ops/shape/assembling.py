@@ -15,6 +15,7 @@ from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import Shape, tensor_type
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     Host,
     apply,
@@ -314,13 +315,15 @@ def tensor_split(
     axis = normalize_axis(dim, len(input.shape))
     if not len(input.shape):
         raise ShapeError("a split of a scalar", "Use a tensor with at least one axis.")
-    positions = shapes.split_positions(input.shape[axis], _given(indices_or_sections, sections, indices))
+    positions = shapes.split_positions(
+        input.shape[axis], _given(indices_or_sections=indices_or_sections, sections=sections, indices=indices)
+    )
     return tuple(slice_axis(input, axis, start, size) for start, size in positions)
 
 
-def _given(*ways: Any) -> Any:
+def _given(**ways: Any) -> Any:
     """The one argument that was given; tensors as lists."""
-    found: Any = next((value for value in ways if value is not None), None)
+    found = given_once(**ways)
     return found.tolist() if hasattr(found, "tolist") else found
 
 
@@ -332,7 +335,7 @@ def _axis_split(name: str, axis: int, least: int) -> Callable[..., Any]:
         if ndim < least:
             raise ShapeError(f"{name} of a tensor with {ndim} axes", f"Use one with at least {least}.")
         position = axis if ndim > 1 else 0
-        wanted = _given(indices_or_sections, sections, indices)
+        wanted = _given(indices_or_sections=indices_or_sections, sections=sections, indices=indices)
         if isinstance(wanted, int) and (wanted < 1 or input.shape[position] % wanted):
             raise ArgumentError(
                 f"{wanted} equal pieces of size {input.shape[position]}",

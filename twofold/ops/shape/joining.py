@@ -14,6 +14,7 @@ from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, size_text, tensor_type
 from twofold.ops import kernels
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     Custom,
     apply,
@@ -354,7 +355,7 @@ class concatenate(Custom):
         if not given:
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
         sizes = [tensor.shape for tensor in given]
-        index = normalize_axis(dim if axis is None else axis, max(map(len, sizes)))
+        index = normalize_axis(given_once(dim=dim or None, axis=axis) or 0, max(map(len, sizes)))
         width = concatenate._direct
         if len(given) > width:
             if sizes.count(sizes[0]) != len(sizes):
@@ -472,7 +473,7 @@ class stack:
         given = list(tensors)
         if not given:
             raise ArgumentError("no tensors to stack", "Give at least one.")
-        index = normalize_axis(dim if axis is None else axis, len(given[0].shape) + 1)
+        index = normalize_axis(given_once(dim=dim or None, axis=axis) or 0, len(given[0].shape) + 1)
         _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         width = concatenate._direct
         if len(given) <= width:

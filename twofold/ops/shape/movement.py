@@ -21,6 +21,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.autograd_names import of_permutation
+from twofold.ops.axes import given_once
 from twofold.ops.base import (
     Composite,
     View,
@@ -208,7 +209,7 @@ class flip:
 
     @staticmethod
     def call(input: Any, *axes: Any, dims: Any = None) -> Any:
-        given = dims if not axes else axes[0] if len(axes) == 1 else axes
+        given = given_once(axes=(axes[0] if len(axes) == 1 else axes) if axes else None, dims=dims)
         return apply("flip", input, attrs=(tuple(sorted(many_axes(given, len(input.shape)))),))
 
     result = lambda x, axes: tensor_type(x.dtype, x.shape)

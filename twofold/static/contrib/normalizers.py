@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError
+from twofold.ops.base import normalize_axis
+from twofold.ops.shape.shapes import many_axes
 from twofold.runtime.tracing import here
 from twofold.static import array, initializers, math, nn
 from twofold.static.contrib.framework import add_arg_scope
@@ -130,8 +132,8 @@ def layer_norm(
     """Each sample normalised over axes from ``begin_norm_axis`` on; parameters have those of ``begin_params_axis``."""
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim
-    begin = begin_norm_axis % ndim
-    shape = tensor.type_.shape[begin_params_axis % ndim :]
+    begin = normalize_axis(begin_norm_axis, ndim)
+    shape = tensor.type_.shape[normalize_axis(begin_params_axis, ndim) :]
     with layer_scope(scope, "LayerNorm", reuse, variables_collections):
         made = _standard(tensor, list(range(begin, ndim)), 1e-12)
         made = _parameters(made, shape, shape, center, scale, trainable)
@@ -187,13 +189,13 @@ def group_norm(
     refuse("group_norm", param_initializers=param_initializers)
     tensor = convert_to_tensor(inputs)
     sizes, ndim = tensor.type_.shape, tensor.type_.ndim
-    channel = channels_axis % ndim
+    channel = normalize_axis(channels_axis, ndim)
     if sizes[channel] % groups:
         what = f"group_norm: {sizes[channel]} channels in {groups} groups, at {here()}"
         raise ArgumentError(what, "Give a number of groups that divides the channels.")
     known = [array.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
     apart = [*known[:channel], groups, sizes[channel] // groups, *known[channel + 1 :]]
-    over = [axis % ndim + (axis % ndim > channel) for axis in reduction_axes]
+    over = [axis + (axis > channel) for axis in many_axes(reduction_axes, ndim)]
     aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
     with layer_scope(scope, "GroupNorm", reuse, variables_collections):
         made = _standard(array.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)

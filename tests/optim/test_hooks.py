@@ -1,0 +1,93 @@
+"""Hooks on the steps and on the states of optimisers: when they are called, and what they may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import twofold as torch
+from twofold.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+
+def weight() -> Any:
+    w = torch.ones(2, requires_grad=True)
+    w.grad = torch.ones(2)
+    return w
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "LBFGS"])
+def test_hooks_are_called_around_each_step_in_order(name: str) -> None:
+    calls: list[str] = []
+    w = weight()
+    optimizer = getattr(torch.optim, name)([w], lr=0.5)
+
+    def noting(what: str) -> Any:
+        return lambda opt, args, kwargs: calls.append(f"{what} {opt is optimizer} {w[0].item() < 1}")
+
+    handles = [
+        register_optimizer_step_post_hook(noting("after any")),
+        optimizer.register_step_post_hook(noting("after")),
+        optimizer.register_step_pre_hook(noting("before")),
+        register_optimizer_step_pre_hook(noting("before any")),
+    ]
+    closure = lambda: (w * w).sum()
+    optimizer.step(closure)
+    assert calls == ["before any True False", "before True False", "after True True", "after any True True"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step(closure)
+    assert len(calls) == 4
+
+
+def test_a_hook_before_a_step_may_change_its_arguments() -> None:
+    optimizer = torch.optim.SGD([weight()])
+    with optimizer.register_step_pre_hook(lambda opt, args, kwargs: ((lambda: 7.0,), {})):
+        assert optimizer.step() == 7.0
+    assert optimizer.step() is None
+    optimizer.register_step_pre_hook(lambda opt, args, kwargs: 1)
+    with pytest.raises(RuntimeError, match="must return None or"):
+        optimizer.step()
+
+
+def test_a_step_of_a_subclass_has_hooks() -> None:
+    class Mine(torch.optim.Optimizer):
+        def step(self, closure: Any = None) -> Any:
+            return 3
+
+    calls: list[int] = []
+    optimizer = Mine([weight()], {})
+    optimizer.register_step_post_hook(lambda opt, args, kwargs: calls.append(1))
+    assert optimizer.step() == 3 and calls == [1]
+
+
+def test_hooks_on_states() -> None:
+    optimizer, calls = torch.optim.SGD([weight()], lr=0.5), []
+    optimizer.register_state_dict_pre_hook(lambda opt: calls.append("second"))
+    optimizer.register_state_dict_pre_hook(lambda opt: calls.append("first"), prepend=True)
+    optimizer.register_state_dict_post_hook(lambda opt, state: {**state, "more": 1})
+    optimizer.register_state_dict_post_hook(lambda opt, state: state.update(seen="more" in state))
+    state = optimizer.state_dict()
+    assert calls == ["first", "second"] and state["more"] == 1 and state["seen"]
+    optimizer.register_load_state_dict_pre_hook(
+        lambda opt, given: {**given, "param_groups": [{**given["param_groups"][0], "lr": 0.25}]}
+    )
+    optimizer.register_load_state_dict_post_hook(lambda opt: calls.append(opt.param_groups[0]["lr"]))
+    optimizer.load_state_dict(state)
+    assert calls[2:] == [0.25] and state["param_groups"][0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "name", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "ASGD", "Adadelta", "RMSprop", "Rprop"]
+)
+def test_there_are_no_graphs_of_a_device_to_capture(name: str) -> None:
+    with pytest.raises(AssertionError, match="capturable=True"):
+        getattr(torch.optim, name)([weight()], capturable=True)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_betas_are_of_one_kind(name: str) -> None:
+    for betas in ((torch.tensor(0.9), 0.99), (0.9, torch.tensor(0.99))):
+        with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+            getattr(torch.optim, name)([weight()], betas=betas)
+    getattr(torch.optim, name)([weight()], betas=(torch.tensor(0.9), torch.tensor(0.99))).step()
