@@ -367,7 +367,8 @@ def test_nothing_on_a_page_overlaps(tmp_path: Path) -> None:
 
 CROSSED = """(() => {
   const found = [], boxes = [...document.querySelectorAll(".node rect")].map((one) => one.getBBox());
-  const inside = (p, { x, y, width, height }) => p.x > x + 1 && p.x < x + width - 1 && p.y > y + 1 && p.y < y + height - 1;
+  const within = (at, low, size) => at > low + 1 && at < low + size - 1;
+  const inside = (p, box) => within(p.x, box.x, box.width) && within(p.y, box.y, box.height);
   for (const path of document.querySelectorAll(".edge path")) {
     for (let far = 0; far < path.getTotalLength(); far += 4) {
       const spot = path.getPointAtLength(far), box = boxes.findIndex((one) => inside(spot, one));
