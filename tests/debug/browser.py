@@ -12,6 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _COMMAND, _ANSWER = 3, 4  # descriptors that the protocol uses in the browser
 
@@ -32,7 +36,7 @@ class Browser:
 
         self._process = subprocess.Popen(
             [
-                str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                str(CHROMIUM), *FLAGS, "--hide-scrollbars",
                 "--remote-debugging-pipe", f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}",
             ],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=connect,

@@ -15,7 +15,7 @@ import pytest
 import twofold as torch
 import twofold.dynet as dy
 import twofold.static as tf
-from tests.debug.browser import CHROMIUM, Browser
+from tests.debug.browser import CHROMIUM, FLAGS, Browser
 from twofold import nn
 from twofold.debug.draw import Drawing
 from twofold.debug.page import ASSETS, divided
@@ -134,8 +134,8 @@ def test_stages_of_the_compiler() -> None:
 
     views = {view.name: view for view in torch.draw(steps, torch.ones(8, 8)).picture.views}
     assert list(views)[:2] == ["recorded", "primitive"] and list(views)[-1] == "kernels"
-    boxes = {step.boxes for step in views["kernels"].steps}
-    assert all(len(path) == 1 and path[0].startswith("kernel ") for path in boxes if path)
+    boxes = {step.boxes for step in views["kernels"].steps if step.name in ("matmul", "exp", "sum")}
+    assert all(path[-1].startswith("kernel ") for path in boxes)
     assert all(step.lines for step in views["kernels"].steps if step.name in ("matmul", "exp", "sum"))
 
 
@@ -214,13 +214,7 @@ def shown(drawing: Drawing, folder: Path, how: str = "") -> Callable[[str], int]
     """Counts elements by class in what a browser makes of the page."""
     path = folder / "page.html"
     drawing.save(path)
-    command = [
-        str(CHROMIUM),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={folder / 'profile'}",
-    ]
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}"]
     command += ["--virtual-time-budget=20000", "--window-size=1400,900", "--dump-dom", f"file://{path}{how}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return lambda kind: len(re.findall(rf'class="{kind}[" ]', done.stdout))
@@ -234,6 +228,8 @@ def test_a_browser_shows_the_same_structure(tmp_path: Path) -> None:
     count = shown(drawing, tmp_path, "#open&leaves")
     assert count("node datum") == 5 and count("edge") == 7
     count = shown(drawing, tmp_path, "#open&convention=values")
+    assert count("node step") == 0 and count("node datum") == 4
+    count = shown(drawing, tmp_path, "#open&convention=values&leaves")
     assert count("node step") == 0 and count("node datum") == 8
 
 
@@ -367,6 +363,51 @@ def test_nothing_on_a_page_overlaps(tmp_path: Path) -> None:
     for k, (x, y, width, height) in enumerate(boxes):
         for left, top, across, down in boxes[:k]:
             assert x + width <= left or left + across <= x or y + height <= top or top + down <= y
+
+
+CROSSED = """(() => {
+  const found = [], boxes = [...document.querySelectorAll(".node rect")].map((one) => one.getBBox());
+  const within = (at, low, size) => at > low + 1 && at < low + size - 1;
+  const inside = (p, box) => within(p.x, box.x, box.width) && within(p.y, box.y, box.height);
+  for (const path of document.querySelectorAll(".edge path")) {
+    for (let far = 0; far < path.getTotalLength(); far += 4) {
+      const spot = path.getPointAtLength(far), box = boxes.findIndex((one) => inside(spot, one));
+      if (box >= 0) { found.push(path.getAttribute("d")); break; }
+    }
+  }
+  return found;
+})()"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_lines_to_the_backward_pass_keep_out_of_other_nodes(tmp_path: Path) -> None:
+    layers = [nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(3)]
+    page = tmp_path / "page.html"
+    torch.draw(nn.Sequential(*layers), torch.ones(2, 4), backward=True, stages=False).save(page)
+    with Browser(page, tmp_path / "profile") as browser:
+        for state in ("close", "open"):
+            browser.value(f"document.getElementById('{state}').click()")
+            assert browser.value(CROSSED) == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+def test_a_box_that_is_clicked_stays_where_it_is(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    resnet_50().save(page)
+    top = "document.querySelector('.%s rect').getBoundingClientRect().top"
+    with Browser(page, tmp_path / "profile") as browser:
+        browser.value("document.getElementById('close').click()")
+        before = browser.value(top % "node")
+        browser.value("picture.toggle('Sequential')")
+        assert abs(browser.value(top % "cluster") - before) < 1
+
+
+def test_kernels_stand_in_the_boxes_of_their_modules() -> None:
+    *_, view = torch.draw(Net(), torch.ones(3, 4), backward=True).picture.views
+    found = {step.boxes for step in view.steps if step.boxes and step.boxes[-1].startswith("kernel ")}
+    assert any(path[:2] == ("Net", "first") for path in found) and any(
+        path[0] == "backward" for path in found
+    )
 
 
 def test_crowds_are_divided() -> None:

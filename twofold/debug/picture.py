@@ -325,12 +325,15 @@ def stage_view(stage: Stage, steps: Sequence[Step]) -> View:
 
 
 def kernel_view(found: Scheduled, steps: Sequence[Step]) -> View:
-    """The graph as kernels compute it: each is a box."""
+    """The graph as kernels compute it: each is a box, inside of those of the first call that it writes."""
     view = View("kernels")
     boxes: dict[int, tuple[str, ...]] = {}
     for number, instruction in enumerate(found.schedule.instructions):
+        written = [found.origins.get(node.id, ()) for node in instruction.nodes]
+        calls = [entry for entries in written for entry in entries if entry < len(steps)]
+        around = steps[min(calls)].boxes if calls else ()
         for node in nodes_of(instruction):
-            boxes.setdefault(node.id, (f"kernel {number}: {instruction.name}",))
+            boxes.setdefault(node.id, (*around, f"kernel {number}: {instruction.name}"))
     _add_nodes(view, found.schedule.graph.nodes(), found.origins, steps, boxes)
     return view
 
@@ -354,7 +357,7 @@ def _add_nodes(
             continue
         own = [steps[entry] for entry in sorted(origins.get(node.id, ())) if entry < len(steps)]
         first = own[0] if own else None
-        path = inside or boxes.get(node.id, () if boxes or first is None else first.boxes)
+        path = inside or boxes.get(node.id, () if first is None else first.boxes)
         (numbers[node.id],) = view.add_step(
             node.op.name,
             [numbers[value.id] for value in node.inputs],

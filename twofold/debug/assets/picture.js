@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const world = byId("world"), svg = byId("canvas"), frame = byId("frame");
-  const SVG = "http://www.w3.org/2000/svg", MANY = 600, CULLED = 2000, LABELLED = 80, AT_FIRST = 40, FEW = 4, MOST_AT_FIRST = 120, LEAST_SCALE = 0.65, LEAST_OPEN = 0.4, FAR = 0.3, TITLE = 12;
+  const SVG = "http://www.w3.org/2000/svg", MANY = 600, CULLED = 2000, LABELLED = 80, AT_FIRST = 40, FEW = 4, MOST_AT_FIRST = 120, LEAST_SCALE = 0.85, LEAST_OPEN = 0.4, FAR = 0.3, TITLE = 12, MARGIN = 10, ROUND = 14;
   const state = { view: 0, convention: "operations", direction: "all", colour: "kind", leaves: false, open: new Set(), selected: null };
   const view = () => data.views[state.view];
   const keyOf = (path, length) => path.slice(0, length).join("\u0001");
@@ -73,7 +73,7 @@
           if (hidden(value)) continue;
           link(value.producer >= 0 ? stepNode(steps[value.producer]) : valueNode(value), stepNode(step), value.type, step.backward);
         } else if (state.convention === "values") {
-          if (value.producer < 0 && (value.kind === "constant" || folded(value))) continue;
+          if (value.kind === "input" ? folded(value) : value.producer < 0 && hidden(value)) continue;
           for (const made of step.outputs) link(valueNode(value), valueNode(values[made]), step.name, step.backward);
         } else if (!hidden(value)) {
           link(valueNode(value), stepNode(step), "", step.backward);
@@ -148,6 +148,7 @@
       while (depth < from.length && depth < to.length && from[depth] === to[depth]) depth++;
       const end = (path, id) => depth < path.length ? "c" + keyOf(path, depth + 1) : id;
       const ends = [end(from, edge.from), end(to, edge.to)], level = levels.get(keyOf(from, depth)), id = ends.join("\u0002");
+      Object.assign(edge, { fromPath: from, toPath: to, depth });
       edge.label = found.edges.length < LABELLED ? (several ? `${edge.labels.length} values` : edge.labels[0]) : "";
       if (!level.edges.has(id)) level.edges.set(id, { ends, label: edge.label, count: 0 });
       edge.way = level.edges.get(id);
@@ -161,7 +162,7 @@
   const placed = new Map();  // what is inside of a box, by its sizes and edges: equal layers are arranged once
   function arranged(sizes, ways) {
     const graph = new dagre.graphlib.Graph(), ranker = sizes.length > MANY ? "longest-path" : "network-simplex";
-    graph.setGraph({ rankdir: "TB", nodesep: 16, ranksep: 34, marginx: 10, marginy: 10, ranker });
+    graph.setGraph({ rankdir: "TB", nodesep: 16, edgesep: 8, ranksep: 34, marginx: MARGIN, marginy: MARGIN, ranker });
     sizes.forEach(([width, height], k) => graph.setNode(String(k), { width, height }));
     for (const [from, to, weight, letters] of ways) {
       graph.setEdge(from, to, { weight, ...(letters ? { width: letters * 6.1 + 6, height: 12, labelpos: "r", labeloffset: 4 } : {}) });
@@ -186,16 +187,41 @@
   // Where everything stands, by the corner of its level.
   function spread(level, x, y, spots) {
     const dx = x + level.left, dy = y + (level.path.length ? TITLE : 0), moved = (p) => ({ ...p, x: p.x + dx, y: p.y + dy });
+    Object.assign(level, { x, y, rows: new Map() });
     for (const [id, one] of level.inside) {
-      const at = moved(level.graph.node(level.ids.get(id)));
+      const at = moved(level.graph.node(level.ids.get(id))), row = level.rows.get(at.y) || level.rows.set(at.y, { half: 0 }).get(at.y);
+      row.half = Math.max(row.half, at.height / 2);
       spots.set(id, at);
       if (one.inside) spread(one, at.x - one.width / 2, at.y - one.height / 2, spots);
     }
     for (const way of level.edges.values()) {
       const { points, x: labelX, y: labelY } = level.graph.edge(...way.ends.map((id) => level.ids.get(id)));
-      way.points = points.map(moved);
+      const [from, to] = way.ends.map((id) => spots.get(id)), inner = points.slice(1, -1).map(moved);
+      way.points = [attached(from, inner[0] || to), ...inner, attached(to, inner[inner.length - 1] || from)];
       way.spot = labelX === undefined ? null : moved({ x: labelX, y: labelY });
     }
+  }
+
+  // Where a line to a point leaves a node: at its lower or upper border.
+  function attached({ x, y, width, height }, to) {
+    const room = Math.max(0, width / 2 - 8);
+    return { x: Math.min(x + room, Math.max(x - room, to.x)), y: y + (to.y < y ? -height : height) / 2 };
+  }
+
+  // From a node to the border of the outermost box around it, the lower one for the sign 1: between the rows, and along
+  // the left side of boxes that are left, and the right side of those that are entered.
+  function through(levels, spots, path, id, depth, leaves, sign) {
+    const { x, y, height } = spots.get(id), points = [{ x, y: y + sign * height / 2 }];
+    for (let k = path.length; k > depth; k--) {
+      const level = levels.get(keyOf(path, k)), at = spots.get(k < path.length ? "c" + keyOf(path, k + 1) : id);
+      const last = points[points.length - 1].x, border = sign > 0 ? level.y + level.height : level.y, rows = [...level.rows.keys()];
+      if (at.y === (sign > 0 ? Math.max : Math.min)(...rows)) points.push({ x: last, y: border });
+      else {
+        const side = leaves ? level.x + MARGIN / 2 : level.x + level.width - MARGIN / 2, between = at.y + sign * (level.rows.get(at.y).half + MARGIN);
+        points.push({ x: last, y: between }, { x: side, y: between }, { x: side, y: border });
+      }
+    }
+    return points;
   }
 
   function laidOut(found) {
@@ -204,21 +230,25 @@
     spread(whole, 0, 0, spots);
     levels.delete("");
     for (const edge of found.edges) {
-      const { ends, points } = edge.way, from = spots.get(edge.from), to = spots.get(edge.to);
-      edge.points = [...points];
-      if (ends[0] !== edge.from) edge.points.unshift({ x: from.x, y: from.y + from.height / 2 });
-      if (ends[1] !== edge.to) edge.points.push({ x: to.x, y: to.y - to.height / 2 });
+      const points = [...edge.way.points], { from, to, fromPath, toPath, depth } = edge;
+      const [above, below] = edge.way.ends.map((id) => spots.get(id).y), down = above < below ? 1 : -1;
+      if (fromPath.length > depth) points.splice(0, 1, ...through(levels, spots, fromPath, from, depth, true, down));
+      if (toPath.length > depth) points.splice(-1, 1, ...through(levels, spots, toPath, to, depth, false, -down).reverse());
+      edge.points = points;
     }
     return { levels, spots, size: whole };
   }
 
-  // Through the middles between corners, with a bend at each corner.
+  // Straight from corner to corner, which are round.
   function curve(points) {
     const at = (p) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`, last = points.length - 1;
-    const middle = (k) => at({ x: (points[k].x + points[k + 1].x) / 2, y: (points[k].y + points[k + 1].y) / 2 });
+    const towards = (from, to) => {
+      const length = Math.hypot(to.x - from.x, to.y - from.y) || 1, part = Math.min(ROUND, length / 2) / length;
+      return at({ x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part });
+    };
     let path = `M${at(points[0])}`;
-    for (let k = 1; k < last; k++) path += `Q${at(points[k])} ${k + 1 === last ? at(points[last]) : middle(k)}`;
-    return last < 2 ? `${path}L${at(points[last])}` : path;
+    for (let k = 1; k < last; k++) path += `L${towards(points[k], points[k - 1])}Q${at(points[k])} ${towards(points[k], points[k + 1])}`;
+    return `${path}L${at(points[last])}`;
   }
 
   // What the colours and lines mean.
@@ -257,8 +287,6 @@
     for (const cluster of levels.values()) {
       const at = spots.get("c" + cluster.key), g = element("g", { class: "cluster" }, world);
       element("rect", { x: at.x - at.width / 2, y: at.y - at.height / 2, width: at.width, height: at.height, rx: 6 }, g);
-      const name = element("text", { x: at.x - at.width / 2 + 6, y: at.y - at.height / 2 + 13 }, g, titleOf(cluster.path));
-      name.addEventListener("click", () => toggle(cluster.key));
       paintedAt(g, at);
     }
     for (const edge of found.edges) {
@@ -268,6 +296,12 @@
       told.add(edge.way);
       const xs = edge.points.map((p) => p.x), ys = edge.points.map((p) => p.y);
       painted.push({ g, left: Math.min(...xs) - 1, right: Math.max(...xs) + 200, top: Math.min(...ys) - 1, bottom: Math.max(...ys) + 1 });
+    }
+    for (const cluster of levels.values()) {
+      const at = spots.get("c" + cluster.key), g = element("g", { class: "name" }, world);
+      element("text", { x: at.x - at.width / 2 + 6, y: at.y - at.height / 2 + 13 }, g, titleOf(cluster.path));
+      g.addEventListener("click", () => toggle(cluster.key));
+      paintedAt(g, at);
     }
     for (const node of found.nodes) {
       const at = spots.get(node.id), g = element("g", { class: `node ${node.kind}`, "data-id": node.id }, world);
@@ -281,15 +315,23 @@
     explain(found.nodes);
     byId("count").textContent = `${found.nodes.length} nodes of ${view().steps.length} operations`;
     size = whole;
+    where = spots;
     mark();
     cull();
     return found;
   }
 
+  // What is clicked stays where it is.
   function toggle(key) {
+    const corner = () => { const one = where.get("b" + key) || where.get("c" + key); return one && { x: one.x, y: one.y - one.height / 2 }; };
+    const before = corner();
     if (state.open.has(key)) for (const one of [...state.open]) { if (one === key || one.startsWith(key + "\u0001")) state.open.delete(one); }
     else state.open.add(key);
     show();
+    const after = corner();
+    if (!before || !after) return;
+    at = { ...at, x: at.x + (before.x - after.x) * at.scale, y: at.y + (before.y - after.y) * at.scale };
+    draw();
   }
   function select(node) {
     state.selected = node.id;
@@ -323,7 +365,7 @@
   }
 
   // Moving and zooming
-  let size = { width: 100, height: 100 }, at = { x: 0, y: 0, scale: 1 }, drag = null;
+  let size = { width: 100, height: 100 }, where = new Map(), at = { x: 0, y: 0, scale: 1 }, drag = null;
   let drawn = at, waiting = 0;
   const draw = () => {
     drawn = { ...at };
@@ -351,7 +393,10 @@
   function fit(least) {
     const box = frame.getBoundingClientRect(), whole = Math.min(box.width / (size.width || 1), box.height / (size.height || 1), 1.4) * 0.97;
     const scale = Math.max(whole, least || 0);
-    at = { x: Math.max(8, (box.width - size.width * scale) / 2), y: Math.max(8, (box.height - size.height * scale) / 2), scale };
+    const room = box.width - size.width * scale, seen = [...where.values()].filter((one) => one.y * scale < box.height).map((one) => one.x).sort((a, b) => a - b);
+    // What is wider than the window shows the middle of what stands at the top of it.
+    const x = room > 16 ? room / 2 : Math.min(8, Math.max(room - 8, box.width / 2 - (seen[seen.length >> 1] || 0) * scale));
+    at = { x, y: Math.max(8, (box.height - size.height * scale) / 2), scale };
     draw();
   }
   frame.addEventListener("wheel", (event) => {
@@ -396,8 +441,9 @@
     option.textContent = `${one.name} (${one.steps.length})`;
   }
   byId("stage").addEventListener("change", (event) => { state.view = Number(event.target.value); start(); });
-  for (const name of ["convention", "direction", "colour"]) byId(name).addEventListener("change", (event) => { state[name] = event.target.value; show(); });
-  byId("leaves").addEventListener("change", (event) => { state.leaves = event.target.checked; show(); });
+  for (const name of ["convention", "direction"]) byId(name).addEventListener("change", (event) => { state[name] = event.target.value; show(); fit(LEAST_SCALE); });
+  byId("colour").addEventListener("change", (event) => { state.colour = event.target.value; show(); });
+  byId("leaves").addEventListener("change", (event) => { state.leaves = event.target.checked; show(); fit(LEAST_SCALE); });
   byId("open").addEventListener("click", () => { state.open = allBoxes(); show(); fit(LEAST_OPEN); });
   byId("close").addEventListener("click", () => { state.open = new Set(); show(); fit(LEAST_SCALE); });
   byId("fit").addEventListener("click", () => fit());
