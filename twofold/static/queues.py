@@ -18,7 +18,7 @@ from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
 from twofold.static.bodies import source_of
 from twofold.static.coordination import CancelledError, Coordinator
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError
 from twofold.static.define import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
