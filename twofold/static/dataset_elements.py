@@ -39,6 +39,7 @@ class Typed:
 
     _types: list[TensorType]
     _structure: Any
+    _tensors: list[Tensor]
 
     @property
     def output_types(self) -> Any:

@@ -388,6 +388,11 @@ class Dataset(Typed):
             )
         return (self._as_values(element) for element in self._make({}))
 
+    def arrays(self, values: Callable[[Sequence[Tensor]], Sequence[Any]]) -> Elements[Any]:
+        """The elements as arrays, in their structure; ``values`` computes the tensors that the dataset is made of."""
+        fed = {id(tensor): value for tensor, value in zip(self._tensors, values(self._tensors))}
+        return (unflatten(self._structure, element) for element in self._make(fed))
+
     def _as_values(self, element: Element) -> Any:
         """An element as tensors, computed at once."""
         values = [convert_to_tensor(value, type.dtype) for value, type in zip(element, self._types)]
