@@ -207,3 +207,22 @@ def test_iterators_that_are_fed(session):
     other = Dataset.from_tensors(1.0).make_one_shot_iterator()
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected"):
         session.run(item, {handle: session.run(other.string_handle())})
+
+
+def test_generators_are_given_arrays(session):
+    def pairs(words, count, scale):
+        assert words.tolist() == [b"a", b"bc"] and count == 2
+        for word in words:
+            yield len(word) * scale, word
+
+    data = Dataset.from_generator(pairs, (tf.float32, tf.string), args=(["a", "bc"], 2, tf.constant(1.5)))
+    assert elements(session, data) == [(1.5, b"a"), (3.0, b"bc")]
+
+
+def test_padded_strings(session):
+    data = Dataset.from_generator(lambda: iter([["a"], ["b", "c"]]), tf.string, [None])
+    found = elements(session, data.padded_batch(2, [None], padding_values="-"))
+    assert found[0].tolist() == [[b"a", b"-"], [b"b", b"c"]]
+    scalars = Dataset.from_generator(lambda: iter([(["a"], "x"), ([], "yz")]), (tf.string, tf.string), ([None], ()))
+    (words, names), *_ = elements(session, scalars.padded_batch(2, ([None], ())))
+    assert words.tolist() == [[b"a"], [b""]] and names.tolist() == [b"x", b"yz"]

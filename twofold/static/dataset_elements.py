@@ -179,5 +179,5 @@ def pad_elements(column: Sequence[Any], shape: Sequence[int | None], value: Any,
         if any(n > size for n, size in zip(array.shape, sizes)):
             what = f"an element of shape {array.shape} for padded_shapes {sizes}"
             raise error_at("padded_batch", ArgumentError(what, "Give larger sizes, or None."), location)
-        made[(k, *[slice(n) for n in array.shape])] = array
+        made[(k, *[slice(n) for n in array.shape])] = array[()]
     return made

@@ -115,19 +115,22 @@ class Dataset(Typed):
         output_shapes: Any = None,
         args: Sequence[Any] = (),
     ) -> Dataset:
-        """What ``generator()`` yields, converted to ``output_types``."""
+        """What ``generator(*args)`` yields, converted to ``output_types``; it is given arrays, of bytes for strings."""
+        given, _, form = given_of(tuple(args))
         dtypes, _, structure = flatten(output_types, "output_types")
         kinds = [as_dtype(dtype) for dtype in dtypes]
 
         def make(fed: Fed) -> Elements[Element]:
-            for item in generator(*args):
+            arrays = [numpy.asarray(fed.get(id(value), value)) for value in given]
+            for item in generator(*unflatten(form, [array[()] for array in arrays])):
                 values = by_structure(structure, item)
                 yield [
                     bytes_array(value) if kind is string else numpy.asarray(value).astype(kind.numpy)
                     for value, kind in zip(values, kinds)
                 ]
 
-        return Dataset(make, declared_types(kinds, output_shapes, structure), structure)
+        tensors = [value for value in given if isinstance(value, Tensor)]
+        return Dataset(make, declared_types(kinds, output_shapes, structure), structure, tensors)
 
     @staticmethod
     def range(*args: Any) -> Dataset:
@@ -275,7 +278,8 @@ class Dataset(Typed):
         """
         shapes = [TensorShape(shape).as_list() for shape in by_structure(self._structure, padded_shapes)]
         blank = [b"" if type.dtype is string else 0 for type in self._types]
-        fill = blank if padding_values is None else flatten(padding_values, "")[0]
+        given = blank if padding_values is None else flatten(padding_values, "")[0]
+        fill = [value.encode() if isinstance(value, str) else value for value in given]
         size, location = whole(batch_size), _core.capture_location()
 
         def make(fed: Fed) -> Elements[Element]:

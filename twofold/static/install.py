@@ -15,7 +15,6 @@ from twofold.frontend.control import DECLARING, Declaring
 from twofold.ir.types import tensor_type
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static import variable_rows as variable_rows  # gives variables their methods
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import choose, repeat, while_loop
 from twofold.static.graph import Tensor, at_once, local, name_of, operation_of, owner_of
