@@ -133,7 +133,7 @@ NAMES: dict[str, dict[str, str]] = {
             "variable_axis_size_partitioner"
         ),
         "twofold.static.platform": "app flags gfile",
-        "twofold.static.queues": "FIFOQueue RandomShuffleQueue",
+        "twofold.static.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
         "twofold.static.random": (
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"

@@ -223,6 +223,8 @@ def test_padded_strings(session):
     data = Dataset.from_generator(lambda: iter([["a"], ["b", "c"]]), tf.string, [None])
     found = elements(session, data.padded_batch(2, [None], padding_values="-"))
     assert found[0].tolist() == [[b"a", b"-"], [b"b", b"c"]]
-    scalars = Dataset.from_generator(lambda: iter([(["a"], "x"), ([], "yz")]), (tf.string, tf.string), ([None], ()))
+    scalars = Dataset.from_generator(
+        lambda: iter([(["a"], "x"), ([], "yz")]), (tf.string, tf.string), ([None], ())
+    )
     (words, names), *_ = elements(session, scalars.padded_batch(2, ([None], ())))
     assert words.tolist() == [[b"a"], [b""]] and names.tolist() == [b"x", b"yz"]

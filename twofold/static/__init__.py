@@ -204,7 +204,7 @@ if TYPE_CHECKING:
         variable_axis_size_partitioner,
     )
     from twofold.static.platform import app, flags, gfile
-    from twofold.static.queues import FIFOQueue, RandomShuffleQueue
+    from twofold.static.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
     from twofold.static.random import (
         multinomial,
         random_gamma,
