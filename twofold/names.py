@@ -52,9 +52,9 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static": (
             "array bitwise checks contrib coordination ctc data datasets debugging distributions dtypes "
             "errors estimator examples filled graph_util image initializers io keras layers linalg logs "
-            "losses manip math metrics nn python_io queue random reordering rnn_cell sampling segments "
-            "selection sequence signal sparse special spectral summary train variable_rows logging=logs "
-            "test=testing"
+            "lookup losses manip math metrics nest nn python_io queue random reordering rnn_cell sampling "
+            "segments selection sequence signal sparse special spectral summary train variable_rows "
+            "logging=logs test=testing"
         ),
         "twofold.static.array": (
             "placeholder placeholder_with_default identity reshape shape size rank transpose "
@@ -106,9 +106,11 @@ NAMES: dict[str, dict[str, str]] = {
             "cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals eigvalsh "
             "matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve triangular_solve "
             "self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft irfft matvec slogdet "
-            "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
+            "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq "
+            "LinearOperatorLowerTriangular"
         ),
         "twofold.static.logs": "get_logger",
+        "twofold.static.lookup": "initialize_all_tables tables_initializer",
         "twofold.static.math": (
             "div_no_nan=divide_no_nan inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log "
             "log1p sin cos tan asin acos atan sinh cosh tanh sigmoid log_sigmoid softplus erf erfc floor "
@@ -131,7 +133,7 @@ NAMES: dict[str, dict[str, str]] = {
             "variable_axis_size_partitioner"
         ),
         "twofold.static.platform": "app flags gfile",
-        "twofold.static.queues": "FIFOQueue RandomShuffleQueue",
+        "twofold.static.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
         "twofold.static.random": (
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
@@ -185,9 +187,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.contrib": {
-        "twofold.static": "distributions",
+        "twofold.static": "distributions lookup",
         "twofold.static.contrib": (
-            "crf eager framework layers learn legacy_seq2seq rnn seq2seq slim tensorboard training"
+            "crf eager framework layers learn legacy_seq2seq opt rnn seq2seq slim tensorboard training"
         ),
     },
     "twofold.static.nn": {

@@ -159,9 +159,10 @@ def test_ftrl_names_what_it_keeps() -> None:
     w = tf.Variable(1.0, name="w")
     optimizer = tf.train.FtrlOptimizer(0.1, accum_name="a", linear_name="l")
     optimizer.minimize(w * w)
-    assert [optimizer.get_slot(w, slot).name for slot in ("accumulator", "linear")] == ["w/a:0", "w/l:0"]
+    assert [optimizer.get_slot(w, slot).name for slot in ("accum", "linear")] == ["w/a:0", "w/l:0"]
     with pytest.raises(ValueError, match="gate_gradients"):
         optimizer.minimize(w * w, gate_gradients=7)
+    assert optimizer.get_slot_names() == ["accum", "linear"]
 
 
 def test_layers_of_contrib_fill_collections() -> None:

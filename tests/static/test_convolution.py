@@ -135,3 +135,21 @@ def test_layers_make_their_variables():
 def test_a_wrong_shape_of_the_result_is_an_error():
     with pytest.raises(ValueError, match=r"output_shape \[2, 9, 9, 3\] for filters of \(3, 3, 3, 5\)"):
         tf.nn.conv2d_transpose(draw(2, 4, 4, 5), draw(3, 3, 3, 5), [2, 9, 9, 3], [1, 2, 2, 1])
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_padding_by_numbers(data_format):
+    x, w = draw(2, 5, 6, 3), draw(3, 2, 3, 4)
+    padded = numpy.pad(x, [[0, 0], [1, 2], [0, 1], [0, 0]])
+    expected = by_definition(padded, w, (1, 1), False)
+    pairs = [[0, 0], [1, 2], [0, 1], [0, 0]]
+    if data_format == "NCHW":
+        x, pairs, expected = (
+            x.transpose(0, 3, 1, 2),
+            [[0, 0], [0, 0], *pairs[1:3]],
+            expected.transpose(0, 3, 1, 2),
+        )
+    (found,) = evaluated(tf.nn.conv2d(x, w, [1, 1, 1, 1], pairs, data_format=data_format))
+    numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="padding"):
+        tf.nn.conv2d(x, w, [1, 1, 1, 1], [[1, 0], [0, 0], [0, 0], [0, 0]], data_format=data_format)

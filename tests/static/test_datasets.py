@@ -152,3 +152,79 @@ def test_functions_of_datasets_and_iterators():
         for _ in range(2):
             session.run(iterator.initializer)
             assert [session.run(following).tolist() for _ in range(2)] == [[0, 1], [2]]
+
+
+def numbers_of(session, dataset):
+    return [numpy.asarray(one).tolist() for one in elements(session, dataset)]
+
+
+def test_datasets_of_elements(session, tmp_path):
+    flat = Dataset.range(3).flat_map(lambda x: Dataset.from_tensor_slices([x, x * 10]))
+    assert numbers_of(session, flat) == [0, 0, 1, 10, 2, 20]
+    blocks = Dataset.range(5).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(3), cycle_length=2, block_length=2
+    )
+    assert numbers_of(session, blocks) == [0, 0, 1, 1, 0, 1, 2, 2, 3, 3, 2, 3, 4, 4, 4]
+    triangle = Dataset.range(4).interleave(lambda x: Dataset.from_tensor_slices(tf.range(x)), cycle_length=3)
+    assert numbers_of(session, triangle) == [0, 0, 0, 1, 1, 2]
+    with pytest.raises(ValueError, match="returns no dataset"):
+        Dataset.range(3).flat_map(lambda x: x)
+    with pytest.raises(ValueError, match="a cycle of 0"):
+        Dataset.range(3).interleave(Dataset.from_tensors, 0)
+    for name, lines in {"one": "head\na\nb\n", "two": "head\nc\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(lines)
+    pattern = str(tmp_path / "*.csv")
+    files = Dataset.list_files(pattern, shuffle=False)
+    lines = files.flat_map(lambda path: tf.data.TextLineDataset(path).skip(1))
+    assert elements(session, lines) == [b"a", b"b", b"c"]
+    assert sorted(elements(session, Dataset.list_files(pattern))) == elements(session, files)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no files fit"):
+        elements(session, Dataset.list_files(str(tmp_path / "none*")))
+
+
+def test_reduced(session):
+    assert session.run(Dataset.range(5).reduce(numpy.int64(0), lambda total, x: total + x)) == 10
+    pairs = Dataset.from_tensor_slices(([1.0, 2.0], [3.0, 5.0]))
+    total, count = pairs.reduce((0.0, 0), lambda state, pair: (state[0] + pair[0] * pair[1], state[1] + 1))
+    assert session.run([total, count]) == [13.0, 2]
+
+
+def test_iterators_that_are_fed(session):
+    handle = tf.placeholder(tf.string, [])
+    train, test = Dataset.range(3), Dataset.range(10, 20).map(lambda x: x * 2)
+    item = tf.data.Iterator.from_string_handle(handle, train.output_types, train.output_shapes).get_next()
+    once, again = train.make_one_shot_iterator(), test.make_initializable_iterator()
+    first, second = session.run([once.string_handle(), again.string_handle()])
+    with pytest.raises(tf.errors.OpError, match="not initialised"):
+        session.run(item, {handle: second})
+    session.run(again.initializer)
+    found = [session.run(item, {handle: given}) for given in (first, second, first, second, first)]
+    assert found == [0, 20, 1, 22, 2]
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.run(item, {handle: first})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no iterator has the handle"):
+        session.run(item, {handle: b"other"})
+    other = Dataset.from_tensors(1.0).make_one_shot_iterator()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected"):
+        session.run(item, {handle: session.run(other.string_handle())})
+
+
+def test_generators_are_given_arrays(session):
+    def pairs(words, count, scale):
+        assert words.tolist() == [b"a", b"bc"] and count == 2
+        for word in words:
+            yield len(word) * scale, word
+
+    data = Dataset.from_generator(pairs, (tf.float32, tf.string), args=(["a", "bc"], 2, tf.constant(1.5)))
+    assert elements(session, data) == [(1.5, b"a"), (3.0, b"bc")]
+
+
+def test_padded_strings(session):
+    data = Dataset.from_generator(lambda: iter([["a"], ["b", "c"]]), tf.string, [None])
+    found = elements(session, data.padded_batch(2, [None], padding_values="-"))
+    assert found[0].tolist() == [[b"a", b"-"], [b"b", b"c"]]
+    scalars = Dataset.from_generator(
+        lambda: iter([(["a"], "x"), ([], "yz")]), (tf.string, tf.string), ([None], ())
+    )
+    (words, names), *_ = elements(session, scalars.padded_batch(2, ([None], ())))
+    assert words.tolist() == [[b"a"], [b""]] and names.tolist() == [b"x", b"yz"]

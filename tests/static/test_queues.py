@@ -109,3 +109,24 @@ def test_a_list_among_the_tensors_of_a_batch_is_stacked():
         named = tf.train.batch({"x": tf.constant(1), "y": [2.0, 3.0]}, batch_size=5)
         assert named["x"].shape.as_list() == [5] and named["y"].shape.as_list() == [5, 2]
         assert tf.train.batch(tf.constant([1.0, 2.0]), 3).shape.as_list() == [3, 2]
+
+
+def test_elements_of_different_sizes_are_padded():
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.PaddingFIFOQueue(5, [tf.float32, tf.string], shapes=[[None, 2], [None]])
+        rows, words = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.string, [None])
+        put = queue.enqueue([rows, words])
+        session.run(put, {rows: [[1, 2]], words: ["a", "b"]})
+        session.run(put, {rows: [[3, 4], [5, 6]], words: ["c"]})
+        numbers, names = session.run(queue.dequeue_many(2))
+        assert numbers.tolist() == [[[1, 2], [0, 0]], [[3, 4], [5, 6]]]
+        assert names.tolist() == [[b"a", b"b"], [b"c", b""]]
+        length = tf.Variable(0, trainable=False)
+        counted = tf.range(length.assign_add(1))
+        batch = tf.train.batch(counted, 3, dynamic_pad=True)
+        session.run(tf.global_variables_initializer())
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert session.run(batch).tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 2]]
+        coordinator.request_stop()
+        coordinator.join(threads)

@@ -101,3 +101,67 @@ def test_losses_with_numbers_of_their_own(session):
     assert session.run(tf.losses.cosine_distance(labels, values, 1)) == pytest.approx(expected, rel=1e-5)
     with pytest.raises(ValueError, match="axis is not given"):
         tf.losses.cosine_distance(labels, values)
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "mean", "max", "min"])
+def test_sorted_segments_must_be_sorted(session, how):
+    ids = tf.placeholder(tf.int32, [None])
+    found = getattr(tf, f"segment_{how}")([1.0, 2.0, 3.0], ids)
+    session.run(found, {ids: [0, 1, 1]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids are not increasing"):
+        session.run(found, {ids: [0, 1, 0]})
+
+
+def test_lengths_as_masks(session):
+    lengths = tf.placeholder(tf.int32, [None])
+    mask = tf.sequence_mask(lengths, dtype=tf.float32)
+    assert session.run(mask, {lengths: [1, 3, 0]}).tolist() == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
+    assert session.run(mask, {lengths: []}).shape == (0, 0)
+
+
+@pytest.mark.parametrize("mode", ["SYMMETRIC", "REFLECT"])
+def test_mirrored(session, mode):
+    data = tf.placeholder(tf.float32, [None, 3])
+    padded = tf.pad(data, [[1, 1], [2, 0]], mode)
+    slope = tf.gradients(tf.reduce_sum(padded**2), data)[0]
+    values = numpy.array([[1, 2, 3], [4, 5, 6]], "f")
+    found, derivative = session.run([padded, slope], {data: values})
+    expected = numpy.pad(values, [[1, 1], [2, 0]], mode.lower())
+    numpy.testing.assert_array_equal(found, expected)
+    counts = [(expected == value).sum() for value in values.ravel()]
+    numpy.testing.assert_array_equal(derivative.ravel(), 2 * values.ravel() * counts)
+
+
+def test_mirrored_by_too_much(session):
+    with pytest.raises(ValueError, match="at most the size"):
+        tf.pad([1, 2], [[3, 0]], "SYMMETRIC")
+    with pytest.raises(ValueError, match="mode 'EDGE'"):
+        tf.pad([1, 2], [[1, 0]], "EDGE")
+
+
+CHANGES = {
+    "scatter_add": [6.0, 2.0, 9.0],
+    "scatter_sub": [-4.0, 2.0, -3.0],
+    "scatter_mul": [5.0, 2.0, 18.0],
+    "scatter_div": [0.2, 2.0, 0.5],
+    "scatter_min": [1.0, 2.0, 3.0],
+    "scatter_max": [5.0, 2.0, 6.0],
+    "scatter_update": [5.0, 2.0, 6.0],
+    "scatter_nd_add": [6.0, 2.0, 9.0],
+    "scatter_nd_sub": [-4.0, 2.0, -3.0],
+    "scatter_nd_update": [5.0, 2.0, 6.0],
+}
+
+
+@pytest.mark.parametrize("name", list(CHANGES))
+def test_methods_of_variables(session, name):
+    variable = tf.Variable([1.0, 2.0, 3.0])
+    rows = tf.IndexedSlices(tf.constant([5.0, 6.0]), tf.constant([0, 2]))
+    given = ([[0], [2]], [5.0, 6.0]) if "_nd_" in name else (rows,)
+    changed = getattr(variable, name)(*given)
+    session.run(variable.initializer)
+    numpy.testing.assert_allclose(session.run(changed), CHANGES[name], rtol=1e-6)
+    numpy.testing.assert_allclose(session.run(variable), CHANGES[name], rtol=1e-6)
+    if "_nd_" not in name:
+        with pytest.raises(TypeError, match="IndexedSlices"):
+            getattr(variable, name)([1.0])

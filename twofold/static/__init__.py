@@ -79,10 +79,12 @@ if TYPE_CHECKING:
         layers,
         linalg,
         logs,
+        lookup,
         losses,
         manip,
         math,
         metrics,
+        nest,
         nn,
         python_io,
         queue,
@@ -182,6 +184,7 @@ if TYPE_CHECKING:
     )
     from twofold.static.linalg import *  # noqa: F403
     from twofold.static.logs import get_logger
+    from twofold.static.lookup import initialize_all_tables, tables_initializer
     from twofold.static.math import *  # noqa: F403
     from twofold.static.math import divide_no_nan as div_no_nan
     from twofold.static.math import inv
@@ -201,7 +204,7 @@ if TYPE_CHECKING:
         variable_axis_size_partitioner,
     )
     from twofold.static.platform import app, flags, gfile
-    from twofold.static.queues import FIFOQueue, RandomShuffleQueue
+    from twofold.static.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
     from twofold.static.random import (
         multinomial,
         random_gamma,

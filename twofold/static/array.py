@@ -25,6 +25,7 @@ from twofold.static.define import (
     axis_of,
     convert_to_tensor,
     counted,
+    full_of,
     is_tensor_like,
     numbers,
     operation,
@@ -368,7 +369,12 @@ def _sequence_mask(lengths: Any, maxlen: Number, dtype: Any) -> Any:
 
 @example("tf.sequence_mask([1, 3], 3)", "[[ True False False]\n [ True  True  True]]")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
-    """Rows that are true up to a length."""
-    if maxlen is None:
-        raise ValueError(f"sequence_mask: give maxlen, as the largest length is not known, at {here()}.")
-    return _sequence_mask(convert_to_tensor(lengths), maxlen, as_dtype(dtype), name=name)
+    """Rows of ``maxlen`` elements (as many as the largest length unless given) that are true up to a length."""
+    given = convert_to_tensor(lengths)
+    longest = _longest(given) if maxlen is None else maxlen
+    return _sequence_mask(given, longest, as_dtype(dtype), name=name)
+
+
+@operation("Max")
+def _longest(lengths: Any) -> Any:
+    return ops.amax(ops.concat([ops.reshape(lengths, (-1,)), full_of(0, (1,), lengths.dtype, lengths)], 0))

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import apply, ops
-from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes
+from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 
@@ -61,8 +61,21 @@ def _sides(
     kernel: Sequence[int],
     strides: Sequence[int],
     dilations: Sequence[int],
-) -> tuple[tuple[int, int], ...]:
-    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` positions, the odd one behind."""
+    last: bool = True,
+) -> tuple[tuple[int, ...], ...]:
+    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` positions, the odd one behind.
+
+    A list holds a pair for each axis of the image, of zeros for those of batch and channels.
+    """
+    if isinstance(padding, list | tuple):
+        pairs = [tuple(whole(width) for width in pair) for pair in padding]
+        spatial = pairs[1:-1] if last else pairs[2:]
+        outside = [pair for pair in (pairs[0], pairs[-1] if last else pairs[1]) if pair != (0, 0)]
+        if len(spatial) != len(kernel) or outside or any(min(pair) < 0 for pair in pairs):
+            raise ArgumentError(
+                f"padding {pairs}", "Give a pair for each axis, [0, 0] for batch and channels."
+            )
+        return tuple(spatial)
     if str(padding).upper() == "VALID":
         return ((0, 0),) * len(kernel)
     if str(padding).upper() != "SAME":
@@ -82,7 +95,8 @@ def _convolved(
     moved = _moved(x, count, data_format)
     steps = _spatial("strides", strides, count, data_format)
     apart = _spatial("dilations", dilations, count, data_format)
-    edges = _sides(padding, moved.shape[2:], w.shape[2:], steps, apart)
+    last = _channels_last(data_format, count)
+    edges = _sides(padding, moved.shape[2:], w.shape[2:], steps, apart, last)
     made = apply(f"conv{count}d", moved, w, attrs=(steps, edges, apart, groups))
     return _moved_back(made, count, data_format)
 
@@ -200,7 +214,7 @@ def _transposed(
     steps, apart = (
         _spatial(n, v, 2, data_format) for n, v in (("strides", strides), ("dilations", dilations))
     )
-    edges = _sides(padding, image, w.shape[2:], steps, apart)
+    edges = _sides(padding, image, w.shape[2:], steps, apart, last)
     counts = tuple(
         (size + sum(edge) - (positions - 1) * dilation - 1) // stride + 1
         for size, edge, positions, dilation, stride in zip(

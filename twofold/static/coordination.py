@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from twofold.errors import GraphError
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError
 
 
 class CancelledError(GraphError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.static.dataset_iterators import Iterator as Iterator
 from twofold.static.datasets import Dataset as Dataset
-from twofold.static.datasets import Iterator as Iterator
 from twofold.static.file_datasets import TextLineDataset as TextLineDataset
 from twofold.static.file_datasets import TFRecordDataset as TFRecordDataset
 

@@ -6,7 +6,7 @@ from twofold.errors import FailedPreconditionError as FailedPreconditionError
 from twofold.errors import GraphError
 from twofold.errors import InvalidArgumentError as InvalidArgumentError
 from twofold.static.coordination import CancelledError as CancelledError
-from twofold.static.datasets import OutOfRangeError as OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError as OutOfRangeError
 
 OpError = GraphError
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from twofold.dtypes import finfo, float32, int32, string
-from twofold.errors import ShapeError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import ops
@@ -165,18 +166,41 @@ def matrix_band_part(input: Any, num_lower: Number, num_upper: Number) -> Any:
 @operation("Pad", name_at=3)
 @example("tf.pad([1, 2], [[1, 2]])", "[0 1 2 0 0]")
 def pad(tensor: Any, paddings: Number, mode: Number = "CONSTANT", constant_values: Number = 0) -> Any:
-    """Elements added before and after each axis."""
+    """Elements added before and after each axis: of one value, or by "REFLECT" or "SYMMETRIC" those of the tensor.
+
+    "SYMMETRIC" repeats the elements at the edge, "REFLECT" does not.
+    """
     flat: list[Any] = []
     own = mode.lower()
     pairs = numbers(paddings)
+    if own not in ("constant", "reflect", "symmetric"):
+        raise ArgumentError(f"mode {mode!r}", "Use 'CONSTANT', 'REFLECT' or 'SYMMETRIC'.")
     if len(pairs) != tensor.ndim:
         what = f"{len(pairs)} pairs of paddings for {tensor.ndim} axes"
         raise ShapeError(what, "Give one pair for each axis.")
+    if own == "symmetric":
+        return _mirrored(tensor, [[whole(width) for width in pair] for pair in pairs])
     for before, after in reversed(pairs):
         flat += [whole(before), whole(after)]
     return ops.pad(
         tensor, flat, own, _as_tensor_of(constant_values, tensor.dtype) if own == "constant" else None
     )
+
+
+def _mirrored(tensor: Any, pairs: Sequence[Sequence[int]]) -> Any:
+    """Each axis between its first and its last elements in reverse."""
+    for axis, widths in enumerate(pairs):
+        size = tensor.shape[axis]
+        if min(widths) < 0 or size < max(widths):
+            what = f"{max(widths)} elements beside axis {axis}, which has {size}"
+            raise ShapeError(what, "Pad with at most the size of an axis.")
+        parts = [
+            ops.narrow(tensor, axis, 0, widths[0]),
+            ops.narrow(tensor, axis, size - widths[1], widths[1]),
+        ]
+        before, after = [ops.flip(part, axis) for part in parts]
+        tensor = ops.concat([before, tensor, after], axis)
+    return tensor
 
 
 @operation("TopKV2", several=TopKV2._make)

@@ -11,7 +11,7 @@ from twofold.runtime.tracing import here
 from twofold.static.config import RunMetadata, merged_options
 from twofold.static.control import group
 from twofold.static.coordination import Coordinator
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError
 from twofold.static.define import refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import get_default_graph

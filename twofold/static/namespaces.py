@@ -16,7 +16,7 @@ NAMESPACES = {
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
         variables=variables_initializer""",
-    "io": "FIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "io": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
         transpose=matrix_transpose matrix_transpose""",
@@ -27,7 +27,7 @@ NAMESPACES = {
         segment_min segment_prod segment_sum softmax=nn.softmax softsign=nn.softsign top_k=nn.top_k
         unsorted_segment_max unsorted_segment_mean unsorted_segment_min unsorted_segment_prod
         unsorted_segment_sqrt_n unsorted_segment_sum zero_fraction=nn.zero_fraction zeta""",
-    "queue": "FIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "queue": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
     "random": """log_uniform_candidate_sampler=nn.log_uniform_candidate_sampler
         uniform_candidate_sampler=nn.uniform_candidate_sampler""",
     "sparse": """matmul=sparse_tensor_dense_matmul sparse_dense_matmul=sparse_tensor_dense_matmul

@@ -377,9 +377,9 @@ class FtrlOptimizer(Optimizer):
         **options: Any,
     ) -> None:
         super().__init__(options["use_locking"], options["name"])
-        labels = {"accumulator": options["accum_name"], "linear": options["linear_name"]}
+        labels = {"accum": options["accum_name"], "linear": options["linear_name"]}
         self._labels = {slot: label or options["name"] for slot, label in labels.items()}
-        self._first = {"accumulator": initial_accumulator_value, "linear": 0.0}
+        self._first = {"accum": initial_accumulator_value, "linear": 0.0}
         self._numbers = {
             "lr": learning_rate,
             "power": learning_rate_power,

@@ -49,6 +49,21 @@ class Flags:
         self.__dict__["_values"] = values
         return left
 
+    def flag_values_dict(self) -> dict[str, Any]:
+        """All flags by name.
+
+        >>> flags = Flags()
+        >>> flags.define("rate", 0.5, None, float)
+        >>> flags.flag_values_dict()
+        {'rate': 0.5}
+        """
+        names = [action.dest for action in self._parser._actions if action.dest != "help"]
+        return {name: getattr(self, name) for name in dict.fromkeys(names)}
+
+    def _parse_flags(self) -> None:
+        """Read the flags from the command line, as programs for TensorFlow before 1.5 ask for."""
+        self.parse(sys.argv[1:])
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -88,6 +103,19 @@ def _define_switch(flag_name: str, default_value: Any, docstring: str | None = N
     FLAGS.define_switch(flag_name, default_value, docstring)
 
 
+def _define_enum(
+    flag_name: str, default_value: Any, enum_values: Sequence[str], docstring: str | None = None
+) -> None:
+    """Add a flag that is one of some texts."""
+
+    def chosen(text: str) -> str:
+        if text not in enum_values:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(enum_values)}")
+        return text
+
+    FLAGS.define(flag_name, default_value, docstring, chosen)
+
+
 def _listed(text: str) -> list[str]:
     return text.split(",") if text else []
 
@@ -100,6 +128,7 @@ flags = SimpleNamespace(
     DEFINE_list=_definer(_listed, "a list with commas"),
     DEFINE_boolean=_define_switch,
     DEFINE_bool=_define_switch,
+    DEFINE_enum=_define_enum,
 )
 
 

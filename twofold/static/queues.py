@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import int32
+from twofold import _core
+from twofold.dtypes import int32, string
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
 from twofold.static.bodies import source_of
 from twofold.static.coordination import CancelledError, Coordinator
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError, pad_elements
 from twofold.static.define import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
@@ -139,10 +140,14 @@ class FIFOQueue:
         types = [_stacked(type, size) for type in self._types]
 
         def take() -> list[Any]:
-            return [stack(parts) for parts in zip(*self._take(count, fewer))]
+            return self._together(list(zip(*self._take(count, fewer))))
 
         made = self._operation("QueueDequeueMany", (), types, take, name)
         return made.outputs[0] if len(types) == 1 else list(made.outputs)
+
+    def _together(self, columns: Sequence[Sequence[Any]]) -> list[Any]:
+        """The parts of several elements, stacked."""
+        return [stack(parts) for parts in columns]
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An operation after which nothing can be put any more."""
@@ -238,6 +243,23 @@ class RandomShuffleQueue(FIFOQueue):
 
     def _position(self) -> int:
         return int(self._random.integers(len(self._elements)))
+
+
+@example(
+    "queue = tf.PaddingFIFOQueue(4, [tf.int32], shapes=[[None]])",
+    "session.run(queue.enqueue([[1, 2]]))",
+    "session.run(queue.enqueue([[3]]))",
+    "queue.dequeue_many(2)",
+    "[[1 2]\n [3 0]]",
+)
+class PaddingFIFOQueue(FIFOQueue):
+    """A queue of elements with unknown sizes; those taken together are padded with zeros (or "") to the largest."""
+
+    def _together(self, columns: Sequence[Sequence[Any]]) -> list[Any]:
+        sizes = [shape_of_sizes(type.shape).as_list() for type in self._types]
+        blank = [b"" if type.dtype is string else 0 for type in self._types]
+        location = _core.capture_location()
+        return [pad_elements(*part, location) for part in zip(columns, sizes, blank)]
 
 
 def _each_shape(shapes: Any, count: int) -> list[Any]:
@@ -460,13 +482,14 @@ def batch(
 ) -> Any:
     """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead.
 
+    With ``dynamic_pad`` those of different sizes are padded with zeros to the largest.
+
     ``shared_name`` is for several processes and changes nothing.
     """
-    if dynamic_pad:
-        raise failed("batch", ArgumentError("dynamic_pad is not offered", "Use tf.data's padded_batch."))
 
     def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
-        return FIFOQueue(max(capacity, batch_size), dtypes, known, name=name or "batch")
+        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        return kind(max(capacity, batch_size), dtypes, known, name=name or "batch")
 
     return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
 

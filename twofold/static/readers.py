@@ -12,7 +12,7 @@ import numpy
 from twofold.dtypes import int64, string
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError
 from twofold.static.define import array_of, as_dtype, convert_to_tensor, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed

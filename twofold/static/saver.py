@@ -104,7 +104,7 @@ class Saver:
             raise ValueError(
                 f"Saver: write_version is {write_version}, at {here()}. Use 2, the present format."
             )
-        self._given, self._allow_empty, self._reshape = var_list, allow_empty, reshape
+        self._var_list, self._allow_empty, self._reshape = var_list, allow_empty, reshape
         self._found: dict[str, Variable] | None = None if defer_build else self._named()
         self._max_to_keep, self._hours = max_to_keep, keep_checkpoint_every_n_hours
         self._step = "{:08d}" if pad_step_number else "{}"
@@ -113,7 +113,7 @@ class Saver:
         self._last: dict[str, float] = {}  # paths and the times at which they were written, the oldest first
 
     def _named(self) -> dict[str, Variable]:
-        found = self._given if self._given is not None else global_variables()
+        found = self._var_list = self._var_list if self._var_list is not None else global_variables()
         if not found and not self._allow_empty:
             raise ValueError(f"Saver: there are no variables to save, at {here()}. Declare them first.")
         return (

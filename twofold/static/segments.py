@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from twofold.dtypes import DType, int64
 from twofold.ops.base import ops
+from twofold.static import array, math
+from twofold.static.control import Assert, control_dependencies
 from twofold.static.define import (
     Alone,
     Number,
@@ -93,6 +95,13 @@ def _unsorted(how: str, data: str, result: str) -> Callable[..., Any]:
     return described(body, name, text, f"tf.{name}({data}, [1, 0, 1], 2)", result)
 
 
+def _in_order(ids: Any) -> Any:
+    """Numbers of segments, checked by each run to be sorted."""
+    fits = math.reduce_all(math.greater_equal(ids[1:], ids[:-1]))
+    with control_dependencies([Assert(fits, ["segment ids are not increasing", ids])]):
+        return array.identity(ids)
+
+
 def _sorted(how: str, data: str, result: str) -> Callable[..., Any]:
     combine, noun = _COMBINATIONS[how]
 
@@ -103,11 +112,14 @@ def _sorted(how: str, data: str, result: str) -> Callable[..., Any]:
         return ops.where(ops.greater(_members(data, segment_ids, count), 0), found, 1 if how == "prod" else 0)
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-        ids = convert_to_tensor(segment_ids)
+        ids = _in_order(convert_to_tensor(segment_ids))
         return body(convert_to_tensor(data), ids, count_up_to([ids]), name=name)
 
     name = f"segment_{how}"
-    text = f"The {noun} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, which are sorted."
+    text = (
+        f"The {noun} of the slices of ``data`` with the numbers 0, 1, ... in ``segment_ids``, which are sorted: a run "
+        "raises InvalidArgumentError where they are not."
+    )
     return described(function, name, text, f"tf.{name}({data}, [0, 0, 1])", result)
 
 

@@ -36,6 +36,7 @@ from twofold.static.namespaces import look_up
 from twofold.static.positions import flat_indices
 from twofold.static.shapes import TensorShape
 from twofold.static.string_functions import as_string_tensor, strings
+from twofold.static.values import known_sizes_of
 from twofold.static.variables import is_nested
 
 
@@ -160,8 +161,13 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
     "[[0. 5.]\n [0. 0.]]",
 )
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``."""
+    """A sparse tensor to feed with a ``SparseTensorValue`` or ``(indices, values, dense_shape)``.
+
+    A vector as ``shape`` fixes the sizes where its values are known.
+    """
     label = name or "sparse_placeholder"
+    if is_tensor_like(shape):
+        shape = known_sizes_of(convert_to_tensor(shape))
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
     sizes_ = constant(list(shape), int64) if known else array.placeholder(int64, [rank], f"{label}/shape")

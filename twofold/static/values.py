@@ -19,7 +19,7 @@ from twofold.ir.node import Node, topological
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, OpenSizes, new_unknown_size, types_by, types_by_rank
-from twofold.static.graph import Operation, Slot, local
+from twofold.static.graph import Operation, Slot, local, owner_of
 
 Tensor = _core.Tensor
 _FEW = 16
@@ -92,6 +92,16 @@ def known_value(source: Source) -> Any:
     if isinstance(found, Numbers):
         raise Unforeseen
     return found
+
+
+def known_sizes_of(vector: Any) -> list[int | None] | None:
+    """The sizes in a declared vector: each None where a run tells them, and None where it tells their number."""
+    source = owner_of(vector)
+    try:
+        return [int(size) for size in (vector.numpy() if source is None else known_value(source))]
+    except Unforeseen:
+        count = vector.type_.shape[0]
+        return [None] * count if count >= 0 else None
 
 
 _AT_RUN: WeakKeyDictionary[Operation, dict[int, list[int]]] = WeakKeyDictionary()

@@ -7,10 +7,12 @@ from typing import Any
 
 from twofold.dtypes import int64
 from twofold.ops.base import ops
+from twofold.runtime.tracing import here
 from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import START, described
+from twofold.static.indexed_slices import IndexedSlices
 from twofold.static.positions import scattered
-from twofold.static.variables import update, variable_of
+from twofold.static.variables import Variable, update, variable_of
 
 
 def _flat(state: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
@@ -43,6 +45,25 @@ def _positions(how: str) -> Callable[[Any, Any, Any], Any]:
     return lambda state, indices, updates: scattered(state, indices, updates, how)
 
 
+def _method(own: str, function: Callable[..., Any]) -> None:
+    """Give variables ``function`` as a method: of ``IndexedSlices``, or of positions and what goes there."""
+
+    def at_positions(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return function(self, indices, updates, name=name)
+
+    def of_slices(
+        self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(
+                f"sparse_delta is not IndexedSlices: {sparse_delta}, at {here()}. Give tf.IndexedSlices."
+            )
+        return function(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    method = at_positions if "_nd_" in own else of_slices
+    setattr(Variable, own, described(method, own, f"``tf.{own}`` of this variable."))
+
+
 def _rows(
     name: str, body: Callable[[Any, Any, Any], Any], words: str, update_with: str, result: str
 ) -> Callable[..., Any]:
@@ -57,6 +78,7 @@ def _rows(
         return update(type, [variable], body, given, {}, name).outputs[0]
 
     text = f"{words} a variable at ``indices``; the result is the new value."
+    _method(name, function)
     shown = f"tf.{name}(v, {'[[0]]' if '_nd_' in name else '[0]'}, [{update_with}])"
     return described(function, name, text, "v = tf.Variable([1.0, 2.0])", START, shown, result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy
@@ -271,6 +272,12 @@ class Variable:
 
     def __iter__(self) -> Any:
         raise TypeError("a variable is not iterable. Use tf.unstack().")
+
+    def __getattr__(self, name: str) -> Any:
+        """A method that changes rows, such as ``scatter_add``; their module is imported with the first of them."""
+        if name.startswith("scatter_") and import_module("twofold.static.variable_rows"):
+            return object.__getattribute__(self, name)
+        raise AttributeError(f"a variable has no attribute {name!r}, at {here()}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"

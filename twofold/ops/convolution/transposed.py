@@ -79,6 +79,19 @@ def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list
     return runs
 
 
+def _apart(stride: int, low: int, dilation: int, kernel: int, size: int, positions: int) -> int:
+    """The stride to compute an axis with.
+
+    Where the result has one position any will do: one beyond the image makes a phase of each of its positions, so
+    that none is multiplied with the zeros around the result.
+
+    >>> _apart(1, 0, 1, 5, 5, 1), _apart(1, 0, 1, 5, 6, 2)
+    (10, 1)
+    """
+    single = positions == 1 and kernel > 1 and size > 1 and dilation == 1
+    return size + abs(low) + kernel if single else stride
+
+
 def _phase_axis(w: Any, axis: int, run: Run) -> Any:
     """``w`` with the kernel positions of each phase along ``axis``, and the phases as a new last axis."""
     reach = run.reach
@@ -176,6 +189,8 @@ class convolution_transposed:
         type = tensor_type(y.dtype, (y.shape[0], groups * w.shape[1], *sizes))
         if not type.size or not y.type.size or not w.type.size:
             return filled(0, type.dtype, type.shape)
+        measures = zip(strides, lows, dilations, w.shape[2:], sizes, y.shape[2:], strict=True)
+        strides = tuple(_apart(*numbers) for numbers in measures)
         axes = [
             phases(*numbers) for numbers in zip(strides, lows, dilations, w.shape[2:], sizes, strict=True)
         ]

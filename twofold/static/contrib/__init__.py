@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
-    from twofold.static import distributions
+    from twofold.static import distributions, lookup
     from twofold.static.contrib import (
         crf,
         eager,
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         layers,
         learn,
         legacy_seq2seq,
+        opt,
         rnn,
         seq2seq,
         slim,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static import nest as nest
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layer_options import enter_variable

@@ -11,7 +11,7 @@ import numpy
 from twofold.dtypes import string
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.datasets import OutOfRangeError
+from twofold.static.dataset_elements import OutOfRangeError
 from twofold.static.define import as_dtype
 from twofold.static.host_calls import in_python
 from twofold.static.random import next_key

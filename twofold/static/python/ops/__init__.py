@@ -15,6 +15,6 @@ enter(
         "image_ops": "image",
         "metrics metrics_impl": "metrics",
         "losses": "losses",
-        "lookup_ops": "",
+        "lookup_ops": "lookup",
     },
 )

@@ -1,0 +1,151 @@
+"""Keras's layers on placeholders, against NumPy."""
+
+import numpy
+import pytest
+
+import twofold.static as tf
+
+L = tf.keras.layers
+R = numpy.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def session():
+    with tf.Graph().as_default(), tf.Session() as made:
+        yield made
+
+
+def computed(session, layer, *values, **options):
+    given = [tf.constant(numpy.asarray(value)) for value in values]
+    made = layer(given if len(given) > 1 else given[0], **options)
+    session.run(tf.global_variables_initializer())
+    return session.run(made)
+
+
+def hard_sigmoid(x):
+    return numpy.clip(0.2 * x + 0.5, 0, 1)
+
+
+def step_of(kind, z, h, c, kernel):
+    if kind == "SimpleRNN":
+        made = numpy.tanh(z + h @ kernel)
+        return made, c
+    if kind == "LSTM":
+        i, f, g, o = numpy.split(z + h @ kernel, 4, 1)
+        c = hard_sigmoid(f) * c + hard_sigmoid(i) * numpy.tanh(g)
+        return hard_sigmoid(o) * numpy.tanh(c), c
+    units = h.shape[1]
+    update = hard_sigmoid(z[:, :units] + h @ kernel[:, :units])
+    reset = hard_sigmoid(z[:, units : 2 * units] + h @ kernel[:, units : 2 * units])
+    new = numpy.tanh(z[:, 2 * units :] + (reset * h) @ kernel[:, 2 * units :])
+    return update * h + (1 - update) * new, c
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM", "GRU"])
+def test_recurrent(session, kind, backwards):
+    x = R.standard_normal((3, 5, 4)).astype("f")
+    layer = getattr(L, kind)(6, return_sequences=True, return_state=True, go_backwards=backwards)
+    outputs, last, *_ = computed(session, layer, x)
+    kernel, recurrent, bias = layer.get_weights()
+    h = c = numpy.zeros((3, 6))
+    expected = []
+    for t in reversed(range(5)) if backwards else range(5):
+        h, c = step_of(kind, x[:, t] @ kernel + bias, h, c, recurrent)
+        expected.append(h)
+    numpy.testing.assert_allclose(outputs, numpy.stack(expected, 1), rtol=1e-5, atol=1e-6)
+    numpy.testing.assert_allclose(last, h, rtol=1e-5, atol=1e-6)
+    assert bias.tolist() == ([0] * 6 + [1] * 6 + [0] * 12 if kind == "LSTM" else [0] * len(bias))
+    assert [one.op.name.split("/")[1] for one in layer.weights] == ["kernel", "recurrent_kernel", "bias"]
+
+
+def test_both_directions(session):
+    x = R.standard_normal((2, 4, 3)).astype("f")
+    both = L.Bidirectional(L.GRU(5, return_sequences=True))
+    found = computed(session, both, x)
+    ahead, back = [session.run(part(tf.constant(x))) for part in (both.forward_layer, both.backward_layer)]
+    numpy.testing.assert_array_equal(found, numpy.concatenate([ahead, back[:, ::-1]], 2))
+    assert len(both.weights) == 6
+
+
+def test_each_step(session):
+    x = R.standard_normal((2, 4, 3)).astype("f")
+    layer = L.TimeDistributed(L.Dense(2, bias_initializer="ones"))
+    found = computed(session, layer, x)
+    numpy.testing.assert_allclose(found, x @ session.run(layer.layer.kernel) + 1, rtol=1e-5)
+
+
+IMAGE = R.standard_normal((2, 4, 4, 3)).astype("f")
+ROWS = R.standard_normal((2, 3)).astype("f")
+SIMPLE = {
+    "max": (lambda: L.MaxPooling2D(), [IMAGE], IMAGE.reshape(2, 2, 2, 2, 2, 3).max((2, 4))),
+    "average": (lambda: L.AveragePooling2D((2, 2)), [IMAGE], IMAGE.reshape(2, 2, 2, 2, 2, 3).mean((2, 4))),
+    "overall": (lambda: L.GlobalAveragePooling2D(), [IMAGE], IMAGE.mean((1, 2))),
+    "largest": (lambda: L.GlobalMaxPooling2D(), [IMAGE], IMAGE.max((1, 2))),
+    "zeros": (lambda: L.ZeroPadding2D((1, 2)), [IMAGE], numpy.pad(IMAGE, [(0, 0), (1, 1), (2, 2), (0, 0)])),
+    "cropped": (lambda: L.Cropping2D(((1, 0), (0, 2))), [IMAGE], IMAGE[:, 1:, :-2]),
+    "larger": (lambda: L.UpSampling2D(2), [IMAGE], IMAGE.repeat(2, 1).repeat(2, 2)),
+    "steps": (lambda: L.UpSampling1D(2), [IMAGE[:, 0]], IMAGE[:, 0].repeat(2, 1)),
+    "reshape": (lambda: L.Reshape((-1, 3)), [IMAGE], IMAGE.reshape(2, 16, 3)),
+    "permute": (lambda: L.Permute((3, 1, 2)), [IMAGE], IMAGE.transpose(0, 3, 1, 2)),
+    "repeat": (lambda: L.RepeatVector(2), [ROWS], ROWS[:, None].repeat(2, 1)),
+    "flat": (lambda: L.Flatten(), [IMAGE], IMAGE.reshape(2, -1)),
+    "relu": (lambda: L.ReLU(0.5), [ROWS], numpy.clip(ROWS, 0, 0.5)),
+    "leaky": (lambda: L.LeakyReLU(), [ROWS], numpy.where(ROWS > 0, ROWS, 0.3 * ROWS)),
+    "elu": (lambda: L.ELU(0.5), [ROWS], numpy.where(ROWS > 0, ROWS, 0.5 * numpy.expm1(ROWS))),
+    "activation": (lambda: L.Activation("hard_sigmoid"), [ROWS], hard_sigmoid(ROWS)),
+    "noise": (lambda: L.GaussianNoise(1.0), [ROWS], ROWS),
+    "add": (lambda: L.Add(), [ROWS, 2 * ROWS], 3 * ROWS),
+    "subtract": (lambda: L.Subtract(), [ROWS, 2 * ROWS], -ROWS),
+    "multiply": (lambda: L.Multiply(), [ROWS, ROWS], ROWS * ROWS),
+    "average of": (lambda: L.Average(), [ROWS, 3 * ROWS], 2 * ROWS),
+    "maximum": (lambda: L.Maximum(), [ROWS, -ROWS], abs(ROWS)),
+    "concatenate": (lambda: L.Concatenate(), [ROWS, ROWS], numpy.concatenate([ROWS, ROWS], 1)),
+    "dot": (lambda: L.Dot(1), [ROWS, ROWS], (ROWS * ROWS).sum(1, keepdims=True)),
+}
+
+
+@pytest.mark.parametrize("name", list(SIMPLE))
+def test_without_variables(session, name):
+    make, values, expected = SIMPLE[name]
+    found = computed(session, make(), *values)
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_variables_and_collections(session):
+    x = tf.placeholder(tf.float32, [None, 4, 4, 3])
+    norm = L.BatchNormalization()
+    made = L.Dense(2, kernel_constraint="non_neg")(L.Flatten()(norm(L.Conv2D(4, 3, activation="relu")(x))))
+    assert made.shape.as_list() == [None, 2]
+    names = (
+        "conv2d/kernel conv2d/bias batch_normalization/gamma batch_normalization/beta dense/kernel dense/bias"
+    )
+    assert [one.op.name for one in tf.trainable_variables()] == names.split()
+    assert len(norm.updates) == 2 and tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
+    assert len(norm.weights) == 4 and norm.count_params() == 16
+    layer = L.Dense(3, name="own")
+    first, second = layer(tf.ones([2, 4])), layer(tf.ones([2, 4]))
+    session.run(tf.global_variables_initializer())
+    numpy.testing.assert_array_equal(*session.run([first, second]))
+    assert (
+        layer.weights[0].name == "own/kernel:0" and layer.output_shape == (2, 3) and layer.input is not None
+    )
+    layer.trainable = False
+    assert layer.trainable_weights == [] and len(layer.weights) == 2
+
+
+def test_embeddings(session):
+    layer = L.Embedding(10, 4)
+    found = computed(session, layer, [[1, 9], [0, 1]])
+    numpy.testing.assert_array_equal(found, layer.get_weights()[0][[[1, 9], [0, 1]]])
+
+
+def test_named_values():
+    value = tf.keras.regularizers.l1_l2(0.5, 0.25)(tf.constant([1.0, -2.0]))
+    kept = tf.keras.constraints.max_norm(1.0)(tf.constant([[3.0], [4.0]]))
+    assert value.eval() == 2.75
+    numpy.testing.assert_allclose(kept.eval(), [[0.6], [0.8]], rtol=1e-5)
+    assert tf.keras.initializers.he_normal()([4, 4]).shape.as_list() == [4, 4]
+    assert tf.keras.activations.relu is tf.nn.relu and "relu" in dir(tf.keras.activations)
+    with pytest.raises(AttributeError, match="no attribute 'none'"):
+        tf.keras.activations.none  # noqa: B018

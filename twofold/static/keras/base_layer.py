@@ -1,0 +1,283 @@
+"""The base of Keras's layers: variables that the first call makes, and how layers are connected."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy
+
+from twofold.runtime.structure import flatten
+from twofold.runtime.tracing import here
+from twofold.static.define import as_dtype, convert_to_tensor
+from twofold.static.graph import at_once, get_default_graph
+from twofold.static.keras.named import ACTIVATIONS, INITIALIZERS, found_in
+from twofold.static.keras.state import get_session, learning_phase, phase, unique_name
+from twofold.static.keys import GraphKeys
+from twofold.static.rnn_cell import snake_case
+from twofold.static.scopes import VariableScope, get_variable, variable_scope
+from twofold.static.shapes import TensorShape
+from twofold.static.variables import Variable, assign
+
+
+class Call(NamedTuple):
+    """A call of a layer: what it was given and what it made."""
+
+    layer: Layer
+    inputs: Any
+    options: dict[str, Any]
+    outputs: Any
+
+
+def call_of(tensor: Any) -> Call | None:
+    """The call of the layer that made a tensor; None for any other tensor."""
+    return getattr(tensor, "keras_call", None)
+
+
+class Layer:
+    """Base of layers: a subclass has ``call(inputs)`` and in ``build(input_shape)`` makes variables by ``add_weight``.
+
+    Args:
+        trainable: whether optimisers change its variables.
+        name: a unique name after the class unless given.
+        dtype: of its variables.
+        input_shape: of one element, where the layer is the first of a model; ``batch_input_shape`` with the batch,
+            ``input_dim`` for vectors.
+
+    >>> import numpy
+    >>> import twofold.static as tf
+    >>> class Scale(tf.keras.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.factor = self.add_weight("factor", [int(input_shape[-1])], initializer="ones")
+    ...     def call(self, inputs):
+    ...         return inputs * self.factor
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     layer = Scale()
+    ...     y = layer(tf.constant([[1.0, 2.0]]))
+    ...     session.run(tf.global_variables_initializer())
+    ...     print(session.run(y), layer.factor.name)
+    [[1. 2.]] scale/factor:0
+    """
+
+    takes_training = False
+
+    def __init_subclass__(cls) -> None:
+        if "call" in vars(cls):
+            cls.takes_training = "training" in inspect.signature(cls.call).parameters
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        input_shape: Sequence[int | None] | None = None,
+        batch_input_shape: Sequence[int | None] | None = None,
+        input_dim: int | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        if input_dim is not None:
+            input_shape = [input_dim]
+        if batch_input_shape is None and input_shape is not None:
+            batch_input_shape = [batch_size, *input_shape]
+        self.batch_input_shape = None if batch_input_shape is None else tuple(batch_input_shape)
+        self.trainable, self.built = trainable, False
+        self.dtype = None if dtype is None else as_dtype(dtype)
+        self.name = name or unique_name(snake_case(type(self).__name__))
+        self._scope: VariableScope | None = None
+        self._own: list[Variable] = []
+        self._updates: list[Any] = []
+        self._losses: list[Any] = []
+        self._calls: list[Call] = []
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables; the first call does this."""
+
+    def call(self, inputs: Any) -> Any:
+        """What the layer makes of its inputs."""
+        return inputs
+
+    def add_weight(
+        self,
+        name: str | None = None,
+        shape: Any = (),
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        trainable: bool | None = None,
+        constraint: Any = None,
+    ) -> Variable:
+        """A variable of this layer."""
+        first = as_initializer(initializer)
+        options = {"trainable": trainable is not False, "constraint": constraint}
+        sizes = [int(size or 0) for size in TensorShape(shape).as_list()]
+        return get_variable(name or "weight", sizes, dtype or self.dtype, first, regularizer, **options)
+
+    add_variable = add_weight
+
+    def add_loss(self, losses: Any) -> None:
+        """Add tensors to what ``Model.fit`` makes small."""
+        self._losses += list(losses) if isinstance(losses, (list, tuple)) else [losses]
+
+    def __call__(self, inputs: Any, *args: Any, training: Any = None, **options: Any) -> Any:
+        """What ``call`` makes of ``inputs``."""
+        given = _tensors(inputs)
+        with phase(training), self._collecting(), self._in_scope():
+            if not self.built:
+                self.build(_shapes(given))
+                self.built = True
+            more = (
+                {"training": learning_phase() if training is None else training}
+                if self.takes_training
+                else {}
+            )
+            made = self.call(given, *args, **options, **more)
+        self._calls.append(Call(self, given, options, made))
+        for tensor in flatten(made, "outputs")[0]:
+            if hasattr(tensor, "type_"):
+                tensor.keras_call = self._calls[-1]
+        return made
+
+    @contextmanager
+    def _in_scope(self) -> Iterator[None]:
+        if self._scope is None:
+            with variable_scope(None, self.name) as made:
+                pass
+            self._scope = VariableScope(made.name, False, None, made.dtype)
+            self._scope.original_name_scope = made.original_name_scope
+        with variable_scope(self._scope):
+            yield
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Inside, the layer keeps what is put in collections; updates and losses leave these, as in Keras."""
+        graph = get_default_graph()
+        start = len(graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))
+        taken = {GraphKeys.UPDATE_OPS: self._updates, GraphKeys.REGULARIZATION_LOSSES: self._losses}
+        before = {key: len(graph.get_collection_ref(key)) for key in taken}
+        yield
+        inner = {id(variable) for layer in self._sublayers() for variable in layer.weights}
+        new = graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)[start:]
+        self._own += [variable for variable in new if id(variable) not in inner]
+        for key, kept in taken.items():
+            collection = graph.get_collection_ref(key)
+            kept += collection[before[key] :]
+            del collection[before[key] :]
+
+    def _sublayers(self) -> list[Layer]:
+        """Layers among the attributes, alone or in lists and dicts."""
+        found: dict[int, Layer] = {}
+        for value in vars(self).values():
+            items = (
+                value.values()
+                if isinstance(value, dict)
+                else value
+                if isinstance(value, (list, tuple))
+                else [value]
+            )
+            found |= {id(item): item for item in items if isinstance(item, Layer) and item is not self}
+        return list(found.values())
+
+    def _all(self, what: str) -> list[Any]:
+        found = {id(item): item for layer in self._sublayers() for item in getattr(layer, what)}
+        return list(found.values())
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables, those that are trained first."""
+        return [*self.trainable_weights, *self.non_trainable_weights]
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """The variables that are trained."""
+        if not self.trainable:
+            return []
+        return [*[one for one in self._own if one.trainable], *self._all("trainable_weights")]
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """The variables that are not."""
+        own = [one for one in self._own if not (one.trainable and self.trainable)]
+        return [*own, *self._all("non_trainable_weights" if self.trainable else "weights")]
+
+    variables = weights
+    trainable_variables, non_trainable_variables = trainable_weights, non_trainable_weights
+
+    @property
+    def losses(self) -> list[Any]:
+        """What regularizers and ``add_loss`` gave."""
+        return [*self._losses, *self._all("losses")]
+
+    @property
+    def updates(self) -> list[Any]:
+        """Operations to run with each step of training, such as those of moving averages."""
+        return [*self._updates, *self._all("updates")]
+
+    @property
+    def input(self) -> Any:
+        """What the layer was called with first."""
+        return self._first().inputs
+
+    @property
+    def output(self) -> Any:
+        """What the layer made in its first call."""
+        return self._first().outputs
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of ``output``, as a tuple with None for unknown sizes."""
+        return tuple(self.output.get_shape().as_list())
+
+    def _first(self) -> Call:
+        if not self._calls:
+            raise AttributeError(f"layer {self.name} was never called, at {here()}. Call it first.")
+        return self._calls[0]
+
+    def count_params(self) -> int:
+        """How many numbers the variables hold."""
+        return sum(variable.shape.num_elements() or 0 for variable in self.weights)
+
+    def get_weights(self) -> list[numpy.ndarray]:
+        """The values of all variables."""
+        return [_now(variable) for variable in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all variables; raises ValueError where number or shapes differ."""
+        own = self.weights
+        shapes = [list(numpy.shape(value)) for value in weights]
+        if shapes != [variable.shape.as_list() for variable in own]:
+            wanted = [variable.shape.as_list() for variable in own]
+            raise ValueError(f"set_weights: shapes {shapes} for {self.name} with {wanted}, at {here()}.")
+        for variable, value in zip(own, weights):
+            if at_once():
+                assign(variable, value)
+            else:
+                get_session().run(assign(variable, value))
+
+
+def as_initializer(identifier: Any) -> Any:
+    """An initializer from what a layer is given: an object, a class or a name."""
+    found = found_in(INITIALIZERS, "initializer", identifier)
+    return found() if isinstance(identifier, (str, type)) else found
+
+
+def as_activation(identifier: Any) -> Any:
+    """A function from what a layer is given: a function or a name."""
+    return found_in(ACTIVATIONS, "activation function", identifier)
+
+
+def _now(variable: Variable) -> numpy.ndarray:
+    return variable.numpy() if at_once() else get_session().run(variable)
+
+
+def _tensors(inputs: Any) -> Any:
+    if isinstance(inputs, (list, tuple)):
+        return [_tensors(one) for one in inputs]
+    return convert_to_tensor(inputs)
+
+
+def _shapes(inputs: Any) -> Any:
+    if isinstance(inputs, list):
+        return [_shapes(one) for one in inputs]
+    return inputs.get_shape()

@@ -1,0 +1,7 @@
+"""What variables are held to: ``tf.keras.constraints``."""
+
+from twofold.static.keras.named import max_norm as max_norm
+from twofold.static.keras.named import non_neg as non_neg
+from twofold.static.keras.named import unit_norm as unit_norm
+
+MaxNorm, NonNeg, UnitNorm = max_norm, non_neg, unit_norm

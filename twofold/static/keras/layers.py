@@ -1,0 +1,330 @@
+"""Keras's layers: ``tf.keras.layers``, rows of a table over the functions of ``tf.layers`` and ``tf.nn``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from twofold.static import array, filled, image, layers, math, nn, random
+from twofold.static.control import cond
+from twofold.static.embeddings import embedding_lookup
+from twofold.static.keras.base_layer import Layer as Layer
+from twofold.static.keras.models import Input as Input
+from twofold.static.keras.models import InputLayer as InputLayer
+from twofold.static.keras.recurrent import GRU as GRU
+from twofold.static.keras.recurrent import LSTM as LSTM
+from twofold.static.keras.recurrent import Bidirectional as Bidirectional
+from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
+from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
+from twofold.static.keras.table import layer_of
+from twofold.static.scopes import get_variable
+
+
+def _of_layers(name: str, function: Callable[..., Any], *example: str, **defaults: Any) -> Any:
+    return layer_of(
+        name, function, f"``tf.layers.{function.__name__}`` as Keras has it.", *example, **defaults
+    )
+
+
+Dense = _of_layers("Dense", layers.dense, "(5)", "[2, 3]", "(2, 5)")
+Conv1D = _of_layers("Conv1D", layers.conv1d, "(8, 3)", "[2, 9, 3]", "(2, 7, 8)")
+Conv2D = _of_layers("Conv2D", layers.conv2d, "(8, 3)", "[2, 9, 9, 3]", "(2, 7, 7, 8)")
+Conv3D = _of_layers("Conv3D", layers.conv3d, "(8, 3)", "[2, 5, 5, 5, 3]", "(2, 3, 3, 3, 8)")
+Conv2DTranspose = _of_layers(
+    "Conv2DTranspose", layers.conv2d_transpose, "(8, 2, strides=2)", "[2, 4, 4, 3]", "(2, 8, 8, 8)"
+)
+SeparableConv2D = _of_layers(
+    "SeparableConv2D", layers.separable_conv2d, "(8, 3)", "[2, 4, 4, 3]", "(2, 2, 2, 8)"
+)
+BatchNormalization = _of_layers("BatchNormalization", layers.batch_normalization, "()", "[2, 3]", "(2, 3)")
+Dropout = _of_layers("Dropout", layers.dropout, "(0.5)", "[2, 3]", "(2, 3)")
+Flatten = _of_layers("Flatten", layers.flatten, "()", "[2, 3, 4]", "(2, 12)")
+
+
+def _pool(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def pooled(
+        inputs: Any,
+        pool_size: Any = 2,
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+    ) -> Any:
+        return function(inputs, pool_size, pool_size if strides is None else strides, padding, data_format)
+
+    del pooled.__wrapped__  # the options are those of Keras
+    return pooled
+
+
+_POOLED = {
+    1: ("[1, 4, 3]", "(1, 2, 3)"),
+    2: ("[1, 4, 4, 3]", "(1, 2, 2, 3)"),
+    3: ("[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)"),
+}
+
+MaxPooling1D = _of_layers("MaxPooling1D", _pool(layers.max_pooling1d), "()", *_POOLED[1])
+MaxPooling2D = _of_layers("MaxPooling2D", _pool(layers.max_pooling2d), "()", *_POOLED[2])
+MaxPooling3D = _of_layers("MaxPooling3D", _pool(layers.max_pooling3d), "()", *_POOLED[3])
+AveragePooling1D = _of_layers("AveragePooling1D", _pool(layers.average_pooling1d), "()", *_POOLED[1])
+AveragePooling2D = _of_layers("AveragePooling2D", _pool(layers.average_pooling2d), "()", *_POOLED[2])
+AveragePooling3D = _of_layers("AveragePooling3D", _pool(layers.average_pooling3d), "()", *_POOLED[3])
+
+
+def _overall(name: str, reduce: Callable[..., Any], words: str, count: int) -> Any:
+    def function(inputs: Any, data_format: str = "channels_last") -> Any:
+        first = 1 if data_format == "channels_last" else 2
+        return reduce(inputs, list(range(first, first + count)))
+
+    shape = ", ".join(["2", *["4"] * count, "3"])
+    return layer_of(
+        name, function, f"The {words} over all {count} axes of positions.", "()", f"[{shape}]", "(2, 3)"
+    )
+
+
+GlobalAveragePooling1D = _overall("GlobalAveragePooling1D", math.reduce_mean, "mean", 1)
+GlobalAveragePooling2D = _overall("GlobalAveragePooling2D", math.reduce_mean, "mean", 2)
+GlobalMaxPooling1D = _overall("GlobalMaxPooling1D", math.reduce_max, "largest element", 1)
+GlobalMaxPooling2D = _overall("GlobalMaxPooling2D", math.reduce_max, "largest element", 2)
+
+
+def _rows(inputs: Any) -> Any:
+    size = inputs.type_.shape[0]
+    return size if size >= 0 else array.shape(inputs)[0]
+
+
+def _reshape(inputs: Any, target_shape: Any) -> Any:
+    given, wanted = inputs.type_.shape[1:], [int(size) for size in target_shape]
+    if -1 in wanted and min(given, default=0) >= 0:
+        total, others = functools.reduce(int.__mul__, given, 1), -functools.reduce(int.__mul__, wanted, 1)
+        wanted[wanted.index(-1)] = total // max(others, 1)
+    return array.reshape(inputs, [_rows(inputs), *wanted])
+
+
+def _pairs(widths: Any, count: int) -> list[list[int]]:
+    given = [widths] * count if isinstance(widths, int) else list(widths)
+    return [[one, one] if isinstance(one, int) else list(one) for one in given]
+
+
+def _zero_padding(inputs: Any, padding: Any, count: int) -> Any:
+    return filled.pad(inputs, [[0, 0], *_pairs(padding, count), [0, 0]])
+
+
+def _zero_padding1d(inputs: Any, padding: Any = 1) -> Any:
+    return _zero_padding(inputs, padding if isinstance(padding, int) else [padding], 1)
+
+
+def _zero_padding2d(inputs: Any, padding: Any = 1) -> Any:
+    return _zero_padding(inputs, padding, 2)
+
+
+def _cropping2d(inputs: Any, cropping: Any = 0) -> Any:
+    (top, bottom), (left, right) = _pairs(cropping, 2)
+    return inputs[:, top : -bottom or None, left : -right or None, :]
+
+
+def _up_sampling1d(inputs: Any, size: int = 2) -> Any:
+    wide = array.tile(array.expand_dims(inputs, 2), [1, 1, size, 1])
+    steps = inputs.type_.shape[1]
+    return array.reshape(wide, [_rows(inputs), steps * size if steps >= 0 else -1, inputs.type_.shape[2]])
+
+
+def _up_sampling2d(
+    inputs: Any, size: Any = 2, data_format: Any = None, interpolation: str = "nearest"
+) -> Any:
+    if data_format not in (None, "channels_last") or interpolation not in ("nearest", "bilinear"):
+        raise ValueError(
+            f"UpSampling2D: {data_format!r} with {interpolation!r}. Use 'channels_last', and 'nearest'."
+        )
+    rows, columns = (size, size) if isinstance(size, int) else size
+    way = image.ResizeMethod.NEAREST_NEIGHBOR if interpolation == "nearest" else image.ResizeMethod.BILINEAR
+    return image.resize_images(inputs, [inputs.shape[1].value * rows, inputs.shape[2].value * columns], way)
+
+
+Activation = layer_of(
+    "Activation",
+    lambda inputs, activation: activation(inputs),
+    "A function of each element.",
+    "('relu')",
+    "[2]",
+    "(2,)",
+)
+Reshape = layer_of(
+    "Reshape", _reshape, "Each element of a batch in another shape.", "((3, 2))", "[4, 6]", "(4, 3, 2)"
+)
+Permute = layer_of(
+    "Permute",
+    lambda inputs, dims: array.transpose(inputs, [0, *dims]),
+    "Axes in another order; 1 is the first one behind the batch.",
+    "((2, 1))",
+    "[4, 2, 3]",
+    "(4, 3, 2)",
+)
+RepeatVector = layer_of(
+    "RepeatVector",
+    lambda inputs, n: array.tile(array.expand_dims(inputs, 1), [1, n, 1]),
+    "Each vector ``n`` times.",
+    "(3)",
+    "[4, 2]",
+    "(4, 3, 2)",
+)
+ZeroPadding1D = layer_of("ZeroPadding1D", _zero_padding1d, "Zeros around.", "(1)", "[1, 2, 3]", "(1, 4, 3)")
+ZeroPadding2D = layer_of(
+    "ZeroPadding2D", _zero_padding2d, "Zeros around.", "(1)", "[1, 2, 2, 3]", "(1, 4, 4, 3)"
+)
+Cropping2D = layer_of("Cropping2D", _cropping2d, "Without edges.", "(1)", "[1, 4, 4, 3]", "(1, 2, 2, 3)")
+UpSampling1D = layer_of(
+    "UpSampling1D", _up_sampling1d, "Each step ``size`` times.", "(2)", "[1, 2, 3]", "(1, 4, 3)"
+)
+UpSampling2D = layer_of(
+    "UpSampling2D",
+    _up_sampling2d,
+    "Larger images: each element repeated, or interpolated.",
+    "(2)",
+    "[1, 2, 2, 3]",
+    "(1, 4, 4, 3)",
+)
+
+
+def _relu(inputs: Any, max_value: Any = None, negative_slope: Any = 0.0, threshold: Any = 0.0) -> Any:
+    if threshold:
+        raise ValueError(f"ReLU: threshold {threshold} is not offered. Leave it out.")
+    made = nn.leaky_relu(inputs, negative_slope) if negative_slope else nn.relu(inputs)
+    return made if max_value is None else math.minimum(made, max_value)
+
+
+def _elu(inputs: Any, alpha: float = 1.0) -> Any:
+    return math.maximum(inputs, 0.0) + alpha * math.expm1(math.minimum(inputs, 0.0))
+
+
+ReLU = layer_of("ReLU", _relu, "``max(x, 0)``, up to ``max_value``.", "()", "[2]", "(2,)")
+LeakyReLU = layer_of(
+    "LeakyReLU",
+    lambda inputs, alpha=0.3: nn.leaky_relu(inputs, alpha),
+    "``max(x, alpha * x)``.",
+    "()",
+    "[2]",
+    "(2,)",
+)
+ELU = layer_of("ELU", _elu, "``x``, below zero ``alpha * (exp(x) - 1)``.", "()", "[2]", "(2,)")
+Softmax = layer_of(
+    "Softmax", lambda inputs, axis=-1: nn.softmax(inputs, axis), "``tf.nn.softmax``.", "()", "[2]", "(2,)"
+)
+
+
+def _noisy(inputs: Any, stddev: Any, training: Any = None) -> Any:
+    def noise() -> Any:
+        return inputs + random.random_normal(array.shape(inputs), stddev=stddev, dtype=inputs.dtype)
+
+    if isinstance(training, (bool, int)):
+        return noise() if training else inputs
+    return cond(training, noise, lambda: array.identity(inputs))
+
+
+GaussianNoise = layer_of("GaussianNoise", _noisy, "Normal noise while training.", "(0.1)", "[2, 3]", "(2, 3)")
+
+
+def _embedding(
+    inputs: Any,
+    input_dim: int,
+    output_dim: int,
+    embeddings_initializer: Any = "uniform",
+    embeddings_regularizer: Any = None,
+    embeddings_constraint: Any = None,
+    mask_zero: bool = False,
+    reuse: Any = None,
+    trainable: bool = True,
+    name: Any = None,
+) -> Any:
+    if mask_zero:
+        raise ValueError(
+            "Embedding: mask_zero is not offered. Give lengths to tf.nn.dynamic_rnn, or leave it out."
+        )
+    options = {"trainable": trainable, "constraint": embeddings_constraint}
+    shape = [input_dim, output_dim]
+    table = get_variable("embeddings", shape, None, embeddings_initializer, embeddings_regularizer, **options)
+    return embedding_lookup(table, math.cast(inputs, "int32"))
+
+
+Embedding = layer_of("Embedding", _embedding, "Rows of a table by number.", "(10, 4)", "[2, 3]", "(2, 3, 4)")
+
+
+class Lambda(Layer):
+    """A function as a layer."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        output_shape: Any = None,
+        mask: Any = None,
+        arguments: Any = None,
+        **options: Any,
+    ) -> None:
+        if mask is not None:
+            raise ValueError("Lambda: mask is not offered. Leave it out.")
+        super().__init__(**options)
+        self._function, self._arguments = function, dict(arguments or {})
+
+    def call(self, inputs: Any) -> Any:
+        return self._function(inputs, **self._arguments)
+
+
+def _merged(name: str, words: str, pair: Callable[[Any, Any], Any]) -> tuple[Any, Callable[..., Any]]:
+    """A layer of a list of inputs, and the function of that list."""
+    made = layer_of(name, lambda inputs: functools.reduce(pair, inputs), f"The {words} of a list of inputs.")
+
+    def function(inputs: Any, **options: Any) -> Any:
+        return made(**options)(inputs)
+
+    function.__doc__ = f"The {words} of a list of inputs."
+    return made, function
+
+
+Add, add = _merged("Add", "sum", math.add)
+Subtract, subtract = _merged("Subtract", "difference", math.subtract)
+Multiply, multiply = _merged("Multiply", "product", math.multiply)
+Maximum, maximum = _merged("Maximum", "larger elements", math.maximum)
+Minimum, minimum = _merged("Minimum", "smaller elements", math.minimum)
+Average = layer_of(
+    "Average", lambda inputs: math.add_n(inputs) / float(len(inputs)), "The mean of a list of inputs."
+)
+Concatenate = layer_of(
+    "Concatenate", lambda inputs, axis=-1: array.concat(inputs, axis), "A list of inputs behind each other."
+)
+
+
+def average(inputs: Any, **options: Any) -> Any:
+    """The mean of a list of inputs."""
+    return Average(**options)(inputs)
+
+
+def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
+    """A list of inputs behind each other."""
+    return Concatenate(axis, **options)(inputs)
+
+
+def _dot(inputs: Any, axes: Any, normalize: bool = False) -> Any:
+    a, b = inputs
+    one, two = (axes, axes) if isinstance(axes, int) else axes
+    if normalize:
+        a, b = nn.l2_normalize(a, one), nn.l2_normalize(b, two)
+    if a.type_.ndim == b.type_.ndim == 2:
+        return math.reduce_sum(a * b, 1, keepdims=True)
+    if a.type_.ndim != 3 or b.type_.ndim != 3:
+        raise ValueError(
+            f"Dot: {a.type_.ndim} and {b.type_.ndim} axes. Give matrices or vectors, both of one kind."
+        )
+    return math.matmul(a, b, transpose_a=one % 3 == 1, transpose_b=two % 3 == 2)
+
+
+Dot = layer_of("Dot", _dot, "The products of two inputs, summed along ``axes``.")
+
+
+def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
+    """The products of two inputs, summed along ``axes``."""
+    return Dot(axes, normalize, **options)(inputs)
+
+
+MaxPool1D, MaxPool2D, AvgPool1D, AvgPool2D = MaxPooling1D, MaxPooling2D, AveragePooling1D, AveragePooling2D
+GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
+GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D

@@ -1,0 +1,247 @@
+"""Models of layers: ``tf.keras.Model`` (by inputs and outputs, or by ``call``) and ``Sequential``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.tracing import here
+from twofold.static import filled
+from twofold.static.array import placeholder
+from twofold.static.define import as_dtype
+from twofold.static.graph import at_once, operation_of
+from twofold.static.keras.base_layer import Call, Layer, call_of
+from twofold.static.keras.state import unique_name
+from twofold.static.keras.training import Trained
+
+
+def Input(
+    shape: Sequence[int | None] | None = None,
+    batch_size: int | None = None,
+    name: str | None = None,
+    dtype: Any = "float32",
+    sparse: bool = False,
+    tensor: Any = None,
+    batch_shape: Sequence[int | None] | None = None,
+) -> Any:
+    """A placeholder for batches of elements of ``shape``; where operations are computed at once, zeros in its place.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     print(tf.keras.Input([3]).shape)
+    (?, 3)
+    """
+    if sparse:
+        raise ValueError(f"Input: sparse is not offered, at {here()}. Use tf.sparse_placeholder.")
+    if tensor is not None:
+        return tensor
+    if shape is None and batch_shape is None:
+        raise ValueError(f"Input: there is no shape, at {here()}. Give shape or batch_shape.")
+    sizes = list(batch_shape) if batch_shape is not None else [batch_size, *(shape or ())]
+    if at_once():
+        return filled.zeros([1 if size is None else size for size in sizes], as_dtype(dtype or "float32"))
+    return placeholder(as_dtype(dtype or "float32"), sizes, name=unique_name(name or "input"))
+
+
+class InputLayer(Layer):
+    """What a model begins with: the shape of its input."""
+
+    def __init__(
+        self, input_shape: Any = None, batch_size: int | None = None, dtype: Any = None, **options: Any
+    ) -> None:
+        super().__init__(input_shape=input_shape, batch_size=batch_size, dtype=dtype, **options)
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _calls_between(inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Call]:
+    """The calls of layers that lead from inputs to outputs, in their order."""
+    seen = {id(tensor) for tensor in inputs}
+    found: dict[int, Call] = {}
+    waiting = [(tensor, False) for tensor in reversed(outputs)]
+    while waiting:
+        tensor, done = waiting.pop()
+        call = call_of(tensor)
+        if done:
+            if call is not None:
+                found[id(call)] = call
+            continue
+        if id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        waiting.append((tensor, True))
+        before = flatten(call.inputs, "inputs")[0] if call is not None else _before(tensor)
+        waiting += [(one, False) for one in reversed(before)]
+    return list(found.values())
+
+
+def _before(tensor: Any) -> Sequence[Any]:
+    if at_once() or not hasattr(tensor, "_is_symbolic") or not tensor._is_symbolic:
+        return ()
+    return [one for one in operation_of(tensor).inputs if hasattr(one, "type_")]
+
+
+class Model(Trained, Layer):
+    """Layers that are trained together.
+
+    Either of the tensors that layers lead from and to, ``Model(inputs, outputs)``, or a subclass with ``call(inputs)``
+    whose attributes are the layers.
+
+    >>> import numpy
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session():
+    ...     x = tf.keras.Input([2])
+    ...     model = tf.keras.Model(x, tf.keras.layers.Dense(1, kernel_initializer="ones")(x))
+    ...     model.compile("sgd", "mse")
+    ...     print(model.predict(numpy.array([[1.0, 2.0]])))
+    [[3.]]
+    """
+
+    def __init__(self, *args: Any, inputs: Any = None, outputs: Any = None, name: str | None = None) -> None:
+        given = dict(zip(("inputs", "outputs", "name"), args))
+        super().__init__(name=given.get("name", name))
+        self.inputs: list[Any] | None = None
+        self.outputs: list[Any] | None = None
+        if "inputs" in given or inputs is not None:
+            self._connect(given.get("inputs", inputs), given.get("outputs", outputs))
+
+    def _connect(self, inputs: Any, outputs: Any) -> None:
+        self._given, self._made = inputs, outputs
+        self.inputs, self.outputs = _list(inputs), flatten(outputs, "outputs")[0]
+        self._steps = _calls_between(self.inputs, self.outputs)
+        self._layers = list({id(step.layer): step.layer for step in self._steps}.values())
+        self.built = True
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, in the order of their calls or attributes."""
+        return self._sublayers()
+
+    def _sublayers(self) -> list[Layer]:
+        return self._layers if self.inputs is not None else super()._sublayers()
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of a name, or at an index; raises ValueError for a name that none has."""
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(
+            f"No such layer: {name}, at {here()}. There are {[layer.name for layer in self.layers]}."
+        )
+
+    def call(self, inputs: Any) -> Any:
+        """What the layers make of other inputs."""
+        if self.inputs is None:
+            raise NotImplementedError(f"{type(self).__name__} has no call(inputs), at {here()}. Define it.")
+        values = {id(old): new for old, new in zip(self.inputs, _list(inputs), strict=True)}
+        for step in self._steps:
+            given, _, structure = flatten(step.inputs, "inputs")
+            missing = [one for one in given if id(one) not in values]
+            if any(_leads_from(one, values) for one in missing):
+                what = f"layer {step.layer.name} takes what an operation makes of layers' outputs"
+                raise ValueError(f"{self.name}: {what}, at {here()}. Put the operation into a Lambda layer.")
+            made = step.layer(
+                unflatten(structure, [values.get(id(one), one) for one in given]), **step.options
+            )
+            values |= {id(old): new for old, new in zip(flatten(step.outputs, "")[0], flatten(made, "")[0])}
+        found, _, structure = flatten(self._made, "outputs")
+        return unflatten(structure, [values[id(one)] for one in found])
+
+    def summary(
+        self, line_length: int | None = None, positions: Any = None, print_fn: Callable[[str], Any] = print
+    ) -> None:
+        """Print a table of the layers, the shapes of their outputs and how many numbers they hold."""
+        row = "{:<29}{:<26}{:<10}".format
+        rule = "_" * 65
+        print_fn(
+            f'Model: "{self.name}"\n{rule}\n{row("Layer (type)", "Output Shape", "Param #")}\n{"=" * 65}'
+        )
+        for layer in self.layers:
+            shape = str(layer.output_shape) if layer._calls else "?"
+            print_fn(f"{row(f'{layer.name} ({type(layer).__name__})', shape, layer.count_params())}\n{rule}")
+        total = self.count_params()
+        trained = sum(int(one.get_shape().num_elements() or 0) for one in self.trainable_weights)
+        lines = {"Total": total, "Trainable": trained, "Non-trainable": total - trained}
+        print_fn("\n".join(f"{name} params: {count:,}" for name, count in lines.items()))
+
+
+def _leads_from(tensor: Any, values: dict[int, Any]) -> bool:
+    """Whether operations outside of layers lead from one of the values to a tensor."""
+    waiting, seen = [tensor], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in values:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting += _before(one)
+    return False
+
+
+class Sequential(Model):
+    """Layers one after the other; with the shape of the first one's input, or built by what it is given first.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     model = tf.keras.Sequential([tf.keras.layers.Dense(3, input_shape=(2,)), tf.keras.layers.Dense(1)])
+    ...     print([variable.name for variable in model.weights])
+    ['dense/kernel:0', 'dense/bias:0', 'dense_1/kernel:0', 'dense_1/bias:0']
+    """
+
+    def __init__(self, layers: Sequence[Layer] | None = None, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._stack: list[Layer] = []
+        for layer in layers or ():
+            self.add(layer)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers."""
+        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+    def _sublayers(self) -> list[Layer]:
+        return self._stack
+
+    def add(self, layer: Layer) -> None:
+        """Put a layer at the end."""
+        if not isinstance(layer, Layer):
+            raise TypeError(f"Sequential: {layer!r} is no layer, at {here()}. Give one of tf.keras.layers.")
+        self._stack.append(layer)
+        if self.outputs is not None:
+            self._grow(layer)
+        elif len(self._stack) == 1 and (shape := _first_shape(layer)) is not None:
+            dtype = layer.dtype or "float32"
+            self.inputs = self.outputs = [Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input")]
+            self._grow(layer)
+
+    def pop(self) -> None:
+        """Take the last layer away."""
+        self._stack.pop()
+        if self.inputs is not None:
+            rest, self.outputs = self._stack, self.inputs
+            for layer in rest:
+                self.outputs = [layer._calls[0].outputs]
+
+    def _grow(self, layer: Layer) -> None:
+        assert self.outputs is not None
+        if not isinstance(layer, InputLayer):
+            self.outputs = [layer(self.outputs[0])]
+
+    def call(self, inputs: Any) -> Any:
+        made = inputs
+        for layer in self.layers:
+            made = layer(made)
+        return made
+
+
+def _first_shape(layer: Layer) -> Any:
+    """The shape of batches that the first layer is given, where it is known."""
+    if layer.batch_input_shape is not None:
+        return layer.batch_input_shape
+    inputs = getattr(layer, "inputs", None)
+    return None if inputs is None else tuple(inputs[0].get_shape().as_list())

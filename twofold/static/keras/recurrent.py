@@ -1,0 +1,231 @@
+"""Recurrent layers of Keras: cells over the steps of a sequence."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from twofold.static import array, filled, math, nn
+from twofold.static.define import convert_to_tensor
+from twofold.static.docstrings import with_example
+from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
+from twofold.static.keras.table import converted
+from twofold.static.rnn import dynamic_rnn
+
+
+class _Cell:
+    """A step of a recurrent layer, as ``dynamic_rnn`` takes it; the products with the inputs are made before."""
+
+    def __init__(self, layer: Recurrent) -> None:
+        self._layer = layer
+        self.output_size = layer.units
+        self.state_size = [layer.units] * layer.row.states if layer.row.states > 1 else layer.units
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Zeros."""
+        made = [filled.zeros([batch_size, self.output_size], dtype) for _ in range(self._layer.row.states)]
+        return made if len(made) > 1 else made[0]
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        return self._layer.row.step(self._layer, inputs, state)
+
+
+def _product(layer: Recurrent, h: Any, first: int = 0, count: int | None = None) -> Any:
+    """The product of the state with some of the gates' recurrent kernels."""
+    kernel, units = layer.recurrent_kernel, layer.units
+    last = None if count is None else (first + count) * units
+    return math.matmul(h, convert_to_tensor(kernel)[:, first * units : last])
+
+
+def _simple(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
+    made = layer.activation(x + _product(layer, h))
+    return made, made
+
+
+def _lstm(layer: Recurrent, x: Any, state: Any) -> tuple[Any, Any]:
+    h, c = state
+    i, f, g, o = array.split(x + _product(layer, h), 4, 1)
+    gate = layer.recurrent_activation
+    c = gate(f) * c + gate(i) * layer.activation(g)
+    h = gate(o) * layer.activation(c)
+    return h, [h, c]
+
+
+def _gru(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
+    xz, xr, xh = array.split(x, 3, 1)
+    hz, hr = array.split(_product(layer, h, 0, 2), 2, 1)
+    z, r = layer.recurrent_activation(xz + hz), layer.recurrent_activation(xr + hr)
+    candidate = layer.activation(xh + _product(layer, r * h, 2))
+    made = z * h + (1.0 - z) * candidate
+    return made, made
+
+
+class _Row(NamedTuple):
+    """A kind of recurrent layer: how many gates and states, and its step."""
+
+    gates: int
+    states: int
+    step: Callable[..., Any]
+
+
+class Recurrent(Layer):
+    """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
+
+    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``implementation`` and ``unroll`` change
+    nothing that is computed.
+    """
+
+    row: _Row
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        stateful: bool = False,
+        unroll: bool = False,
+        implementation: int = 1,
+        **options: Any,
+    ) -> None:
+        if dropout or recurrent_dropout or stateful:
+            what = "dropout, recurrent_dropout and stateful are not offered"
+            raise ValueError(f"{type(self).__name__}: {what}. Put a Dropout layer before it.")
+        if "input_length" in options:
+            options["input_shape"] = (options.pop("input_length"), options.pop("input_dim", None))
+        super().__init__(**options)
+        self.units, self.use_bias = int(units), use_bias
+        self.activation, self.recurrent_activation = (
+            as_activation(activation),
+            as_activation(recurrent_activation),
+        )
+        names = ("kernel_initializer", "recurrent_initializer", "bias_initializer")
+        self._initializers = dict(zip(names, (kernel_initializer, recurrent_initializer, bias_initializer)))
+        self._penalties = [
+            converted("regularizer", r) for r in (kernel_regularizer, recurrent_regularizer, bias_regularizer)
+        ]
+        self._forget = unit_forget_bias and self.row.states == 2
+        self.return_sequences, self.return_state, self.go_backwards = (
+            return_sequences,
+            return_state,
+            go_backwards,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        """Kernels and bias of all gates, side by side."""
+        channels, width = int(input_shape[-1]), self.row.gates * self.units
+        kernel, recurrent, bias = self._penalties
+        first = self._initializers
+        self.kernel = self.add_weight("kernel", [channels, width], None, first["kernel_initializer"], kernel)
+        self.recurrent_kernel = self.add_weight(
+            "recurrent_kernel", [self.units, width], None, first["recurrent_initializer"], recurrent
+        )
+        if self.use_bias:
+            self.bias = self.add_weight("bias", [width], None, self._bias_initializer(), bias)
+
+    def _bias_initializer(self) -> Any:
+        given = as_initializer(self._initializers["bias_initializer"])
+        if not self._forget:
+            return given
+
+        def first(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+            part = [self.units]
+            return array.concat(
+                [given(part, dtype), filled.ones(part, dtype), given([2 * self.units], dtype)], 0
+            )
+
+        return first
+
+    def call(self, inputs: Any, initial_state: Any = None) -> Any:
+        """The last output or all, with ``return_state`` also the last states."""
+        if isinstance(inputs, list):
+            inputs, *rest = inputs
+            initial_state = initial_state or rest
+        x = array.reverse(inputs, [1]) if self.go_backwards else inputs
+        seen = math.tensordot(x, convert_to_tensor(self.kernel), [[2], [0]])
+        if self.use_bias:
+            seen = nn.bias_add(seen, self.bias)
+        start = (
+            initial_state[0]
+            if isinstance(initial_state, (list, tuple)) and self.row.states == 1
+            else initial_state
+        )
+        outputs, state = dynamic_rnn(_Cell(self), seen, initial_state=start, dtype=seen.dtype)
+        states = list(state) if self.row.states > 1 else [state]
+        result = outputs if self.return_sequences else states[0]
+        return [result, *states] if self.return_state else result
+
+
+def _layer(name: str, text: str, gates: int, states: int, step: Callable[..., Any]) -> type[Recurrent]:
+    shown = with_example(text, f"print(tf.keras.layers.{name}(4)(tf.zeros([2, 5, 3])).shape)", "(2, 4)")
+    return type(
+        name, (Recurrent,), {"row": _Row(gates, states, step), "__doc__": shown, "__module__": __name__}
+    )
+
+
+SimpleRNN = _layer("SimpleRNN", "``activation(x @ kernel + h @ recurrent_kernel + bias)``.", 1, 1, _simple)
+LSTM = _layer("LSTM", "Long short-term memory.", 4, 2, _lstm)
+GRU = _layer("GRU", "Gated recurrent units.", 3, 1, _gru)
+
+
+class Bidirectional(Layer):
+    """A recurrent layer over the sequence and another one over it reversed.
+
+    ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs.
+    """
+
+    def __init__(self, layer: Recurrent, merge_mode: str | None = "concat", **options: Any) -> None:
+        if merge_mode not in ("concat", "sum", "mul", "ave", None):
+            raise ValueError(
+                f"Bidirectional: merge_mode {merge_mode!r}. Use 'concat', 'sum', 'mul', 'ave' or None."
+            )
+        if layer.return_state:
+            raise ValueError("Bidirectional: return_state is not offered. Use two layers.")
+        options.setdefault("batch_input_shape", layer.batch_input_shape)
+        super().__init__(**options)
+        self.forward_layer, self.backward_layer, self._merge = layer, copy.copy(layer), merge_mode
+        self.backward_layer.name, self.backward_layer.go_backwards = (
+            f"backward_{layer.name}",
+            not layer.go_backwards,
+        )
+        for name in ("_own", "_updates", "_losses", "_calls"):
+            setattr(self.backward_layer, name, [])
+
+    def call(self, inputs: Any) -> Any:
+        ahead, back = self.forward_layer(inputs), self.backward_layer(inputs)
+        if self.forward_layer.return_sequences:
+            back = array.reverse(back, [1])
+        if self._merge is None:
+            return [ahead, back]
+        if self._merge == "concat":
+            return array.concat([ahead, back], -1)
+        return (
+            ahead * back if self._merge == "mul" else (ahead + back) * (0.5 if self._merge == "ave" else 1.0)
+        )
+
+
+class TimeDistributed(Layer):
+    """A layer applied to each step of a sequence."""
+
+    def __init__(self, layer: Layer, **options: Any) -> None:
+        super().__init__(**options)
+        self.layer = layer
+
+    def call(self, inputs: Any) -> Any:
+        sizes = inputs.type_.shape
+        counts = [size if size >= 0 else array.shape(inputs)[axis] for axis, size in enumerate(sizes[:2])]
+        made = self.layer(array.reshape(inputs, [-1, *sizes[2:]]))
+        return array.reshape(made, [*counts, *made.type_.shape[1:]])

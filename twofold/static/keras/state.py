@@ -1,0 +1,101 @@
+"""What models keep beside graphs: sessions, names of layers, and whether layers train."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from twofold.static.array import placeholder_with_default
+from twofold.static.graph import Graph, at_once, get_default_graph, get_default_session, reset_default_graph
+from twofold.static.keys import GraphKeys
+from twofold.static.session import Session
+from twofold.static.variables import variables_initializer
+
+
+class _OfGraph:
+    """What belongs to a graph: how many layers have a name, and whether the graph trains."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.phase: Any = None
+
+
+_of_graphs: weakref.WeakKeyDictionary[Graph, _OfGraph] = weakref.WeakKeyDictionary()
+_local = threading.local()
+
+
+def _here() -> _OfGraph:
+    return _of_graphs.setdefault(get_default_graph(), _OfGraph())
+
+
+def learning_phase() -> Any:
+    """Whether layers train: a bool tensor of the graph that ``fit`` feeds, or what ``set_learning_phase`` was given."""
+    forced = getattr(_local, "phase", None)
+    if forced is not None:
+        return forced
+    own = _here()
+    if own.phase is None:
+        if at_once():
+            return False
+        own.phase = placeholder_with_default(False, [], name="keras_learning_phase")
+    return own.phase
+
+
+def set_learning_phase(value: Any) -> None:
+    """Let all layers that are called from now on train (1) or not (0)."""
+    _here().phase = bool(value)
+
+
+@contextmanager
+def phase(value: Any) -> Iterator[None]:
+    """Inside, layers train or not as ``value`` says; None changes nothing."""
+    before = getattr(_local, "phase", None)
+    _local.phase = before if value is None else value
+    try:
+        yield
+    finally:
+        _local.phase = before
+
+
+def unique_name(name: str) -> str:
+    """``name``, or with a number where a layer of this graph has it."""
+    counts = _here().names
+    counts[name] = counts.get(name, 0) + 1
+    return name if counts[name] == 1 else f"{name}_{counts[name] - 1}"
+
+
+_sessions: weakref.WeakKeyDictionary[Graph, Session] = weakref.WeakKeyDictionary()
+
+
+def get_session() -> Session:
+    """The default session, or one kept for the graph; variables that have no value get their first one.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     count = tf.Variable(1.0)
+    ...     print(tf.keras.backend.get_session().run(count))
+    1.0
+    """
+    graph = get_default_graph()
+    session = get_default_session()
+    if session is None or session.graph is not graph:
+        session = _sessions.get(graph) or _sessions.setdefault(graph, Session(graph=graph))
+    new = [one for one in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if one not in session._state]
+    if new:
+        session.run(variables_initializer(new))
+    return session
+
+
+def set_session(session: Session) -> None:
+    """Let models of the session's graph run in it."""
+    _sessions[session.graph] = session
+
+
+def clear_session() -> None:
+    """Begin with a new default graph, without models and sessions."""
+    _sessions.clear()
+    _of_graphs.clear()
+    reset_default_graph()

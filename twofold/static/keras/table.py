@@ -1,0 +1,108 @@
+"""Layers as rows: a function of inputs and options becomes a class whose constructor takes the options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from twofold.runtime.tracing import here
+from twofold.static.docstrings import with_example
+from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
+from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in
+from twofold.static.scopes import variable_scope
+
+_BASE = ("trainable", "name", "dtype", "input_shape", "batch_input_shape", "input_dim", "batch_size")
+
+
+def converted(name: str, value: Any) -> Any:
+    """An option as functions take it: what a string names, in place of the string."""
+    kind = name.rpartition("_")[2]
+    if kind == "activation":
+        return as_activation(value)
+    if kind == "initializer":
+        return as_initializer(value)
+    if kind == "regularizer":
+        return found_in(REGULARIZERS, "regularizer", value)
+    if name == "data_format":
+        return value or "channels_last"
+    return found_in(CONSTRAINTS, "constraint", value) if kind == "constraint" else value
+
+
+class TableLayer(Layer):
+    """A layer that a function computes, with the options that the constructor was given."""
+
+    function: Callable[..., Any]
+    options: dict[str, Any]
+    """The names of the function's options, with their defaults."""
+    makes_variables = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        own = type(self).options
+        base = {key: kwargs.pop(key) for key in _BASE if key in kwargs and key not in own}
+        if "input_dim" in own and "input_length" in kwargs:
+            base["input_shape"] = (kwargs.pop("input_length"),)
+        super().__init__(**base)
+        given = inspect.Signature(
+            [
+                inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value)
+                for key, value in own.items()
+            ]
+        )
+        try:
+            bound = given.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}: {error}") from None
+        bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            setattr(self, key, converted(key, value))
+
+    def call(self, inputs: Any, **more: Any) -> Any:
+        """What the function makes of the inputs."""
+        cls = type(self)
+        options = {key: getattr(self, key) for key in cls.options}
+        if cls.makes_variables:
+            more |= {"name": self._scope, "reuse": self.built_variables or None}
+            options["trainable"] = self.trainable
+            with variable_scope(self._scope, reuse=self.built_variables or None):
+                made = cls.function(inputs, **options, **more)
+            self.built_variables = True
+            return made
+        return cls.function(inputs, **options, **more)
+
+    built_variables = False
+
+    def __getattr__(self, name: str) -> Any:
+        """A variable by its name, such as ``kernel``."""
+        for variable in vars(self).get("_own", ()):
+            if variable.op.name.rpartition("/")[2] == name:
+                return variable
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}, at {here()}.", name=name)
+
+
+_LEFT_OUT = {"inputs", "name", "reuse", "trainable", "training", "kwargs"}
+
+
+def layer_of(
+    name: str, function: Callable[..., Any], text: str, *example: str, **defaults: Any
+) -> type[TableLayer]:
+    """The class of layers that ``function(inputs, **options)`` computes; ``defaults`` are Keras's where they differ.
+
+    The example is the arguments of a layer, the shape of its input, and that of its output.
+    """
+    parameters = inspect.signature(function).parameters
+    options = {key: one.default for key, one in parameters.items() if key not in _LEFT_OUT}
+    if example:
+        arguments, shape, result = example
+        call = f"print(tf.keras.layers.{name}{arguments}(tf.zeros({shape})).shape)"
+        text = with_example(text, call, result)
+    members = {
+        "function": staticmethod(function),
+        "options": options | defaults,
+        "makes_variables": "reuse" in parameters,
+        "__doc__": text,
+        "__module__": __name__,
+    }
+    made: type[TableLayer] = type(name, (TableLayer,), members)
+    made.takes_training = "training" in parameters
+    return made

@@ -1,0 +1,3 @@
+"""TensorFlow's tools for nested values, where its programs import them from."""
+
+from twofold.static import nest as nest
