@@ -114,7 +114,7 @@ _WHOLE = 4 << 20
 _BLOCK = 512 << 10
 """Bytes of the scores of a block: they stay in the second level cache."""
 
-_ROWS = 64
+_ROWS = 128
 """Rows of a block at least, as the keys are packed for each block."""
 
 _SMALL = 64 << 10
