@@ -61,9 +61,7 @@ class PortableInside(NamedTuple):
         return _core.nested([program.program() for program in self.programs], *self[1:])
 
 
-Step = tuple[
-    str | None, tuple[tuple[int, int], ...], tuple[int, ...], int, int, int, PortableInside | None
-]
+Step = tuple[str | None, tuple[tuple[int, int], ...], tuple[int, ...], int, int, int, PortableInside | None]
 
 
 class PortableProgram(NamedTuple):
@@ -89,11 +87,11 @@ class PortableProgram(NamedTuple):
     def of(cls, program: FlatProgram) -> PortableProgram:
         """Raises NotImplementedError where it runs functions."""
         instructions: list[Step] = []
-        for address, *rest, host in program.instructions:
+        for address, buffers, params, work, grain, number, host in program.instructions:
             if host is not None and not hasattr(host, "programs"):
                 raise NotImplementedError("functions of the host stay in their process")
             inside = None if host is None else PortableInside.of(host)
-            instructions.append((key_of(address), *rest, inside))
+            instructions.append((key_of(address), buffers, params, work, grain, number, inside))
         return cls(
             instructions,
             [type.nbytes for type in program.output_types],
@@ -113,11 +111,11 @@ class PortableProgram(NamedTuple):
     def program(self) -> Any:
         """The program in the form that the core runs; LookupError where neither memory nor disk holds a kernel."""
         buffer_sizes, instructions = list(self.buffer_sizes), []
-        for key, *rest, inside in self.instructions:
+        for key, buffers, params, work, grain, number, inside in self.instructions:
             nested = None if inside is None else inside.nested()
             if nested is not None:
-                buffer_sizes[rest[0][-1][1]] = nested.scratch_bytes
-            instructions.append((kernel_by(key), *rest, nested))
+                buffer_sizes[buffers[-1][1]] = nested.scratch_bytes
+            instructions.append((kernel_by(key), buffers, params, work, grain, number, nested))
         return _core.Program(
             instructions,
             self.output_sizes,

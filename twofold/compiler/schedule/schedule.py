@@ -73,7 +73,9 @@ class Schedule:
         if fuse:
             graph = split_reductions(graph)
         # a result of a program in another shape is stored where it is wanted at once
-        outputs = [below if (below := below_reshapes(node)).op.kind == "part" else node for node in graph.outputs]
+        outputs = [
+            below if (below := below_reshapes(node)).op.kind == "part" else node for node in graph.outputs
+        ]
         self.graph = graph = Graph(graph.input_types, outputs)
         self.analysis, self.grouping = _group(graph, fuse)
         self.instructions: list[Instruction] = []

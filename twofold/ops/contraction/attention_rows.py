@@ -1,4 +1,4 @@
-"""Rows of attention: their weights, weighted sums and gradients; and blocks of them, so that scores are never stored whole.
+"""Rows of attention: their weights, weighted sums and gradients, and blocks of them, as scores are too large to store.
 
 A row of scores depends on no other, and sums over rows go on from block to block. So bits do not depend on the blocks.
 """
@@ -77,13 +77,16 @@ class Rows(NamedTuple):
 
 
 Body = Callable[[Any, Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-"""Of the number of the first row, carried values, rows and fixed values: the carried values and the rows that it makes."""
+"""Makes carried values and rows of the number of the first row (None: of all), of carried values, rows, fixed ones."""
 
 
 def in_blocks(
     body: Body, carried: Sequence[Any], rows: Sequence[Any], fixed: Sequence[Any], most: Any
 ) -> tuple[list[Any], list[Any]]:
-    """What ``body`` makes of ``rows``, at most so many of the first axis at a time: the last carried values, and all rows."""
+    """The last carried values, and all rows, that ``body`` makes of at most so many ``rows`` at a time.
+
+    Rows lie along the first axes.
+    """
     length = rows[0].shape[0]
     count = -(-length // most)
     if count == 1:
@@ -148,7 +151,9 @@ class Blocks:
         wide = ops.broadcast_to(x, (*self.batch, *x.shape[-2:]))
         return ops.reshape(wide, (self.heads, *x.shape[-2:]))
 
-    def _mask(self) -> tuple[Sequence[Any], Sequence[Any], Callable[[Any, Sequence[Any], Sequence[Any]], Any]]:
+    def _mask(
+        self,
+    ) -> tuple[Sequence[Any], Sequence[Any], Callable[[Any, Sequence[Any], Sequence[Any]], Any]]:
         """The mask as rows or as a fixed value, and what gives that of a block from its first head and these."""
         mask = self.rows.mask
         if mask is None:
@@ -264,4 +269,3 @@ class Blocks:
         (by_query, by_weights), (by_key, scored) = self._in_rows(block, (ct,), start, make)
         found = by_key, by_query * block.scale, by_weights, scored
         return tuple(ops.unsqueeze(x, 0) for x in found)
-

@@ -127,9 +127,7 @@ def _dropout_samples() -> Sequence[Sample]:
     ]
 
 
-def _words(
-    key: Node, counter: Node, shape: tuple[int, ...], *words: int, element: Any = None
-) -> list[Any]:
+def _words(key: Node, counter: Node, shape: tuple[int, ...], *words: int, element: Any = None) -> list[Any]:
     index = iota(shape) if element is None else iota(shape) + element
     return [apply("random_bits", index, key, counter, attrs=(word,)) for word in words]
 
