@@ -18,16 +18,16 @@ from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
-from twofold.ops.contraction import attention_rows
+from twofold.ops.control_flow import blocks
 from twofold.ops.samples import narrow
 
 F: Any = torch.nn.functional
 G = numpy.random.default_rng(5)
 
-WHOLE = {"_WHOLE": 1 << 60}
-ONE = {"_WHOLE": 0, "_BLOCK": 1, "_ROWS": 1, "_SMALL": 0}  # a row at a time
-FEW = {"_WHOLE": 0, "_BLOCK": 1500, "_ROWS": 3, "_SMALL": 0}
-HEADS = {"_WHOLE": 0, "_BLOCK": 300, "_ROWS": 4, "_SMALL": 1 << 20}  # several heads at a time
+WHOLE = {"WHOLE": 1 << 60}
+ONE = {"WHOLE": 0, "BLOCK": 1, "ROWS": 1}  # a row at a time
+FEW = {"WHOLE": 0, "BLOCK": 1500, "ROWS": 3}
+HEADS = {"WHOLE": 0, "BLOCK": 300, "ROWS": 4}  # several heads at a time
 NAME = "scaled_dot_product_attention"
 
 
@@ -37,7 +37,7 @@ def graph(settings: dict[str, int], attrs: tuple[bool, ...], arrays: list[Any], 
     *inputs, ct = [input_node(k, type) for k, type in enumerate(types)]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
-            patch.setattr(attention_rows, name, value)
+            patch.setattr(blocks, name, value)
         result = apply(NAME, *inputs, attrs=attrs)
         op: Any = REGISTRY[NAME]
         gradients = op.vjp(attrs, ct, result, tuple(inputs))
@@ -138,7 +138,7 @@ def test_second_derivatives_through_blocks() -> None:
     values = operands([(2, 5, 3), (2, 4, 3), (2, 4, 2)], float64)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in FEW.items():
-            patch.setattr(attention_rows, name, value)
+            patch.setattr(blocks, name, value)
         assert torch.autograd.gradgradcheck(F.scaled_dot_product_attention, values)
 
 

@@ -9,13 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twofold.dtypes import bool_, int64
-from twofold.ir.bind import constant, input_node
-from twofold.ir.graph import Graph, interned
-from twofold.ir.types import tensor_type
+from twofold.dtypes import bool_
 from twofold.ops.base import apply, convert, filled, ops
 from twofold.ops.contraction.matrix_products import transposed
-from twofold.ops.control_flow.programs import LoopSpec, run
+from twofold.ops.control_flow import blocks
+from twofold.ops.control_flow.blocks import in_blocks
 from twofold.ops.reduction.softmax import floating, total
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
@@ -76,50 +74,6 @@ class Rows(NamedTuple):
         return scored, self.dropped(weights)
 
 
-Body = Callable[[Any, Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-"""Makes carried values and rows of the number of the first row (None: of all), of carried values, rows, fixed ones."""
-
-
-def in_blocks(
-    body: Body, carried: Sequence[Any], rows: Sequence[Any], fixed: Sequence[Any], most: Any
-) -> tuple[list[Any], list[Any]]:
-    """The last carried values, and all rows, that ``body`` makes of at most so many ``rows`` at a time.
-
-    Rows lie along the first axes.
-    """
-    length = rows[0].shape[0]
-    count = -(-length // most)
-    if count == 1:
-        last, made = body(None, carried, rows, fixed)
-        return list(last), list(made)
-    size = length // count
-    whole, rest = count * size, length - count * size
-    blocks = [ops.reshape(slice_axis(x, 0, 0, whole), (count, size, *x.shape[1:])) for x in rows]
-    own = [tensor_type(x.dtype, x.shape[1:]) for x in blocks]
-    types = [tensor_type(int64, ()), *[x.type for x in carried], *own, *[x.type for x in fixed]]
-    first, *inputs = [input_node(k, type) for k, type in enumerate(types)]
-    cuts = len(carried), len(carried) + len(rows)
-    last, made = body(first, inputs[: cuts[0]], inputs[cuts[0] : cuts[1]], inputs[cuts[1] :])
-    spec = LoopSpec(Graph(types, [first + size, *last, *made]), 1 + len(carried), len(rows), count)
-    found = run("loop", (interned(spec),), [constant(0, int64), *carried, *blocks, *fixed])[1:-1]
-    last = found[: len(carried)]
-    joined = [ops.reshape(x, (whole, *x.shape[2:])) for x in found[len(carried) :]]
-    if not rest:
-        return list(last), joined
-    tails = [slice_axis(x, 0, whole, rest) for x in rows]
-    last, made = body(constant(whole, int64), last, tails, fixed)
-    return list(last), [ops.cat([x, tail]) for x, tail in zip(joined, made, strict=True)]
-
-
-_WHOLE = 4 << 20
-"""Bytes of scores that are stored whole."""
-
-_BLOCK = 512 << 10
-"""Bytes of the scores of a block: they stay in the second level cache."""
-
-_ROWS = 128
-"""Rows of a block at least, as the keys are packed for each block."""
-
 _SMALL = 64 << 10
 """Bytes of the scores of a head that is not worth a block of its own."""
 
@@ -132,13 +86,13 @@ class Blocks:
         self.length, self.keys = rows.query.shape[-2], rows.key.shape[-2]
         self.head_bytes = self.length * self.keys * rows.scale.dtype.itemsize
         self.heads = math.prod(batch)
-        self.at_a_time = 1 if self.head_bytes * 2 > _BLOCK else _BLOCK // self.head_bytes
+        self.at_a_time = 1 if self.head_bytes * 2 > blocks.BLOCK else blocks.BLOCK // self.head_bytes
 
     @staticmethod
     def fit(rows: Rows, batch: tuple[Any, ...]) -> bool:
         """Whether scores of these operands are worth it, and all have the batch axes that the mask has."""
         own = math.prod(batch) * rows.query.shape[-2] * rows.key.shape[-2] * rows.scale.dtype.itemsize
-        if own <= _WHOLE:
+        if own <= blocks.WHOLE:
             return False
         if rows.mask is None:
             return True
@@ -224,7 +178,7 @@ class Blocks:
 
     def _most_rows(self) -> Any:
         size = self.keys * self.rows.scale.dtype.itemsize
-        return _ROWS if size * _ROWS > _BLOCK else _BLOCK // size
+        return blocks.ROWS if size * blocks.ROWS > blocks.BLOCK else blocks.BLOCK // size
 
     def _in_rows(
         self,
