@@ -10,7 +10,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from twofold.compiler.compile import FlatProgram
+    from twofold.compiler.compile import FlatProgram, Inside
 
 
 class Label(NamedTuple):
@@ -38,14 +38,41 @@ def spent_on(program: FlatProgram) -> tuple[int, int, int, int, float, float]:
     return *counts, program.plan_seconds, program.kernel_seconds
 
 
+def _named(label: Label) -> tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]:
+    """A label with the name of its operation; without graphs, which report no errors of their own."""
+    return label.op.name, () if label.op.kind == "program" else label.attrs, *label[2:]
+
+
+class PortableInside(NamedTuple):
+    """What an instruction runs in place of a kernel, see ``compile.Inside``."""
+
+    programs: list[PortableProgram]
+    labels: list[int]
+    form: tuple[Any, ...]
+    numbers: list[Any]
+
+    @classmethod
+    def of(cls, inside: Inside) -> PortableInside:
+        """Raises NotImplementedError where one of its programs runs functions."""
+        return cls([PortableProgram.of(program) for program in inside.programs], *inside[1:])
+
+    def nested(self) -> Any:
+        """What the core runs."""
+        return _core.nested([program.program() for program in self.programs], *self[1:])
+
+
+Step = tuple[str | None, tuple[tuple[int, int], ...], tuple[int, ...], int, int, int, PortableInside | None]
+
+
 class PortableProgram(NamedTuple):
     """A compiled program whose kernels are named by the keys of their texts."""
 
-    instructions: list[tuple[str | None, tuple[tuple[int, int], ...], tuple[int, ...], int, int, int]]
+    instructions: list[Step]
     output_sizes: list[int]
     buffer_sizes: list[int]
     reuse_memory: bool
     labels: list[tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]]
+    further_work: int
     donations: list[tuple[int, int]]
     tells_finite: bool
     bodies: int
@@ -58,18 +85,20 @@ class PortableProgram(NamedTuple):
 
     @classmethod
     def of(cls, program: FlatProgram) -> PortableProgram:
-        """Raises NotImplementedError where it runs functions or programs inside."""
-        instructions = []
+        """Raises NotImplementedError where it runs functions."""
+        instructions: list[Step] = []
         for address, buffers, params, work, grain, number, host in program.instructions:
-            if host is not None:
-                raise NotImplementedError("host functions and programs inside stay in their process")
-            instructions.append((key_of(address), buffers, params, work, grain, number))
+            if host is not None and not hasattr(host, "programs"):
+                raise NotImplementedError("functions of the host stay in their process")
+            inside = None if host is None else PortableInside.of(host)
+            instructions.append((key_of(address), buffers, params, work, grain, number, inside))
         return cls(
             instructions,
             [type.nbytes for type in program.output_types],
             program.buffer_sizes,
             program.reuse_memory,
-            [(label.op.name, *label[1:]) for label in program.labels],
+            [_named(label) for label in program.labels],
+            program.further_work,
             program.donations,
             program.tells_finite,
             *spent_on(program),
@@ -81,13 +110,19 @@ class PortableProgram(NamedTuple):
 
     def program(self) -> Any:
         """The program in the form that the core runs; LookupError where neither memory nor disk holds a kernel."""
+        buffer_sizes, instructions = list(self.buffer_sizes), []
+        for key, buffers, params, work, grain, number, inside in self.instructions:
+            nested = None if inside is None else inside.nested()
+            if nested is not None:
+                buffer_sizes[buffers[-1][1]] = nested.scratch_bytes
+            instructions.append((kernel_by(key), buffers, params, work, grain, number, nested))
         return _core.Program(
-            [(kernel_by(key), *rest, None) for key, *rest in self.instructions],
+            instructions,
             self.output_sizes,
-            self.buffer_sizes,
+            buffer_sizes,
             self.reuse_memory,
             [Label(REGISTRY[name], attrs, given, made) for name, attrs, given, made in self.labels],
-            0,
+            self.further_work,
             self.donations,
             self.tells_finite,
         )

@@ -11,9 +11,10 @@ _PER_BYTE = 0.5  # nanoseconds that a byte may cost; to store and load it again 
 
 
 def is_cheap(graph: Graph) -> bool:
-    """Whether a graph has loops alone, with few instructions for a byte of its result.
+    """Whether a graph has loops and batches of products alone, with few instructions for a byte of its result.
 
-    Products, and what Python or a kernel of its own computes, are kept.
+    So are scores of attention, whose products run over a short axis. Other products, convolutions, and what Python or
+    a kernel of its own computes, are kept.
 
     >>> from twofold.ir.text import parse_graph
     >>> text = ("graph(%0 : float32[8]) {", "  %1 = exp(%0) : float32[8]", "  return %1", "}")
@@ -26,6 +27,8 @@ def is_cheap(graph: Graph) -> bool:
             instructions += operation_cost(node) * example_of(node.type.size)
         elif node.op.kind == "reduction":
             instructions += example_of(node.inputs[0].type.size)
+        elif node.op.kind == "contraction" and not node.op.product and node.ndim > 2:
+            instructions += example_of(node.type.size) * example_of(node.inputs[0].shape[-1])
         elif node.op.kind not in ("source", "view"):
             return False
     (output,) = graph.outputs

@@ -481,7 +481,7 @@ class Composite(Operation):
 # Decorators
 
 _RULES = frozenset(
-    {"vjp", "lower", "reference", "compute", "result", "index_map", "batch", "layout", "samples"}
+    {"vjp", "lower", "reference", "compute", "result", "index_map", "batch", "cut", "layout", "samples"}
 )
 
 

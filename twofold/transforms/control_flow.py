@@ -60,7 +60,7 @@ def prune_programs(graph: Graph) -> Graph:
             for node in nodes
             if node.op.kind == "part" and smaller.get(node.inputs[0].id)
         }
-        graph = _substituted(graph, replaced)
+        graph = substituted(graph, replaced)
     return graph
 
 
@@ -74,7 +74,7 @@ def rewritten(graph: Graph, rewrite: Any) -> Graph:
     return graph.rebuilt(make)
 
 
-def _substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
+def substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
     """``graph`` with nodes replaced by others, in which the same replacements are made."""
     done: dict[int, Node] = {}
     stack = list(graph.outputs)

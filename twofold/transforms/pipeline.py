@@ -11,6 +11,7 @@ from twofold.transforms.canonicalize import canonicalize, transpose_products
 from twofold.transforms.control_flow import merge_loops, prune_programs, separate_blocks
 from twofold.transforms.fold import fold
 from twofold.transforms.in_place_loops import change_in_place
+from twofold.transforms.products_in_blocks import products_in_blocks
 from twofold.transforms.sparse_rows import keep_rows
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
@@ -28,6 +29,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     canonicalize,
     # when sums of rows stand right below what reads them
     keep_rows,
+    # whose loops run all of these on their bodies
+    products_in_blocks,
     # last, on the final users of each product; its transpositions are read as strides by the scheduler
     transpose_products,
 )

@@ -237,6 +237,12 @@ def _last_panel(tile: Tile) -> tuple[int, ...]:
     return tuple(min(20, whole or v * 20 // tile.vectors + 3) if v else 0 for v in vectors)
 
 
+def _is_panel(seen: MatmulProblem, tile: Tile) -> bool:
+    """Whether the right operand lies as it would if it were packed: as one panel without gaps."""
+    known = not is_symbolic(seen.b.row) and not is_symbolic(seen.n)
+    return known and seen.b.row == seen.n == _panel_width(tile, seen.n)
+
+
 def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     """About how long a choice takes on one core."""
     seen = problem.transposed if choice.flipped else problem
@@ -263,7 +269,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
         cycles += 200 + _packing(up(seen.k, LANES) * row, choice.way, size)
     else:
         # rows of a panel far apart miss the first level cache, the more where many have the same place in it
-        far = 0.6 * minimum(seen.k, 256) / 256
+        far = 0 if _is_panel(seen, tile) else 0.6 * minimum(seen.k, 256) / 256
         if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
             far *= 3
         cycles += seen.k * row / LANES * (1.0 + seen.m / tile.height * far)
@@ -337,7 +343,7 @@ class Planner:
         left_role, right_role = roles
         if seen.k and (choice.copies or dtype in _HALVES):
             left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
-        contiguous = left.col == 1 and choice.way != "direct"
+        contiguous = left.col == 1 and (choice.way != "direct" or _is_panel(seen, tile))
         chunks = maximum(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
         if seen.k and choice.way != "direct":
             width = _panel_width(tile, seen.n)

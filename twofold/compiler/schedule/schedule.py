@@ -18,6 +18,7 @@ from twofold.compiler.schedule.views import NotAffine
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.sizes import keys_by_identity
+from twofold.ir.views import below_reshapes
 
 if TYPE_CHECKING:
     from twofold.compiler.lower.gemm import MatmulPlan
@@ -71,7 +72,11 @@ class Schedule:
     def __init__(self, graph: Graph, fuse: bool = True) -> None:
         if fuse:
             graph = split_reductions(graph)
-        self.graph = graph
+        # a result of a program in another shape is stored where it is wanted at once
+        outputs = [
+            below if (below := below_reshapes(node)).op.kind == "part" else node for node in graph.outputs
+        ]
+        self.graph = graph = Graph(graph.input_types, outputs)
         self.analysis, self.grouping = _group(graph, fuse)
         self.instructions: list[Instruction] = []
         self.sizes: dict[BufferKey, int] = {}

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import bool_
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Node
-from twofold.ops.base import apply, composite, convert, ops, strong
+from twofold.ops.base import apply, broadcast_shapes, composite, convert, ops, strong
+from twofold.ops.contraction.attention_rows import Blocks, Rows
 from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.examples import example
-from twofold.ops.reduction.softmax import floating, total
-from twofold.ops.shape.movement import axis_numbers, sum_to
+from twofold.ops.reduction.softmax import floating
+from twofold.ops.shape.movement import sum_to
 
 
 class _Attention:
@@ -26,7 +26,7 @@ class _Attention:
 
     def __init__(self, rest: tuple[Any, ...]) -> None:
         *values, masked, causal, dropped = rest
-        self.given, self.causal = values[:3], causal
+        self.given, self.causal = [strong(x) for x in values[:3]], causal
         self.query, self.key, self.value = (floating(x) for x in values[:3])
         for name, x in (("query", self.query), ("key", self.key), ("value", self.value)):
             if x.ndim < 2:
@@ -41,49 +41,39 @@ class _Attention:
         self.scale = convert(values[3 + masked], self.query.dtype)
         self.stream = tuple(values[4 + masked :]) if dropped else ()
 
-    def weights(self) -> Any:
-        """The softmax of the scores; zeros for a query that may see no key."""
-        scores = ops.matmul(self.query * self.scale, transposed(self.key))
-        last = scores.ndim - 1
-        if self.causal:
-            shape = scores.shape
-            seen = ops.less_equal(axis_numbers(last, shape), axis_numbers(last - 1, shape))
-            scores = ops.where(seen, scores, -math.inf)
-        if self.mask is None:
-            return apply("softmax", scores, attrs=(last,))
-        if self.mask.dtype is bool_:
-            scores = ops.where(self.mask, scores, -math.inf)
-        else:
-            scores = scores + convert(self.mask, scores.dtype)
-        if not scores.shape[last]:
-            return apply("softmax", scores, attrs=(last,))
-        top = ops.unsqueeze(apply("amax", scores, attrs=((last,),)), last)
-        blind = ops.equal(top, -math.inf)
-        return ops.where(blind, 0, apply("softmax", ops.where(blind, 0, scores), attrs=(last,)))
+    def _rows(self) -> Rows:
+        """All rows at once."""
+        operands = self.query, self.key, self.value
+        return Rows(*operands, self.mask, self.scale, self.stream, self.causal)
 
-    def dropped(self, weights: Any) -> Any:
-        """The weights after dropout: the same ones whenever it is asked."""
-        return apply("random_dropout", weights, *self.stream) if self.stream else weights
+    def _blocks(self) -> Blocks | None:
+        """The rows in blocks, where their scores are too large to be stored."""
+        query, key, value = self.given
+        batch = broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        rows = Rows(query, key, value, self.mask, self.scale, self.stream, self.causal)
+        same = broadcast_shapes(batch, value.shape[:-2]) == batch
+        return Blocks(rows, batch) if same and Blocks.fit(rows, batch) else None
 
     def result(self) -> Any:
         """The weighted sums."""
-        found = ops.matmul(self.dropped(self.weights()), self.value)
-        return convert(found, strong(self.given[0]).dtype)
+        blocks, dtype = self._blocks(), self.given[0].dtype
+        return convert(self._rows().result(), dtype) if blocks is None else blocks.result(dtype)
 
     def gradient(self, ct: Any) -> list[Node | None]:
         """Cotangents of query, key, value and mask."""
-        weights = self.weights()
-        ct = convert(ct, self.query.dtype)
-        arrived = self.dropped(ops.matmul(ct, transposed(self.value)))
-        scored = weights * (arrived - total(weights * arrived, weights.ndim - 1))
-        shares = [
-            ops.matmul(scored, self.key) * self.scale,
-            ops.matmul(transposed(scored), self.query) * self.scale,
-            ops.matmul(transposed(self.dropped(weights)), ct),
-        ]
+        blocks, rows = self._blocks(), self._rows()
+        if blocks is None:
+            ct = convert(ct, self.query.dtype)
+            scored, dropped = rows.scores_gradient(ct)
+            shares = [
+                ops.matmul(scored, self.key) * self.scale,
+                ops.matmul(transposed(scored), self.query) * self.scale,
+                ops.matmul(transposed(dropped), ct),
+            ]
+        else:
+            *shares, scored = blocks.gradient(ct)
         found: list[Node | None] = [
-            convert(sum_to(share, x.shape), strong(x).dtype)
-            for share, x in zip(shares, self.given, strict=True)
+            convert(sum_to(share, x.shape), x.dtype) for share, x in zip(shares, self.given, strict=True)
         ]
         if self.mask is not None:
             floats = self.mask.dtype.kind == "f"

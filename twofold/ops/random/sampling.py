@@ -127,23 +127,27 @@ def _dropout_samples() -> Sequence[Sample]:
     ]
 
 
-def _words(key: Node, counter: Node, shape: tuple[int, ...], *words: int) -> list[Any]:
-    index = iota(shape)
+def _words(key: Node, counter: Node, shape: tuple[int, ...], *words: int, element: Any = None) -> list[Any]:
+    index = iota(shape) if element is None else iota(shape) + element
     return [apply("random_bits", index, key, counter, attrs=(word,)) for word in words]
 
 
-def uniform_node(key: Node, counter: Node, shape: tuple[int, ...], dtype: DType, first: int = 0) -> Any:
+def uniform_node(
+    key: Node, counter: Node, shape: tuple[int, ...], dtype: DType, first: int = 0, element: Any = None
+) -> Any:
     """Uniform in [0, 1): the highest 24 bits of one word; for float64 the highest 53 of two.
+
+    ``element`` is the number of the first element, where it is a block of a larger sample.
 
     Every value is a multiple of the spacing, so each is exact in the dtype (half types take as many bits as
     they hold).
     """
     if dtype is float64:
-        high, low = _words(key, counter, shape, first, first + 1)
+        high, low = _words(key, counter, shape, first, first + 1, element=element)
         wide = convert(high, uint64) * 2**21 + ops.bitwise_right_shift(convert(low, uint64), 11)
         return convert(wide, float64) * 2.0**-53
     bits = {float32: 24}.get(dtype, 8 if dtype is bfloat16 else 11)
-    (word,) = _words(key, counter, shape, first)
+    (word,) = _words(key, counter, shape, first, element=element)
     return convert(convert(ops.bitwise_right_shift(word, 32 - bits), float32) * 2.0**-bits, dtype)
 
 
@@ -227,22 +231,23 @@ class random_bernoulli:
     )
 
 
-def _dropout(x: Any, key: Any, counter: Any, p: Any) -> Any:
+def _dropout(x: Any, key: Any, counter: Any, p: Any, element: Any = None) -> Any:
     """Survivors are divided by the chance to survive, in the dtype of ``x``."""
-    keep = uniform_node(key, counter, x.shape, float32) >= convert(p, float32)
+    keep = uniform_node(key, counter, x.shape, float32, element=element) >= convert(p, float32)
     return ops.where(keep, x / (1.0 - p), 0)
 
 
-def _dropout_gradient(
-    ct: Any, y: Any, x: Any, key: Any, counter: Any, p: Any
-) -> tuple[Any, None, None, None]:
+def _dropout_gradient(ct: Any, y: Any, x: Any, *stream: Any) -> tuple[Any, ...]:
     """The same sample again, which costs less than keeping the mask."""
-    return (_dropout(ct, key, counter, p), None, None, None)
+    return (_dropout(ct, *stream), *[None] * len(stream))
 
 
 @composite
 class random_dropout:
-    """``input`` with each element zeroed with probability ``p``, the others divided by ``1 - p``."""
+    """``input`` with each element zeroed with probability ``p``, the others divided by ``1 - p``.
+
+    A fifth input is the number of the first element, where the input is a block of a larger one.
+    """
 
     autograd_name = "MulBackward0"
     functions = ()

@@ -1,7 +1,9 @@
 """Views: operations whose elements are elements of their input at other positions.
 
 Beside the usual rules each view has ``write(base, value, *other inputs, *attrs)``: ``base`` with the elements
-that the view shows replaced by ``value``, which is how a write through a view reaches its base.
+that the view shows replaced by ``value``, which is how a write through a view reaches its base. Some have
+``cut(axis, size, *attrs)``: the attributes that show ``size`` elements of the result's ``axis``, of a base that has
+no others.
 """
 
 from __future__ import annotations
@@ -41,6 +43,10 @@ from twofold.ops.shape import shapes
 from twofold.ops.shape.shapes import inverse, many_axes
 
 
+def _cut_shape(axis: int, size: int, shape: Shape) -> Attributes:
+    return ((*shape[:axis], size, *shape[axis + 1 :]),)
+
+
 @view
 class reshape:
     """The same elements in row-major order in another shape; one size may be -1 and is inferred.
@@ -77,6 +83,7 @@ class reshape:
     index_map = lambda before, after, shape: None
     vjp = lambda ct, y, x, shape: (ops.reshape(ct, x.shape),)
     batch = lambda size, shape: ((size, *shape),)
+    cut = _cut_shape
     write = lambda base, value, shape: ops.reshape(value, base.shape)
     layout = lambda source, shape: source.reshaped(shapes.infer_shape(shape, prod(source.size)))
     reference = lambda x, shape: numpy.reshape(x, shape)
@@ -113,6 +120,7 @@ class permute:
 
     vjp = lambda ct, y, x, order: (ops.permute(ct, inverse(order)),)
     batch = lambda size, order: ((0, *(axis + 1 for axis in order)),)
+    cut = lambda axis, size, order: (order,)
     write = lambda base, value, order: ops.permute(value, inverse(order))
     layout = lambda source, order: source._replace(
         size=tuple(source.size[axis] for axis in order), stride=tuple(source.stride[axis] for axis in order)
@@ -151,7 +159,7 @@ class broadcast_to:
 
     vjp = lambda ct, y, x, shape: (sum_to(ct, x.shape),)
     batch = lambda size, shape: ((size, *shape),)
-
+    cut = _cut_shape
     layout = lambda source, shape: source.expanded(shapes.expanded(source.size, shape))
 
     @staticmethod
