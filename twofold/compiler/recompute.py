@@ -11,10 +11,9 @@ _PER_BYTE = 0.5  # nanoseconds that a byte may cost; to store and load it again 
 
 
 def is_cheap(graph: Graph) -> bool:
-    """Whether a graph has loops and products alone, with few instructions for a byte of its result.
+    """Whether a graph has loops alone, with few instructions for a byte of its result.
 
-    So products over short axes, such as scores of attention, are computed again. Other products, convolutions, and
-    what Python or a kernel of its own computes, are kept.
+    Products, and what Python or a kernel of its own computes, are kept.
 
     >>> from twofold.ir.text import parse_graph
     >>> text = ("graph(%0 : float32[8]) {", "  %1 = exp(%0) : float32[8]", "  return %1", "}")
@@ -27,8 +26,6 @@ def is_cheap(graph: Graph) -> bool:
             instructions += operation_cost(node) * example_of(node.type.size)
         elif node.op.kind == "reduction":
             instructions += example_of(node.inputs[0].type.size)
-        elif node.op.kind == "contraction" and not node.op.product:
-            instructions += example_of(node.type.size) * example_of(node.inputs[0].shape[-1])
         elif node.op.kind not in ("source", "view"):
             return False
     (output,) = graph.outputs
