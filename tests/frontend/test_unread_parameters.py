@@ -19,6 +19,8 @@ ONLY_SPEED = "chooses among ways to compute the same"
 NO_DEVICE = "there is no other device, and PyTorch without one does the same"
 ALWAYS = "asks for what always holds"
 NOT_NEEDED = "part of the interface; this class computes the result from its other arguments"
+HOOK = "is there for classes that derive from it, and does nothing"
+SILENT = "progress is not printed; results are the same"
 CHECKED = "numbers of rows are always checked"
 
 RUNS_PYTHON = "the function runs as Python in every call"
@@ -164,6 +166,35 @@ REASONS: dict[tuple[str, str], str] = {
     ("CheckpointSaverListener.after_save", "session"): NOT_NEEDED,
     ("CheckpointSaverListener.before_save", "session"): NOT_NEEDED,
     ("CheckpointSaverListener.end", "session"): NOT_NEEDED,
+    ("Callback.on_batch_begin", "batch"): HOOK,
+    ("Callback.on_batch_end", "batch"): HOOK,
+    ("Callback.on_epoch_begin", "epoch"): HOOK,
+    ("Callback.on_epoch_end", "epoch"): HOOK,
+    ("Callback.on_batch_begin", "logs"): HOOK,
+    ("Callback.on_batch_end", "logs"): HOOK,
+    ("Callback.on_epoch_begin", "logs"): HOOK,
+    ("Callback.on_epoch_end", "logs"): HOOK,
+    ("Callback.on_train_begin", "logs"): HOOK,
+    ("Callback.on_train_end", "logs"): HOOK,
+    ("EarlyStopping.on_epoch_end", "epoch"): NOT_NEEDED,
+    ("EarlyStopping.on_train_begin", "logs"): NOT_NEEDED,
+    ("LearningRateScheduler.on_epoch_begin", "logs"): NOT_NEEDED,
+    ("EarlyStopping.__init__", "verbose"): SILENT,
+    ("LearningRateScheduler.__init__", "verbose"): SILENT,
+    ("ModelCheckpoint.__init__", "verbose"): SILENT,
+    ("Trained.evaluate", "verbose"): SILENT,
+    ("Trained.predict", "verbose"): SILENT,
+    ("Dataset.interleave", "num_parallel_calls"): ONLY_SPEED,
+    ("KeyValueTensorInitializer.__init__", "name"): "names an operation, and keys and values have their own",
+    ("LinearOperatorLowerTriangular.to_dense", "name"): "names an operation, and the matrix has its own",
+    ("Lambda.__init__", "output_shape"): "inferred from what the function returns",
+    ("Layer.build", "input_shape"): NOT_NEEDED,
+    ("Model.summary", "line_length"): "changes only how the table is printed, whose columns fit their texts",
+    ("Model.summary", "positions"): "changes only how the table is printed, whose columns fit their texts",
+    ("Recurrent.__init__", "implementation"): ONLY_SPEED,
+    ("Recurrent.__init__", "unroll"): ONLY_SPEED,
+    ("_embedding", "name"): "the layer that calls it has opened the scope of this name",
+    ("_embedding", "reuse"): "the layer that calls it has opened the scope that reuses",
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {

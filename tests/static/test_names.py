@@ -3,6 +3,7 @@
 import pytest
 
 import twofold.static as tf
+from twofold.errors import ArgumentError
 from twofold.static.python.framework import ops
 
 
@@ -216,7 +217,8 @@ def test_former_names_of_parameters():
         assert session.run(tf.nn.l2_normalize([[3.0], [4.0]], dim=0)).ravel().tolist() == pytest.approx(
             [0.6, 0.8]
         )
-        # the present name counts where both are given
-        assert session.run(tf.squeeze([[[1]], [[2]]], axis=1, squeeze_dims=2)).shape == (2, 1)
+        assert session.run(tf.squeeze([[[1]], [[2]]], squeeze_dims=2)).shape == (2, 1)
     with pytest.raises(TypeError, match="dims"):
         tf.reduce_max(x, dims=1)
+    with pytest.raises(ArgumentError, match="axis and squeeze_dims were both given"):
+        tf.squeeze([[[1]], [[2]]], axis=1, squeeze_dims=2)

@@ -9,6 +9,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from twofold.errors import ArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +165,7 @@ def test_datasets_are_given_to_functions() -> None:
         assert [int(session.run(following)) for _ in range(3)] == [0, 2, 4]
         with pytest.raises(tf.errors.OutOfRangeError):
             session.run(following)
-    with pytest.raises(NotImplementedError, match="from_generator"):
+    with pytest.raises(ArgumentError, match="map_func returns no dataset"):
         twice.flat_map(lambda n: n)
 
 

@@ -311,8 +311,9 @@ def test_training_in_bodies_keeps_every_bit():
 def fused_by(compute: Callable[[], Any]) -> int:
     """How many more traces are fused once a function has run some times."""
     before = torch.stats()
-    for _ in range(6):
-        compute()
+    for _ in range(10):
+        for _ in range(60):  # which takes longer than to compile
+            compute()
         torch.wait_for_compiler()
     after = torch.stats()
     assert after.batched_traces > before.batched_traces

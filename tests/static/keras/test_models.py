@@ -278,3 +278,11 @@ def test_summary():
     line().summary(print_fn=lines.append)
     text = "\n".join(lines)
     assert "dense (Dense)" in text and "(None, 1)" in text and "Total params: 4" in text
+
+
+def test_weights_are_not_written_over_without_asking(tmp_path):
+    model, path = line(), str(tmp_path / "w")
+    model.save_weights(path, overwrite=False)
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        model.save_weights(path, overwrite=False)
+    model.save_weights(path)

@@ -203,9 +203,9 @@ class Blocks:
             key, value, scale, *rest = fixed
             stream = tuple(rest[: len(block.stream)])
             own = others[-1] if each else rest[-1] if masks else None
-            element = first * self.keys
+            element = None if first is None else first * self.keys
             if places:
-                element = element + rest[len(stream)]
+                element = rest[len(stream)] if element is None else element + rest[len(stream)]
             part = Rows(query, key, value, own, scale, stream, block.causal, first, element)
             return make(part, carried, others[: len(further)])
 

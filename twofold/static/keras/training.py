@@ -18,7 +18,7 @@ from twofold.static.graph import at_once, get_default_graph
 from twofold.static.keras import backend, losses, optimizers
 from twofold.static.keras.callbacks import Callback, History
 from twofold.static.keras.state import learning_phase, phase
-from twofold.static.saver import Saver
+from twofold.static.saver import Saver, checkpoint_exists
 
 
 class _Batch(NamedTuple):
@@ -368,7 +368,14 @@ class Trained:
             backend.set_value(rate, value)
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
-        """Write the variables to a checkpoint; raises NotImplementedError for HDF5 files."""
+        """Write the variables to a checkpoint; raises NotImplementedError for HDF5 files.
+
+        Without ``overwrite`` a checkpoint that is there raises FileExistsError, where Keras asks the user.
+        """
+        if not overwrite and checkpoint_exists(filepath):
+            raise FileExistsError(
+                f"{self.name}: {filepath} exists, at {here()}. Give another name, or overwrite=True."
+            )
         self._saver(filepath, save_format).save(
             backend.get_session(), filepath, write_meta_graph=False, write_state=False
         )
