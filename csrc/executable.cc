@@ -114,7 +114,7 @@ void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
   const bool again = fused_ && program->tells_finite && !fused_->tells_finite;
   fused_ = std::move(program);
   harmless_ = nullptr;
-  if (!again) choice_.compiled(nanoseconds, entries_to_plan(), family_.lock().get());
+  if (!again) choice_.compiled(nanoseconds, nanoseconds ? entries_to_plan() : 0, family_.lock().get());
   executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
 }

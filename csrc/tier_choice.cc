@@ -41,7 +41,7 @@ void TierChoice::ask_again(TraceFamily* family) {
 
 void TierChoice::compiled(int64_t nanoseconds, size_t operations, TraceFamily* family) {
   using Verdict = TraceFamily::Verdict;
-  if (nanoseconds) by_operation += (nanoseconds / static_cast<int64_t>(std::max<size_t>(operations, 1)) - by_operation) / 4;
+  if (operations) by_operation += (nanoseconds / static_cast<int64_t>(operations) - by_operation) / 4;
   state_ = State::kTried;
   by_plan_ = nanoseconds == 0;
   if (!family) return;

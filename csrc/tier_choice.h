@@ -21,7 +21,7 @@ class TierChoice {
   void asked(TraceFamily* family);
   // There may be memory, or a thread, later.
   void ask_again(TraceFamily* family);
-  // The program of so many operations is there, which took so long to make; 0 for one by a plan made before.
+  // The program of so many operations is there, which took so long to make; both 0 for one by a plan made before.
   void compiled(int64_t nanoseconds, size_t operations, TraceFamily* family);
 
   // Of a trace that has a program: whether the next run uses it. Where that is not clearly faster than operations one by
