@@ -286,3 +286,18 @@ def test_weights_are_not_written_over_without_asking(tmp_path):
     with pytest.raises(FileExistsError, match="overwrite=True"):
         model.save_weights(path, overwrite=False)
     model.save_weights(path)
+
+
+def test_callbacks_tell_what_they_do(tmp_path, capsys):
+    model = line()
+    model.compile("sgd", "mse")
+    told = [
+        tf.keras.callbacks.LearningRateScheduler(lambda epoch: 0.0, verbose=1),
+        tf.keras.callbacks.ModelCheckpoint(str(tmp_path / "w"), save_weights_only=True, verbose=1),
+        tf.keras.callbacks.EarlyStopping("loss", patience=1, verbose=1),
+    ]
+    model.fit(X, Y, epochs=9, verbose=0, callbacks=told)
+    each = [
+        f"Epoch {k}: {text}" for k in (1, 2) for text in ("learning rate 0.0", f"saved to {tmp_path / 'w'}")
+    ]
+    assert capsys.readouterr().out.splitlines() == [*each, "Epoch 2: early stopping"]

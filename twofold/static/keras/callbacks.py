@@ -99,7 +99,7 @@ class _Watching(Callback):
 
 
 class EarlyStopping(_Watching):
-    """Ends training when ``monitor`` has not got better for ``patience`` epochs."""
+    """Ends training when ``monitor`` has not got better for ``patience`` epochs; ``verbose`` prints when."""
 
     def __init__(
         self,
@@ -113,6 +113,7 @@ class EarlyStopping(_Watching):
     ) -> None:
         super().__init__(monitor, mode, min_delta)
         self.patience, self._restore, self._weights, self._waited = patience, restore_best_weights, None, 0
+        self._verbose = verbose
         self._first = -numpy.inf if baseline is None else self._sign * baseline
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -125,6 +126,8 @@ class EarlyStopping(_Watching):
         self._waited += 1
         if self._waited >= self.patience:
             self.model.stop_training = True
+            if self._verbose:
+                print(f"Epoch {epoch + 1}: early stopping")
             if self._weights is not None:
                 self.model.set_weights(self._weights)
 
@@ -132,8 +135,8 @@ class EarlyStopping(_Watching):
 class ModelCheckpoint(_Watching):
     """Saves the variables after each epoch, or with ``save_best_only`` where ``monitor`` got better.
 
-    ``filepath`` may hold ``{epoch}`` and what is measured. Raises ValueError unless ``save_weights_only``, and for
-    ``period``.
+    ``filepath`` may hold ``{epoch}`` and what is measured; ``verbose`` prints each name. Raises ValueError unless
+    ``save_weights_only``, and for ``period``.
     """
 
     def __init__(
@@ -151,18 +154,24 @@ class ModelCheckpoint(_Watching):
             raise ValueError(
                 f"ModelCheckpoint: only save_weights_only=True and period=1 are offered, at {here()}."
             )
-        self._path, self._best_only = filepath, save_best_only
+        self._path, self._best_only, self._verbose = filepath, save_best_only, verbose
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         if not self._best_only or self._better(logs):
-            self.model.save_weights(self._path.format(epoch=epoch + 1, **logs))
+            path = self._path.format(epoch=epoch + 1, **logs)
+            self.model.save_weights(path)
+            if self._verbose:
+                print(f"Epoch {epoch + 1}: saved to {path}")
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate to ``schedule(epoch)`` before each epoch."""
+    """Sets the learning rate to ``schedule(epoch)`` before each epoch; ``verbose`` prints it."""
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
-        self._schedule = schedule
+        self._schedule, self._verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.model.set_learning_rate(float(self._schedule(epoch)))
+        rate = float(self._schedule(epoch))
+        self.model.set_learning_rate(rate)
+        if self._verbose:
+            print(f"Epoch {epoch + 1}: learning rate {rate}")

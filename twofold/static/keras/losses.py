@@ -149,8 +149,7 @@ _SHORT = {
 }
 FUNCTIONS |= {short: FUNCTIONS[name] for short, name in _SHORT.items()}
 mse, mae, mape, msle, kld = (FUNCTIONS[name] for name in _SHORT)
-LABELS_ARE_NUMBERS = (sparse_categorical_crossentropy, sparse_categorical_accuracy)
-"""Functions whose labels are class numbers."""
+_OF_NUMBERS = (sparse_categorical_crossentropy, sparse_categorical_accuracy)
 
 
 class Loss:
@@ -202,6 +201,11 @@ def each_of(identifier: Any) -> Callable[..., Any]:
     """A function that gives one number for each element, from a name, a function or an object."""
     found = found_in(FUNCTIONS, "loss function", identifier)
     return found.each if isinstance(found, Loss) else found
+
+
+def takes_class_numbers(function: Callable[..., Any]) -> bool:
+    """Whether the labels of a function, or of a loss's ``each``, are class numbers."""
+    return getattr(getattr(function, "__self__", None), "function", function) in _OF_NUMBERS
 
 
 get = each_of

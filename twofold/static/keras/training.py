@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -156,11 +157,8 @@ class Trained:
     def _label_types(self) -> Iterator[Any]:
         """The dtypes of labels: integers where they are class numbers."""
         self.metrics_names  # noqa: B018  raises where there is no loss
-        for loss in self.loss if isinstance(self.loss, (list, tuple)) else [self.loss] * 99:
-            numbers = losses.each_of(loss) in losses.LABELS_ARE_NUMBERS or type(loss).__name__.startswith(
-                "Sparse"
-            )
-            yield as_dtype("int64" if numbers else "float32")
+        for loss in self._functions if len(self._functions) > 1 else itertools.repeat(self._functions[0]):
+            yield as_dtype("int64" if losses.takes_class_numbers(loss) else "float32")
 
     @property
     def metrics_names(self) -> list[str]:
@@ -241,14 +239,12 @@ class Trained:
         self, batches: Iterator[_Batch], training: bool, callbacks: Sequence[Callback]
     ) -> dict[str, float]:
         """The means over batches, weighted by their sizes, of loss and metrics."""
-        totals, count = numpy.zeros(len(self.metrics_names)), 0
+        totals: Any = 0.0
+        count = 0
         for number, batch in enumerate(batches):
             _tell(callbacks, "on_batch_begin", number, {"batch": number, "size": len(batch)})
             found = numpy.array([float(one) for one in self._run(batch, training)])
-            totals, count = (
-                (totals if count else numpy.zeros(len(found))) + found * len(batch),
-                count + len(batch),
-            )
+            totals, count = totals + found * len(batch), count + len(batch)
             _tell(callbacks, "on_batch_end", number, dict(zip(self.metrics_names, found.tolist())))
         if not count:
             raise ValueError(f"{self.name}: there are no batches, at {here()}. Give data.")
@@ -440,6 +436,6 @@ def _metric(metric: Any, loss: Callable[..., Any], output: Any) -> Callable[...,
     """A function of labels and outputs; "accuracy" is the one that goes with the loss."""
     if metric not in ("accuracy", "acc"):
         return losses.each_of(metric)
-    if loss in losses.LABELS_ARE_NUMBERS or "Sparse" in type(getattr(loss, "__self__", None)).__name__:
+    if losses.takes_class_numbers(loss):
         return losses.sparse_categorical_accuracy
     return losses.binary_accuracy if output.type_.shape[-1] == 1 else losses.categorical_accuracy
