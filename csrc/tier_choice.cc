@@ -14,14 +14,15 @@ constexpr double kTie = 0.97;                // of the program's time, above whi
 constexpr double kClear = 0.7;               // of the time of operations one by one, below which the program wins at once
 
 uint64_t dropped = 0;
-int64_t by_operation = 100'000;  // nanoseconds of compiling, by what was compiled lately
+constexpr int64_t kRepaid = 3;     // times that compiling takes, which the runs of a trace in batches took before it is compiled
+int64_t by_operation = 400'000;  // nanoseconds of compiling, by what was compiled lately
 
 }  // namespace
 
 uint64_t dropped_programs() { return dropped; }
 
 bool TierChoice::should_compile(const TraceFamily* family, size_t batched) const {
-  if (state_ != State::kSingle || ended_ < next_ask_ || spent_ < static_cast<int64_t>(batched) * by_operation) return false;
+  if (state_ != State::kSingle || ended_ < next_ask_ || spent_ < kRepaid * static_cast<int64_t>(batched) * by_operation) return false;
   if (!family) return true;
   if (family->planning) return false;
   return !family->asked || spent_ >= (family->nanoseconds ? family->nanoseconds : kUnknown);
