@@ -241,7 +241,8 @@ def peak(library: Any, name: str) -> str:
 
 def measured(python: str, library: str, measure: str, name: str, **environment: str) -> list[float]:
     command = [python, __file__, "--run", library, "--measure", measure, "--only", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+    inherited = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=inherited | environment)
     return [float(part) for part in done.stdout.split()]
 
 

@@ -40,6 +40,12 @@ class Cache(Generic[Value]):
         self._bytes = self._hits = self._misses = self._evictions = 0
         self.known[name] = self
 
+    @classmethod
+    def all(cls) -> list[Cache[Any]]:
+        """The caches that there are. Another thread may make one meanwhile."""
+        found = (reference() for reference in cls.known.valuerefs())  # a list, which is made at once
+        return [cache for cache in found if cache is not None]
+
     @property
     def budget(self) -> int:
         """Bytes that this cache may take."""

@@ -131,7 +131,7 @@ def all_caches() -> dict[str, CacheStats]:
     True
     """
     found = {name: CacheStats(*numbers) for name, *numbers in _core.caches()}
-    return found | {cache.name: CacheStats(*cache.numbers()) for cache in Cache.known.values()}
+    return found | {cache.name: CacheStats(*cache.numbers()) for cache in Cache.all()}
 
 
 def stats() -> Stats:
