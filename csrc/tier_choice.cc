@@ -14,8 +14,8 @@ constexpr double kTie = 0.97;                // of the program's time, above whi
 constexpr double kClear = 0.7;               // of the time of operations one by one, below which the program wins at once
 
 uint64_t dropped = 0;
-constexpr int64_t kRepaid = 3;     // times that compiling takes, which the runs of a trace in batches took before it is compiled
-int64_t by_operation = 400'000;  // nanoseconds of compiling, by what was compiled lately
+constexpr int64_t kRepaid = 2;     // times that compiling takes, which the runs of a trace in batches took before it is compiled
+int64_t by_operation = 200'000;  // nanoseconds of compiling, by what was compiled lately
 
 }  // namespace
 

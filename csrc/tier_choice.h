@@ -15,7 +15,7 @@ class TraceFamily;
 class TierChoice {
  public:
   // After a run: whether the compiler is to be asked for one program now. It is when the trace comes back, unless other
-  // sizes of it have been compiled, or it runs in batches, which are fast already; then only once its runs took several times as
+  // sizes of it have been compiled, or it runs in batches, which are fast already; then only once its runs took twice as
   // long as compiling takes, which is estimated from its operations. `batched`: how many these are, 0 if it does not run in batches.
   bool should_compile(const TraceFamily* family, size_t batched) const;
   void asked(TraceFamily* family);

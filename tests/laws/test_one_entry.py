@@ -47,6 +47,32 @@ def test_no_list_of_operation_names(path):
         assert len(found) < ENOUGH, f"{path.name}:{line} lists operations: {found}"
 
 
+def compared_names(tree):
+    """Names of operations that the ``name`` of something is compared with, each with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(isinstance(side, ast.Attribute) and side.attr == "name" for side in sides):
+                literal = [item for side in sides for item in getattr(side, "elts", [side])]
+                found = {item.value for item in literal if isinstance(item, ast.Constant)}
+                yield from ((node.lineno, name) for name in found & set(REGISTRY))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for folder in ("transforms", "compiler") for p in sorted((PACKAGE / folder).rglob("*.py"))],
+    ids=lambda p: p.name,
+)
+def test_passes_ask_properties_of_entries(path):
+    found = list(compared_names(ast.parse(path.read_text())))
+    assert not found, f"{path.name} tells operations by name: {found}. Use or add a property of Op."
+
+
+def test_a_comparison_with_a_name_is_found():
+    tree = ast.parse('if node.op.name in ("add", "exp") and kind.name == "other": pass')
+    assert sorted(compared_names(tree)) == [(1, "add"), (1, "exp")]
+
+
 @pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
 def test_the_core_names_no_operation():
     quoted = {f'"{name}"' for name in set(REGISTRY) | set(FUNCTIONS)}

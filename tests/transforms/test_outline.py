@@ -312,7 +312,7 @@ def fused_by(compute: Callable[[], Any]) -> int:
     """How many more traces are fused once a function has run some times."""
     before = torch.stats()
     for _ in range(10):
-        for _ in range(60):  # which takes longer than to compile
+        for _ in range(200):  # which takes twice as long as to compile
             compute()
         torch.wait_for_compiler()
     after = torch.stats()

@@ -22,6 +22,7 @@ from twofold.compiler.kept_values import keep_values
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, may_fail
+from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
 from twofold.ir.sizes import example_of, keys_by_identity
@@ -125,7 +126,7 @@ class Trace:
 def _shown(graph: Graph) -> int | None:
     """The input that a graph returns as it is; None if it returns another value."""
     (output,) = graph.outputs
-    number: int | None = output.attrs[0] if output.op.name == "input" else None
+    number: int | None = output.attrs[0] if is_input(output) else None
     return number
 
 

@@ -19,6 +19,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
 from twofold.ir.sizes import symbolic_type
 from twofold.ir.types import TensorType, type_from_code
+from twofold.ir.views import input_below
 from twofold.runtime.closures import BODY_CALLS, as_tensor
 from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
 
@@ -130,7 +131,7 @@ def _operands_of(
             ]:
                 continue
             for value, array in zip(node.inputs, arrays):
-                position = _input_behind(value)
+                position = _number_of_input(value)
                 slot = slots[position] if position is not None else -1
                 if slot >= 0 and found[slot] is None:
                     type = types[slot]
@@ -147,8 +148,7 @@ def _graphs_of(op: Op, attrs: Attributes, types: list[TensorType]) -> Iterator[t
             yield one.graph, [slot if slot < len(types) else -1 for slot in one.slots]
 
 
-def _input_behind(node: Node) -> int | None:
-    """The input that a node is a reshaped or cast form of, or None."""
-    while node.op.name in ("reshape", "cast"):
-        node = node.inputs[0]
-    return node.attrs[0] if node.op.name == "input" and not node.type.weak else None
+def _number_of_input(value: Node) -> int | None:
+    """The number of the input that a node is in another shape or dtype, None for others and for Python numbers."""
+    below = input_below(value)
+    return None if below is None or below.type.weak else below.attrs[0]

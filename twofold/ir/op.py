@@ -82,9 +82,16 @@ class Op:
     """What PyTorch calls the gradient function, or a function ``(attributes, input types)`` that tells; "": the name in
     CamelCase with "Backward0"; None: that of the call which made the first input, if there is one."""
     lays: str = ""
-    """Custom: how inputs come to lie in the result: "joined", each behind the one before; as a "block" in a fill or a
-    "changed block" of the first input; as "set rows", "changed rows" or "further rows" (added) of it at an index,
-    "added rows" of zeros."""
+    """Custom: how inputs come to lie in the result: "joined" along the axis that is the attribute; as a "block", the
+    inputs ``(value, fill, *starts)`` with the attributes of a view that shows one, or a "changed block" of the first
+    input; as "set rows", "changed rows" or "further rows" (added) of it at an index, "added rows" of zeros, the inputs
+    ``(index, rows)``."""
+    shows: str = ""
+    """View: what its result is of the first input: "all elements" in their order, in another shape; "permuted axes",
+    with the attribute ``order``; "repeated axes", where it broadcasts; a "block" with the attributes
+    ``(sizes, steps, axes)``, whose starts are the other inputs."""
+    stands_for_input: bool = False
+    """Elementwise, custom: whether the result is the first input, in another dtype or once it was checked."""
     shifts: tuple[str, ...] = ()
     """Elementwise: what moves one of two operands by the other, in the words of ``changed_rows``: the first, then the
     second."""
@@ -108,6 +115,18 @@ class Op:
         A composite needs none (its parts are differentiated) but may give one.
         """
         raise NotImplementedError(self.name)
+
+    def goes_on(self, node: Node) -> bool:
+        """Whether a node is a sum over rows, or over positions of windows, that may begin with another."""
+        return False
+
+    def begun_at(self, node: Node, start: Node) -> Node:
+        """The sum that ``goes_on``, from ``start`` on."""
+        raise NotImplementedError(self.name)
+
+    def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
+        """The cotangents of the inputs where they are parts of sums over calls; None: those of ``vjp`` as they are."""
+        return None
 
     def for_samples(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int

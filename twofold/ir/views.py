@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twofold.ir.bind import is_input
 from twofold.ir.node import Node
 
 
@@ -43,6 +44,11 @@ def is_matrix_transpose(node: Node) -> bool:
     return [tuple(found) for found in mapping] == [(axis, 1, 0) for axis in axes]
 
 
+def is_cast(node: Node) -> bool:
+    """Whether a node is its input in another dtype, or no longer weak."""
+    return node.op.kind == "elementwise" and node.op.stands_for_input
+
+
 def below_reshapes(node: Node) -> Node:
     """The value that ``node`` is, in another shape perhaps: the same elements in the same order.
 
@@ -57,6 +63,13 @@ def below_reshapes(node: Node) -> Node:
     while is_reshape(node) or is_identity(node):
         node = node.inputs[0]
     return node
+
+
+def input_below(node: Node) -> Node | None:
+    """The input of its graph that ``node`` is in another shape or dtype, or once it was checked; None for others."""
+    while node.op.shows == "all elements" or node.op.stands_for_input:
+        node = node.inputs[0]
+    return node if is_input(node) else None
 
 
 def below_views(node: Node) -> Node:

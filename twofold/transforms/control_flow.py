@@ -42,26 +42,32 @@ def merge_loops(graph: Graph) -> Graph:
 def prune_programs(graph: Graph) -> Graph:
     """``graph`` whose programs compute only what is read, and carry only what changes."""
     for _ in range(_MOST_PASSES):
-        nodes = graph.nodes()
-        used: dict[int, set[int]] = {}
-        for node in nodes:
-            if node.op.kind == "part":
-                used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
-        smaller: dict[int, dict[int, Node]] = {}
-        for node in nodes:
-            if loop_spec_of(node) is not None:
-                smaller[node.id] = _smaller_loop(node, used[node.id])
-            elif branches_of(node) is not None:
-                smaller[node.id] = _smaller_branch(node, used[node.id])
-        if not any(smaller.values()):
-            return graph
-        replaced = {
-            node.id: smaller[node.inputs[0].id][node.attrs[0]]
-            for node in nodes
-            if node.op.kind == "part" and smaller.get(node.inputs[0].id)
-        }
-        graph = substituted(graph, replaced)
+        smaller = _pruned(graph)
+        if smaller is graph:
+            break
+        graph = smaller
     return graph
+
+
+def _pruned(graph: Graph) -> Graph:
+    used: dict[int, set[int]] = {}
+    for node in graph.nodes():
+        if node.op.kind == "part":
+            used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
+    smaller: dict[int, dict[int, Node]] = {}  # results by number, by id of the program
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        current = with_inputs(node, inputs)
+        if loop_spec_of(node) is not None:
+            smaller[node.id] = _smaller_loop(current, used[node.id])
+        elif branches_of(node) is not None:
+            smaller[node.id] = _smaller_branch(current, used[node.id])
+        elif node.op.kind == "part" and (results := smaller.get(node.inputs[0].id)):
+            return results[node.attrs[0]]
+        return current
+
+    made = graph.rebuilt(make)
+    return made if any(smaller.values()) else graph
 
 
 def rewritten(graph: Graph, rewrite: Any) -> Graph:
@@ -72,25 +78,6 @@ def rewritten(graph: Graph, rewrite: Any) -> Graph:
         return rewrite(current) or current
 
     return graph.rebuilt(make)
-
-
-def substituted(graph: Graph, replaced: dict[int, Node]) -> Graph:
-    """``graph`` with nodes replaced by others, in which the same replacements are made."""
-    done: dict[int, Node] = {}
-    stack = list(graph.outputs)
-    while stack:
-        node = stack[-1]
-        below = [replaced[node.id]] if node.id in replaced else list(node.inputs)
-        missing = [value for value in below if value.id not in done]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        if node.id in replaced:
-            done[node.id] = done[below[0].id]
-        else:
-            done[node.id] = with_inputs(node, tuple([done[value.id] for value in below]))
-    return Graph(graph.input_types, [done[output.id] for output in graph.outputs])
 
 
 # Blocks

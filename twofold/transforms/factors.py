@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
+from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
-from twofold.ir.views import below_reshapes
-from twofold.ops.base import apply, ops
+from twofold.ir.views import below_reshapes, input_below
+from twofold.ops.base import ops
 from twofold.ops.indexing.row_products import (
-    Factors,
-    is_column,
+    factors_of,
     is_one,
     same_size,
     summed_rows,
@@ -49,9 +49,9 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
     (output,) = graph.outputs
     if not slots:  # a constant, of which the core keeps no operands
         return PLAIN
-    if transposes(output) and output.inputs[0].op.name == "input" and tuple(slots) == (-1,):
+    if transposes(output) and is_input(output.inputs[0]) and tuple(slots) == (-1,):
         return (Kind.TRANSPOSE, 0, 0)
-    if output.op.name == "input" and tuple(slots) == (-1,) and output.ndim == 1 and output.dtype.kind == "f":
+    if is_input(output) and tuple(slots) == (-1,) and output.ndim == 1 and output.dtype.kind == "f":
         return (Kind.ROWS, 1, -1)
     if (total := summed_rows(output)) is not None:
         return (Kind.ROWS, total.ndim, _slot_of_rows(total, slots))
@@ -68,7 +68,7 @@ def _slot_of_rows(total: Node, slots: Sequence[int]) -> int:
     """The slot of the value that holds the rows of an ordered sum as they are."""
     below = below_reshapes(total.inputs[0])
     own = below.shape[max(below.ndim - total.ndim, 0) :]
-    shown = below.op.name == "input" and len(own) == total.ndim and all(map(same_size, own, total.shape))
+    shown = is_input(below) and len(own) == total.ndim and all(map(same_size, own, total.shape))
     return slots[below.attrs[0]] if shown else COMPUTED
 
 
@@ -89,10 +89,9 @@ def begun_at(graph: Graph, start: Node) -> Graph:
 
 def _last_product(node: Node) -> Node | None:
     """The product over rows, or the sum over the windows of images, that a node shows, perhaps transposed."""
-    while node.op.name == "reshape" or transposes(node):
+    while node.op.shows == "all elements" or transposes(node):
         (node,) = node.inputs
-    sums = node.op.name == "convolution_weight" or factors_of(node) is not None
-    return node if sums and node.dtype.kind == "f" else None
+    return node if node.dtype.kind == "f" and node.op.goes_on(node) else None
 
 
 def _begun(node: Node, root: Node, start: Node) -> Node:
@@ -102,38 +101,20 @@ def _begun(node: Node, root: Node, start: Node) -> Node:
         shown = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, below.shape)
         made = _begun(below, root, shown)
         return make_node(node.op, node.attrs, (made,), node.type)
-    if root.op.name == "convolution_weight":
-        return apply("accumulate_convolution", *root.inputs, start, attrs=root.attrs)
-    left, right = root.inputs
-    return apply("accumulate_product", ops.permute(left, (1, 0)), right, start)
-
-
-def factors_of(node: Node) -> Factors | None:
-    """The factors of a node that is a product over rows, perhaps transposed; None for others."""
-    if transposes(node):
-        below = factors_of(node.inputs[0])
-        return None if below is None or below.left is None else Factors(below.right, below.left)
-    if node.op.name != "matmul" or node.ndim != 2:
-        return None
-    first, right = node.inputs
-    if transposes(first):
-        return Factors(first.inputs[0], right)
-    if is_column(first):
-        return Factors(ops.reshape(first.inputs[0], (1, first.shape[0])), right)
-    return None
+    return root.op.begun_at(root, start)
 
 
 def _shown_rows(node: Node) -> int | None:
     """The number of the input whose rows, along its last axis, a matrix consists of."""
     below = node
-    while below.op.name in ("reshape", "permute"):
+    while below.op.shows in ("all elements", "permuted axes"):
         below = below.inputs[0]
-    if below.op.name != "input":
+    if not is_input(below):
         return None
     number: int = below.attrs[0]
     if below is node or (below.ndim == 1 and is_one(node.shape[0])):
         return number
-    if node.op.name == "reshape" and node.inputs[0] is below and below.ndim > 1:
+    if node.op.shows == "all elements" and node.inputs[0] is below and below.ndim > 1:
         return number if same_size(below.shape[-1], node.shape[-1]) else None
     return None
 
@@ -141,15 +122,15 @@ def _shown_rows(node: Node) -> int | None:
 def _table_form(output: Node, slots: Sequence[int]) -> Form:
     """The form of rows added to zeros at numbers along the first axis."""
     node = below_reshapes(output)
-    if node.op.name == "scatter_sum" and is_one(node.shape[0]) and is_one(node.inputs[0].shape[2]):
+    if node.op.lays == "added rows" and is_one(node.shape[0]) and is_one(node.inputs[0].shape[2]):
         index, rows = node.inputs
         fits = output.ndim > 0 and same_size(node.shape[1], output.shape[0])
-    elif node.op.name == "pad_block" and node is output and len(node.inputs) == 3 and _is_one_row(node):
+    elif node.op.lays == "block" and node is output and len(node.inputs) == 3 and _is_one_row(node):
         rows, _, index = node.inputs
         fits = _is_zero(node.inputs[1])
     else:
         return PLAIN
-    number, updates = _input_below(index), _input_below(rows)
+    number, updates = input_below(index), input_below(rows)
     if (
         not fits
         or number is None
@@ -170,11 +151,4 @@ def _is_one_row(node: Node) -> bool:
 
 
 def _is_zero(node: Node) -> bool:
-    return node.op.name == "constant" and not node.attrs[0]
-
-
-def _input_below(node: Node) -> Node | None:
-    """The input that a node shows in another shape or dtype, or as numbers of rows."""
-    while node.op.name in ("reshape", "cast", "row_number"):
-        node = node.inputs[0]
-    return node if node.op.name == "input" else None
+    return is_constant(node) and not node.attrs[0]

@@ -10,9 +10,11 @@ from math import prod
 from typing import NamedTuple
 
 from twofold.dtypes import int64
+from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.sizes import identity
+from twofold.ir.views import is_cast
 
 
 class Movement(NamedTuple):
@@ -37,10 +39,10 @@ def movement_in(graph: Graph) -> Movement | None:
     Movement(operands=(0,), joins=False, number=-1, offset=0, step=0)
     """
     (output,) = graph.outputs
-    if output.op.name == "concatenate":
+    if output.op.lays == "joined":
         (axis,) = output.attrs
         parts = [_same_bytes(node) for node in output.inputs]
-        if not _same(prod(output.shape[:axis]), 1) or any(node.op.name != "input" for node in parts):
+        if not _same(prod(output.shape[:axis]), 1) or not all(map(is_input, parts)):
             return None
         return Movement(tuple(node.attrs[0] for node in parts), True, -1, 0, 0)
     return _part(output)
@@ -55,17 +57,17 @@ def _same_bytes(node: Node) -> Node:
     """The node below that lies in memory as this one."""
     while True:
         below = node.inputs[0] if node.inputs else node
-        dense = node.op.name in ("reshape", "cast") or (
-            node.op.name == "broadcast_to" and _same(prod(node.shape), prod(below.shape))
+        dense = node.op.shows == "all elements" or (
+            node.op.shows == "repeated axes" and _same(prod(node.shape), prod(below.shape))
         )
-        if not dense or below.dtype is not node.dtype:
+        if not (dense or is_cast(node)) or below.dtype is not node.dtype:
             return node
         node = below
 
 
 def _part(output: Node) -> Movement | None:
     node, offset, number, step = _same_bytes(output), 0, -1, 0
-    while node.op.name == "slice":
+    while node.op.shows == "block":
         source, *starts = node.inputs
         _sizes, steps, axes = node.attrs
         last = max((axis for axis in axes if not _same(node.shape[axis], source.shape[axis])), default=0)
@@ -73,11 +75,11 @@ def _part(output: Node) -> Movement | None:
             return None
         for axis, start in zip(axes, map(_same_bytes, starts), strict=True):
             stride = prod(source.shape[axis + 1 :]) * source.dtype.itemsize
-            if start.op.name == "constant":
+            if is_constant(start):
                 offset += start.attrs[0] * stride
-            elif start.op.name == "input" and start.type.weak and start.dtype is int64 and number < 0:
+            elif is_input(start) and start.type.weak and start.dtype is int64 and number < 0:
                 number, step = start.attrs[0], stride
             else:
                 return None
         node = _same_bytes(source)
-    return Movement((node.attrs[0],), False, number, offset, step) if node.op.name == "input" else None
+    return Movement((node.attrs[0],), False, number, offset, step) if is_input(node) else None

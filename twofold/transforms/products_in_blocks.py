@@ -11,12 +11,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.ops.control_flow import blocks
-from twofold.transforms.control_flow import substituted
 
 
 def products_in_blocks(graph: Graph) -> Graph:
@@ -39,7 +38,9 @@ def products_in_blocks(graph: Graph) -> Graph:
             found = region.loop()
             replaced.update(found)
             taken.update(region.axes if found else ())
-    return substituted(graph, replaced) if replaced else graph
+    while any(node.id in replaced for node in graph.nodes()):  # a loop may read what another one stands for
+        graph = Graph(graph.input_types, rewrite(graph.outputs, lambda node: replaced.get(node.id)))
+    return graph
 
 
 def _is_product(node: Node) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import GradientError
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import Graph, inlined, rewrite
 from twofold.ir.node import Attributes, Node, topological
 from twofold.ir.op import Op
@@ -20,9 +20,7 @@ from twofold.ops.base import convert, filled, strong
 from twofold.ops.indexing.row_products import (
     Cotangent,
     Share,
-    matrix_shares,
     rows_share,
-    table_share,
     through_broadcast,
 )
 from twofold.transforms.sharing import divided
@@ -84,7 +82,7 @@ def collected(
             if share is None or value.id not in needed or not value.dtype.is_differentiable:
                 continue
             if (
-                value.op.name == "broadcast_to"
+                value.op.shows == "repeated axes"
                 and value.id not in wanted
                 and isinstance(share, Node)
                 and (repeated := through_broadcast(node, _checked(node, value, share), value)) is not None
@@ -101,11 +99,10 @@ def collected(
 def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Share]:
     assert cotangent is not None
     values = tuple(given.get(value.id, value) for value in node.inputs)
-    if node.op.name == "matmul" and node.ndim == 2:
-        return matrix_shares(cotangent, *values)
+    summed = node.op.shares(cotangent, node, values)
+    if summed is not None:
+        return summed
     shares = input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
-    if node.op.name == "gather_block" or (node.op.name == "slice" and len(values) == 2):
-        return [table_share(cotangent, shares[0], node, *values), *shares[1:]]
     return [rows_share(cotangent, share, node) for share in shares]
 
 
@@ -154,9 +151,7 @@ def _checked(node: Node, value: Node, share: Node) -> Node:
 def _shifted(graph: Graph, by: int) -> tuple[list[Node], Node]:
     """The graph's inputs renumbered by ``by``, and its output in terms of them."""
     inputs = [input_node(k + by, type) for k, type in enumerate(graph.input_types)]
-    (output,) = rewrite(
-        graph.outputs, lambda node: inputs[node.attrs[0]] if node.op.name == "input" else None
-    )
+    (output,) = rewrite(graph.outputs, lambda node: inputs[node.attrs[0]] if is_input(node) else None)
     return inputs, output
 
 
@@ -272,12 +267,12 @@ def _fitting(share: Node | None, value: Node) -> Node | None:
 
 def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
     """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, then the output and what is shared."""
-    read = {node.attrs[0]: node.type for node in topological(outputs) if node.op.name == "input"}
+    read = {node.attrs[0]: node.type for node in topological(outputs) if is_input(node)}
     numbers = sorted(read)
     offset = {number: position for position, number in enumerate(numbers)}
 
     def replace(node: Node) -> Node | None:
-        return input_node(offset[node.attrs[0]], node.type) if node.op.name == "input" else None
+        return input_node(offset[node.attrs[0]], node.type) if is_input(node) else None
 
     used: Used = [
         "cotangent"

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import Graph, called, interned, rebuild
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
@@ -40,7 +40,7 @@ def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> 
     """
 
     def make(node: Node, given: tuple[Any, ...]) -> Any:
-        if node.op.name == "input":
+        if is_input(node):
             return inputs[node.attrs[0]], flags[node.attrs[0]]
         if node.op.kind == "part":
             return given[0][node.attrs[0]]
@@ -55,7 +55,7 @@ def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, 
     if not any(flags):
         return make_node(node.op, node.attrs, tuple(values), node.type), False
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
-    if node.op.name == "broadcast_to" and len(node.shape) > node.inputs[0].ndim:
+    if node.op.shows == "repeated axes" and len(node.shape) > node.inputs[0].ndim:
         ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
         values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
     own = node.op.for_samples(node, values, flags, size)

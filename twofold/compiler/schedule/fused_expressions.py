@@ -23,6 +23,7 @@ from twofold.compiler.schedule.views import (
     row_major,
     view_forms,
 )
+from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.views import below_reshapes, is_reshape
@@ -234,7 +235,7 @@ class Analysis:
                 costs[node.id], loads[node.id] = costs[node.inputs[0].id], loads[node.inputs[0].id]
             else:
                 costs[node.id] = 0
-                loads[node.id] = 1 if node.shape and (kind != "source" or node.op.name == "input") else 0
+                loads[node.id] = 1 if node.shape and (kind != "source" or is_input(node)) else 0
 
     def _read_strided(self, operand: Node) -> bool:
         """Have a matrix product read ``operand`` where its base lies, if strides suffice for that."""
@@ -243,12 +244,7 @@ class Analysis:
             return False
         constant, terms, dynamic = flat(forms, base.shape)
         base = below_reshapes(base)
-        if (
-            constant
-            or dynamic
-            or base.op.kind == "view"
-            or (base.op.kind == "source" and base.op.name != "input")
-        ):
+        if constant or dynamic or base.op.kind == "view" or (base.op.kind == "source" and not is_input(base)):
             return False
         by_axis = dict(terms)
         strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
@@ -259,7 +255,7 @@ class Analysis:
         ]
         if any(stride != size * inner for (_, stride), (size, inner) in pairwise(batch)):
             return False
-        if base.op.name != "input":
+        if not is_input(base):
             self.roots[base.id] = base
         self._strided[operand.id] = base
         self.operands[operand.id] = (batch[-1][1] if batch else 0, strides[-2], strides[-1])
@@ -273,8 +269,8 @@ class Analysis:
     def _store_operand(self, operand: Node) -> None:
         """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
         base = below_reshapes(operand)
-        if base.op.kind not in ("view", "source") or base.op.name == "input":
-            if base.op.name != "input":
+        if base.op.kind not in ("view", "source") or is_input(base):
+            if not is_input(base):
                 self.roots[base.id] = base
             if base is not operand:
                 self._dense[operand.id] = base
@@ -324,7 +320,7 @@ class Analysis:
 
     def in_memory(self, node: Node) -> bool:
         """Whether expressions read ``node`` rather than compute it."""
-        return node.id in self.roots or node.op.name == "input"
+        return node.id in self.roots or is_input(node)
 
 
 def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
@@ -440,7 +436,7 @@ class _Writer:
         return len(self.terms) - 1
 
     def _leaf(self, node: Node, forms: Forms, needs: list[Item]) -> int:
-        if node.op.name == "constant":
+        if is_constant(node):
             key: tuple[object, ...] = (node.id,)
             term = Term("constant", node)
         else:

@@ -15,6 +15,7 @@ from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpressio
 from twofold.compiler.schedule.fusion_groups import FusionGroup, Grouping
 from twofold.compiler.schedule.loop_nests import BufferKey, NestBuilder
 from twofold.compiler.schedule.views import NotAffine
+from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.sizes import keys_by_identity
@@ -90,7 +91,7 @@ class Schedule:
 
     def position(self, node: Node) -> BufferKey:
         """Where the value of ``node`` lies."""
-        if node.op.name == "input":
+        if is_input(node):
             return ("input", node.attrs[0])
         number = self._outputs.get(node.id)
         return ("value", node.id) if number is None else ("output", number)

@@ -30,6 +30,7 @@ from twofold.ops.contraction.einsum import contract, with_equation
 from twofold.ops.docstrings import shown
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
+from twofold.ops.indexing.row_products import factors_of, matrix_shares
 from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
 from twofold.ops.shape import shapes
 from twofold.ops.signatures import with_names
@@ -129,6 +130,17 @@ class matmul(Contraction):
     ) -> Sequence[Node | None]:
         a, b = inputs
         return self._product(cotangent, transposed(b)), self._product(transposed(a), cotangent)
+
+    def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
+        return matrix_shares(cotangent, *inputs) if node.ndim == 2 else None
+
+    def goes_on(self, node: Node) -> bool:
+        return factors_of(node) is not None
+
+    def begun_at(self, node: Node, start: Node) -> Node:
+        left, right = node.inputs
+        begun: Node = apply("accumulate_product", transposed(left), right, start)
+        return begun
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return numpy.matmul(*arrays)

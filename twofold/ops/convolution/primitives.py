@@ -155,6 +155,13 @@ class convolution_weight(WindowSum):
     product = "convolution_weight"
     samples = lambda self: primitive_samples("xy")
 
+    def goes_on(self, node: Node) -> bool:
+        return True
+
+    def begun_at(self, node: Node, start: Node) -> Node:
+        begun: Node = apply("accumulate_convolution", *node.inputs, start, attrs=node.attrs)
+        return begun
+
 
 @custom
 class accumulate_convolution(WindowSum):

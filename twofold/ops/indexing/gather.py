@@ -34,6 +34,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
+from twofold.ops.indexing.row_products import block_share
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
 _BLOCK = 64  # columns that one work item scatters; threads never share a column
@@ -127,6 +128,10 @@ class gather_block(Indexed):
     ) -> Sequence[Node | None]:
         data, index = inputs
         return apply("scatter_sum", index, cotangent, attrs=(data.shape[1],)), None
+
+    def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
+        own, none = self.vjp(node.attrs, cotangent, node, inputs)
+        return block_share(cotangent, own, *inputs), none
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         data, index = arrays

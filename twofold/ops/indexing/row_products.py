@@ -361,20 +361,38 @@ def _kept_rows(share: Node) -> Cotangent | None:
     return kept
 
 
-def table_share(cotangent: Node, share: Share, node: Node, table: Node, index: Node) -> Share:
-    """What a look-up of rows passes on to its table, where ``share`` is that by its own rule."""
+def block_share(cotangent: Node, own: Node | None, table: Node, index: Node) -> Share:
+    """What a look-up of rows in a block passes on to its table, where ``own`` is that by its own rule."""
+    if not (is_one(table.shape[0]) and is_one(index.shape[2])):
+        return own
+    count, width = index.shape[1], table.shape[2]
+    positions, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
     kept = Cotangent()
-    assert isinstance(share, Node)
-    if node.op.name == "gather_block":
-        if not (is_one(table.shape[0]) and is_one(index.shape[2])):
-            return share
-        count, width = index.shape[1], table.shape[2]
-        positions, rows = ops.reshape(index, (count, 1)), ops.reshape(cotangent, (count, width))
-        kept.keep(0, Factors(positions, rows, table.shape, share, block=True))
-        return kept
+    kept.keep(0, Factors(positions, rows, table.shape, own, block=True))
+    return kept
+
+
+def row_share(cotangent: Node, own: Node | None, node: Node, table: Node, start: Node) -> Share:
+    """What a view of one row at ``start`` passes on to its table, where ``own`` is that by its own rule."""
     sizes, steps, axes = node.attrs
     if axes != (0,) or sizes[0] != 1 or any(step != 1 for step in steps):
-        return share
+        return own
     rows = ops.reshape(cotangent, (1, prod(table.shape[1:])))
-    kept.keep(0, Factors(ops.reshape(index, (1, 1)), rows, table.shape, share))
+    kept = Cotangent()
+    kept.keep(0, Factors(ops.reshape(start, (1, 1)), rows, table.shape, own))
     return kept
+
+
+def factors_of(node: Node) -> Factors | None:
+    """The factors of a node that is a product over rows, perhaps transposed; None for others."""
+    if transposes(node):
+        below = factors_of(node.inputs[0])
+        return None if below is None or below.left is None else Factors(below.right, below.left)
+    if node.op.name != "matmul" or node.ndim != 2:
+        return None
+    first, right = node.inputs
+    if transposes(first):
+        return Factors(first.inputs[0], right)
+    if is_column(first):
+        return Factors(ops.reshape(first.inputs[0], (1, first.shape[0])), right)
+    return None

@@ -39,6 +39,7 @@ from twofold.ops.base import (
     whole_number,
 )
 from twofold.ops.examples import example
+from twofold.ops.indexing.row_products import row_share
 from twofold.ops.shape import shapes
 from twofold.ops.shape.shapes import inverse, many_axes
 
@@ -61,6 +62,7 @@ class reshape:
     """
 
     autograd_name = "ViewBackward0"
+    shows = "all elements"
     methods = ("reshape",)
     functions = ("reshape",)
     is_view = True
@@ -100,6 +102,7 @@ class permute:
     """
 
     autograd_name = of_permutation
+    shows = "permuted axes"
     methods = ("permute",)
     functions = ("permute", "permute_dims")
     is_view = True
@@ -140,6 +143,7 @@ class broadcast_to:
     """
 
     autograd_name = "ExpandBackward0"
+    shows = "repeated axes"
     methods = ("broadcast_to",)
     is_view = True
 
@@ -244,6 +248,7 @@ class slice_(View):
     """
 
     functions = ()
+    shows = "block"
     is_view = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -281,6 +286,12 @@ class slice_(View):
     def write(self, base: Any, value: Any, *rest: Any) -> Any:
         *starts, _, steps, axes = rest
         return apply("slice_update", base, value, *starts, attrs=(steps, axes))
+
+    def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
+        if len(inputs) != 2:
+            return None
+        own, *others = self.vjp(node.attrs, cotangent, node, inputs)
+        return [row_share(cotangent, own, node, *inputs), *others]
 
     def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
         sizes, steps, axes = attrs
