@@ -121,7 +121,8 @@ def view_as(input: Any, other: Any) -> Any:
 
 def _shared(result: Any, input: Any) -> Any:
     """``result``, if it shares its memory with the input."""
-    if getattr(result, "_base", result) is None and not result._is_symbolic:
+    known = min(input.shape, default=0) >= 0  # of a size that is not declared nobody knows whether strides fit
+    if known and getattr(result, "_base", result) is None:
         raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             f"two contiguous subspaces): size {tuple(result.shape)}, input of stride {input.stride()}",
