@@ -152,9 +152,13 @@ def test_memory_formats_are_orders_of_axes():
 def test_a_compiled_view_never_copies():
     flat = torch.compile(lambda x: x.t().view(-1))
     for size in (2, 2, 3):
-        with pytest.raises(RuntimeError, match="view size is not compatible with input tensor's size and stride"):
+        with pytest.raises(
+            RuntimeError, match="view size is not compatible with input tensor's size and stride"
+        ):
             flat(torch.arange(3 * size).reshape(size, 3))
-    assert torch.compile(lambda x: x[:, :3].t().t().view(-1))(torch.arange(6).reshape(2, 3)).tolist() == [*range(6)]
+    assert torch.compile(lambda x: x[:, :3].t().t().view(-1))(torch.arange(6).reshape(2, 3)).tolist() == [
+        *range(6)
+    ]
 
 
 def test_parts_of_complex_numbers_and_bits_are_views():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from twofold.compiler.lower.gemm import (
     MatmulPlan,
     MatmulProblem,
     Operand,
-    Planner,
+    block_rows,
     count_choices,
     plan_matmul,
 )
@@ -280,6 +281,29 @@ def test_row_alone_equals_row_in_batch() -> None:
             assert (bits(alone[0]) == bits(together[row])).all()
 
 
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_rows_of_several_panels_at_once(transposed: bool, begins: bool) -> None:
+    """Where whole rows of the left operand are too long for the cache, part after part of them meets several panels."""
+    m, k, n = 210, 1100, 530
+    a, b = random_matrix((m, k), dtypes.float32, 1), random_matrix((k, n), dtypes.float32, 2)
+    right = laid_out(b, transposed)
+
+    def product(rows: slice) -> numpy.ndarray:
+        left = a[rows]
+        found = numpy.full((len(left), n), 3, numpy.float32)
+        problem = replace(problem_of(left, right, found, dtypes.float32), accumulates=begins)
+        plan = plan_matmul(problem)
+        execute(plan, {"a": left, "b": right, "c": found, "start": found}, 0.5)
+        if len(left) == m:
+            assert dict(zip(PARAMS, plan.calls[-1].params, strict=True))["group"] > 1
+        return found
+
+    together = product(slice(None))
+    for row in (0, 100, m - 1):
+        assert (bits(product(slice(row, row + 1))) == bits(together[row])).all()
+
+
 class BiasReluTwice(Epilogue):
     """max(sum + bias[col], 0), and the sum itself transposed."""
 
@@ -298,7 +322,9 @@ class BiasReluTwice(Epilogue):
 
 
 @pytest.mark.parametrize(
-    "shape", [(3, 30, 33, 50), (1, 200, 40, 7), (2, 1, 50, 33), (1, 20, 10, 1100)], ids=str
+    "shape",
+    [(3, 30, 33, 50), (1, 200, 40, 7), (2, 1, 50, 33), (1, 20, 10, 1100), (5, 150, 130, 1100)],
+    ids=str,
 )
 @pytest.mark.parametrize("transposed", [False, True])
 def test_epilogue(transposed: bool, shape: tuple[int, int, int, int]) -> None:
@@ -360,7 +386,7 @@ def test_the_rows_of_large_products_are_work_for_several_threads(m: int, batch: 
     def blocks(m: int, k: int) -> int:
         whole = Operand(0, 1, 1)
         problem = MatmulProblem(batch, m, 32 * panels, k, whole, whole, whole, dtypes.float32)
-        rows = Planner.block_rows(problem, panels)
+        rows = block_rows(problem, panels, k)
         assert rows == m or rows % 4 == 0
         assert -(-m // rows) == 1 or 32 <= rows <= MAX_BLOCK_ROWS
         return -(-m // rows)

@@ -18,6 +18,7 @@ from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.gemm_kernel import (
     GENERIC_PARAMS,
     MAX_BLOCK_ROWS,
+    MAX_GROUP,
     PARAMS,
     Epilogue,
     TiledKernel,
@@ -38,6 +39,9 @@ _CACHE_BYTES = 512 * 1024
 
 _BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
 """Most steps of the contracted index between two visits of a sum: operands contiguous along it, or not."""
+
+_GROUP_BLOCK_K = 512
+"""The same where a work item computes several panels, between two of which the rows of that part stay in the cache."""
 
 _FEW_ROWS = 2
 """Rows for which turning the right operand in registers each time may be better than packing it."""
@@ -276,6 +280,40 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     return cycles
 
 
+def _most_rows(k: int, size: int) -> int:
+    """Rows of the left operand of which so many elements each stay in the cache."""
+    fits = _CACHE_BYTES // (maximum(k, 1) * size)
+    most: int = minimum(MAX_BLOCK_ROWS, maximum(48, fits // 48 * 48))
+    return most
+
+
+def _group(seen: MatmulProblem, tile: Tile, panels: int) -> int:
+    """How many panels a work item computes, part after part of the contracted index.
+
+    More than one where whole rows in the cache are few, so that the right operand would be read anew for each few rows.
+    """
+    if is_symbolic((seen.m, seen.n, seen.k)) or tile.vectors > 4:
+        return 1
+    size = seen.dtype.compute.itemsize
+    if seen.m <= 1.5 * _most_rows(seen.k, size) or seen.k <= _GROUP_BLOCK_K:
+        return 1
+    blocks = -(-seen.m // _most_rows(_GROUP_BLOCK_K, size))
+    return max(1, min(MAX_GROUP, panels, panels * blocks * seen.batch // _ITEMS))
+
+
+def block_rows(seen: MatmulProblem, groups: int, k: int) -> int:
+    """Rows of a work item: few enough for ``k`` of each to stay in the cache, and to make work for several threads.
+
+    Over symbols nothing is decided, as sizes would fall into classes for each product of a program.
+    """
+    most = _most_rows(k, seen.dtype.compute.itemsize)
+    items = minimum(-(-seen.m // 48), -(-_ITEMS // (groups * seen.batch)))
+    if_long = (seen.m * seen.n * seen.k * seen.batch - 1) // _LONG * _ITEMS  # 0, or no less than items
+    blocks = maximum(maximum(1, -(-seen.m // most)), minimum(items, if_long))
+    rows: int = minimum(MAX_BLOCK_ROWS, maximum(4, up(-(-seen.m // blocks), 4)))
+    return rows
+
+
 class Planner:
     """Collects the calls of one product."""
 
@@ -344,15 +382,19 @@ class Planner:
         if seen.k and (choice.copies or dtype in _HALVES):
             left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
         contiguous = left.col == 1 and (choice.way != "direct" or _is_panel(seen, tile))
-        chunks = maximum(1, -(-seen.k // (_BLOCK_K if contiguous else _STRIDED_BLOCK_K)))
+        group = _group(seen, tile, panels) if contiguous else 1
+        block_k = _STRIDED_BLOCK_K if not contiguous else _BLOCK_K if group == 1 else _GROUP_BLOCK_K
+        chunks = maximum(1, -(-seen.k // block_k))
         if seen.k and choice.way != "direct":
             width = _panel_width(tile, seen.n)
             right_role = self.pack(right, right_role, (seen.k, seen.n), choice.way, width)
             size = up(seen.k, 16) * width
             batch_stride = panels * size if right.batch else 0
             numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": width, "b_direct": 0}
-        rows = self.block_rows(seen, panels)
+        groups = -(-panels // group)
+        rows = block_rows(seen, groups, seen.k if group == 1 else _GROUP_BLOCK_K)
         numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
+        numbers |= {"groups": groups, "group": group}
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
         numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
         numbers |= {"row_blocks": -(-seen.m // rows), "block_k": maximum(1, -(-seen.k // chunks))}
@@ -360,25 +402,11 @@ class Planner:
         params = (*self.numbers, *(numbers[name] for name in PARAMS))
         start = ("start",) if seen.accumulates else ()
         buffers = (*self.roles, left_role, right_role, *start, *(() if self.epilogue else ("c",)))
-        work = seen.batch * panels * numbers["row_blocks"]
-        grain = grain_of(rows * tile.width * (seen.k + 8), 32)
+        work = seen.batch * groups * numbers["row_blocks"]
+        grain = grain_of(rows * group * tile.width * (seen.k + 8), 32)
         key, text = known_text(kernel.key(self.epilogue), lambda: kernel.text(self.epilogue))
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
-
-    @staticmethod
-    def block_rows(seen: MatmulProblem, panels: int) -> int:
-        """Rows of a work item: few enough to stay in the cache, and to make work for several threads.
-
-        Over symbols nothing is decided, as sizes would fall into classes for each product of a program.
-        """
-        fits = _CACHE_BYTES // (maximum(seen.k, 1) * seen.dtype.compute.itemsize)
-        most = minimum(MAX_BLOCK_ROWS, maximum(48, fits // 48 * 48))
-        items = minimum(-(-seen.m // 48), -(-_ITEMS // (panels * seen.batch)))
-        if_long = (seen.m * seen.n * seen.k * seen.batch - 1) // _LONG * _ITEMS  # 0, or no less than items
-        blocks = maximum(maximum(1, -(-seen.m // most)), minimum(items, if_long))
-        rows: int = minimum(MAX_BLOCK_ROWS, maximum(4, up(-(-seen.m // blocks), 4)))
-        return rows
 
     def turned(self, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""

@@ -1,13 +1,15 @@
-"""The kernels of matrix products: each work item computes one block of rows of one panel of columns.
+"""The kernels of matrix products: each work item computes one block of rows of a group of panels of columns.
 
-A panel is as many columns as one tile is wide. The left operand is read where it lies, with any strides. The
-right one is read as rows of a panel: either where it lies or as `gemm_pack` laid it out.
+A panel is as many columns as one tile is wide. A part of the contracted index is done for all panels of the group
+before the next: the rows of the left operand in that part stay in the second level cache meanwhile. The left operand is
+read where it lies, with any strides. The right one is read as rows of a panel: either where it lies or as `gemm_pack`
+laid it out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from twofold import dtypes
 from twofold.compiler.lower.builder import LANES, Builder, Val
@@ -15,7 +17,10 @@ from twofold.compiler.lower.gemm_tile import Tile, tile_functions, transposed
 from twofold.dtypes import DType
 
 MAX_BLOCK_ROWS = 192
-"""Most rows of a work item; their sums fit into the first level cache."""
+"""Most rows of a work item; their sums of one panel fit into the first level cache."""
+
+MAX_GROUP = 4
+"""Most panels of a work item."""
 
 _COPY_ELEMENTS = 8192
 """Room on the stack for a part of a ragged panel."""
@@ -34,6 +39,8 @@ PARAMS = [
     "c_batch",
     "c_row",
     "panels",
+    "groups",
+    "group",
     "row_blocks",
     "block_rows",
     "block_k",
@@ -179,8 +186,29 @@ class TiledKernel:
         return _Tiled(self, epilogue).text()
 
 
+class _Panel(NamedTuple):
+    """A panel of a work item: its columns, and where and how far apart the rows of its sums are."""
+
+    number: Val
+    column: Val
+    columns: Val
+    ragged: Val
+    """Whether its columns are no whole vectors."""
+    copies: Val
+    """Whether the right operand is copied first, as it is read where it lies and ragged."""
+    sums: Val
+    target: Val
+    """The result itself, or ``sums``."""
+    step: Val
+
+
 class _Tiled:
     """Writes one tiled kernel."""
+
+    batch: Val
+    row: Val
+    rows: Val
+    first: Val
 
     def __init__(self, kernel: TiledKernel, epilogue: Epilogue | None) -> None:
         self.kernel = kernel
@@ -204,7 +232,8 @@ class _Tiled:
         dtype = kernel.compute
         # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
         few = kernel.tile.vectors > 4
-        self.sums = b.alloca(dtype, (LANES if few else MAX_BLOCK_ROWS) * self.width)
+        self.room = (LANES if few else MAX_BLOCK_ROWS) * self.width  # for the sums of a panel
+        self.sums = b.alloca(dtype, (1 if few else MAX_GROUP) * self.room)
         self.panel_copy = b.alloca(dtype, _COPY_ELEMENTS)
         if kernel.flipped:
             self.square = b.alloca(dtype, LANES * LANES)
@@ -216,61 +245,83 @@ class _Tiled:
         return b.finish() + tile_functions(kernel.tile, kernel.compute, self.notes)
 
     def _item(self, item: Val) -> None:
+        b, p, dtype = self.b, self.p, self.kernel.compute
+        rest, group = b.split(item, p["groups"])
+        self.batch, block = b.split(rest, p["row_blocks"])
+        self.row = b.mul(block, p["block_rows"])
+        self.rows = b.smaller(p["block_rows"], b.sub(p["m"], self.row))
+        self.first = b.mul(group, p["group"])
+        end = b.smaller(p["panels"], b.add(self.first, p["group"]))
+        a = b.offset(self.a, b.add(b.mul(self.batch, p["a_batch"]), b.mul(self.row, p["a_row"])), dtype)
+        if self.kernel.accumulates:
+            with b.loop(self.first, end) as panel:
+                self._begin(self._panel(panel))
+        # a contraction over nothing still takes one turn, which stores zeros
+        steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
+        copies = self._panel(b.sub(end, 1)).copies  # only the last one may be ragged
+        block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
+        with b.loop(0, steps, block_k) as k:
+            count = b.smaller(block_k, b.sub(p["k"], k))
+            a_chunk = b.offset(a, b.mul(k, p["a_k"]), dtype)
+            with b.loop(self.first, end) as panel:
+                self._add(self._panel(panel), k, count, a_chunk)
+        with b.loop(self.first, end) as panel:
+            self._finish_panel(self._panel(panel))
+
+    def _panel(self, panel: Val) -> _Panel:
+        """Where the sums of a panel of the item are."""
         b, p, dtype, tile = self.b, self.p, self.kernel.compute, self.kernel.tile
-        rest, panel = b.split(item, p["panels"])
-        batch, block = b.split(rest, p["row_blocks"])
-        row = b.mul(block, p["block_rows"])
-        rows = b.smaller(p["block_rows"], b.sub(p["m"], row))
         column = b.mul(panel, self.width)
         columns = b.smaller(self.width, b.sub(p["n"], column))
         # whole vectors are read and written where they lie
         past = b.and_(columns, tile.lanes - 1) if tile.narrow else b.sub(columns, self.width)
         ragged = b.cmp("ne", past, 0)
-        a = b.offset(self.a, b.add(b.mul(batch, p["a_batch"]), b.mul(row, p["a_row"])), dtype)
-        right = b.offset(self.right, b.add(b.mul(batch, p["b_batch"]), b.mul(panel, p["b_panel"])), dtype)
         copies = b.and_(ragged, b.cmp("ne", p["b_direct"], 0))
-        target, step = self.sums, b.index(self.width)
+        sums = b.offset(self.sums, b.mul(b.sub(panel, self.first), self.room), dtype)
+        target, step = sums, b.index(self.width)
         if self.direct:
-            start = b.add(b.mul(batch, p["c_batch"]), b.add(b.mul(row, p["c_row"]), column))
+            start = b.add(b.mul(self.batch, p["c_batch"]), b.add(b.mul(self.row, p["c_row"]), column))
             target = b.choose(ragged, target, b.offset(self.c, start, dtype))
             step = b.choose(ragged, step, p["c_row"])
-        if self.kernel.accumulates:
-            at = b.add(b.mul(batch, p["c_batch"]), b.add(b.mul(row, p["c_row"]), column))
-            self._begin(b.offset(self.start, at, self.kernel.stored), rows, columns, target, step)
-        # a contraction over nothing still takes one turn, which stores zeros
-        steps = b.choose(b.cmp("gt", p["k"], 0), p["k"], b.index(1))
-        block_k = b.choose(copies, b.smaller(p["block_k"], _COPY_ELEMENTS // self.width), p["block_k"])
-        with b.loop(0, steps, block_k) as k:
-            count = b.smaller(block_k, b.sub(p["k"], k))
-            chunk = b.offset(right, b.mul(k, p["b_k"]), dtype)
-            with b.if_(copies):
-                self._copy(chunk, count, columns)
-            chunk = b.choose(copies, self.panel_copy, chunk)
-            b_k = b.choose(copies, b.index(self.width), p["b_k"])
-            a_chunk = b.offset(a, b.mul(k, p["a_k"]), dtype)
-            size = dtype.itemsize
-            left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
-            resume = b.cmp("ge" if self.kernel.accumulates else "gt", k, 0)
-            given = *left, chunk, b.mul(b_k, size), count, target, b.mul(step, size), resume, rows, columns
-            b.call_rows(*given, *([b.magnitudes(dtype)] if self.notes else []))
+        return _Panel(panel, column, columns, ragged, copies, sums, target, step)
+
+    def _add(self, panel: _Panel, k: Val, count: Val, a_chunk: Val) -> None:
+        """``count`` steps of the contracted index, from ``k`` on."""
+        b, p, dtype = self.b, self.p, self.kernel.compute
+        start = b.add(b.mul(self.batch, p["b_batch"]), b.mul(panel.number, p["b_panel"]))
+        chunk = b.offset(b.offset(self.right, start, dtype), b.mul(k, p["b_k"]), dtype)
+        with b.if_(panel.copies):
+            self._copy(chunk, count, panel.columns)
+        chunk = b.choose(panel.copies, self.panel_copy, chunk)
+        b_k = b.choose(panel.copies, b.index(self.width), p["b_k"])
+        size = dtype.itemsize
+        left = (a_chunk, b.mul(p["a_row"], size), b.mul(p["a_k"], size))
+        resume = b.cmp("ge" if self.kernel.accumulates else "gt", k, 0)
+        right = chunk, b.mul(b_k, size), count
+        sums = panel.target, b.mul(panel.step, size), resume, self.rows, panel.columns
+        b.call_rows(*left, *right, *sums, *([b.magnitudes(dtype)] if self.notes else []))
+
+    def _finish_panel(self, panel: _Panel) -> None:
         finish = self._finish_flipped if self.kernel.flipped else self._finish
         if self.direct:
-            with b.if_(ragged):
-                finish(row, rows, column, columns, batch)
+            with self.b.if_(panel.ragged):
+                finish(panel)
         else:
-            finish(row, rows, column, columns, batch)
+            finish(panel)
 
-    def _begin(self, start: Val, rows: Val, columns: Val, target: Val, step: Val) -> None:
-        """Copy what the sums of an item begin with to where they are, unless it is there."""
-        b, kernel = self.b, self.kernel
+    def _begin(self, panel: _Panel) -> None:
+        """Copy what the sums of a panel begin with to where they are, unless it is there."""
+        b, p, kernel = self.b, self.p, self.kernel
+        at = b.add(b.mul(self.batch, p["c_batch"]), b.add(b.mul(self.row, p["c_row"]), panel.column))
+        start = b.offset(self.start, at, kernel.stored)
         with (
-            b.if_(b.not_(b.same_memory(start, target))),
-            b.loop(0, rows) as i,
-            b.loop(0, columns, LANES) as v,
+            b.if_(b.not_(b.same_memory(start, panel.target))),
+            b.loop(0, self.rows) as i,
+            b.loop(0, panel.columns, LANES) as v,
         ):
-            mask = b.lane_mask(b.sub(columns, v))
-            values = b.load(start, b.add(b.mul(i, self.p["c_row"]), v), kernel.stored, LANES, mask)
-            b.store(target, b.add(b.mul(i, step), v), b.cast(values, kernel.compute), mask)
+            mask = b.lane_mask(b.sub(panel.columns, v))
+            values = b.load(start, b.add(b.mul(i, p["c_row"]), v), kernel.stored, LANES, mask)
+            b.store(panel.target, b.add(b.mul(i, panel.step), v), b.cast(values, kernel.compute), mask)
 
     def _copy(self, chunk: Val, count: Val, columns: Val) -> None:
         """Copy the rows of a panel that reaches over the last column, with zeros up to what a tile reads."""
@@ -282,29 +333,32 @@ class _Tiled:
                 values = b.load(chunk, b.add(b.mul(k, self.p["b_k"]), v), dtype, LANES, mask)
                 b.store(self.panel_copy, b.add(b.mul(k, self.width), v), values)
 
-    def _finish(self, row: Val, rows: Val, column: Val, columns: Val, batch: Val) -> None:
+    def _finish(self, panel: _Panel) -> None:
         b, dtype = self.b, self.kernel.compute
-        with b.loop(0, columns, LANES) as v:
-            mask = b.lane_mask(b.sub(columns, v))
-            start = b.add(column, v)
-            with b.loop(0, rows) as i:
-                acc = b.load(self.sums, b.add(b.mul(i, self.width), v), dtype, LANES)
-                self.epilogue.emit(b, acc, b.add(row, i), start, mask, batch)
+        with b.loop(0, panel.columns, LANES) as v:
+            mask = b.lane_mask(b.sub(panel.columns, v))
+            start = b.add(panel.column, v)
+            with b.loop(0, self.rows) as i:
+                acc = b.load(panel.sums, b.add(b.mul(i, self.width), v), dtype, LANES)
+                self.epilogue.emit(b, acc, b.add(self.row, i), start, mask, self.batch)
 
-    def _finish_flipped(self, row: Val, rows: Val, column: Val, columns: Val, batch: Val) -> None:
+    def _finish_flipped(self, panel: _Panel) -> None:
         b, dtype = self.b, self.kernel.compute
-        with b.loop(0, rows, LANES) as i:
-            mask = b.lane_mask(b.sub(rows, i))
-            start = b.add(row, i)
-            with b.loop(0, columns, LANES) as v:
+        with b.loop(0, self.rows, LANES) as i:
+            mask = b.lane_mask(b.sub(self.rows, i))
+            start = b.add(self.row, i)
+            with b.loop(0, panel.columns, LANES) as v:
                 corner = b.add(b.mul(i, self.width), v)
-                lines = [b.load(self.sums, b.add(corner, r * self.width), dtype, LANES) for r in range(LANES)]
+                lines = [
+                    b.load(panel.sums, b.add(corner, r * self.width), dtype, LANES) for r in range(LANES)
+                ]
                 for r, values in enumerate(b.transpose(lines)):
                     b.store(self.square, r * LANES, values)
-                count = b.smaller(LANES, b.sub(columns, v))
+                count = b.smaller(LANES, b.sub(panel.columns, v))
                 with b.loop(0, count) as r:
                     acc = b.load(self.square, b.mul(r, LANES), dtype, LANES)
-                    self.epilogue.emit(b, acc, b.add(b.add(column, v), r), start, mask, batch)
+                    column = b.add(b.add(panel.column, v), r)
+                    self.epilogue.emit(b, acc, column, start, mask, self.batch)
 
 
 def _step(b: Builder, x: Val, y: Val, total: Val) -> Val:

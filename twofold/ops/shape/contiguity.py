@@ -121,7 +121,9 @@ def view_as(input: Any, other: Any) -> Any:
 
 def _shared(result: Any, input: Any) -> Any:
     """``result``, if it shares its memory with the input."""
-    known = min(input.shape, default=0) >= 0  # of a size that is not declared nobody knows whether strides fit
+    known = (
+        min(input.shape, default=0) >= 0
+    )  # of a size that is not declared nobody knows whether strides fit
     if known and getattr(result, "_base", result) is None:
         raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
