@@ -81,6 +81,21 @@ def test_options_of_another_type_raise(make):
         make()
 
 
+def test_operations_that_one_line_declares_have_their_own_names_in_a_trace():
+    with tf.Graph().as_default(), tf.Session() as session:
+        h = x = tf.placeholder(tf.float32, [4, 3])
+        for k in range(2):
+            h = tf.layers.dense(h, 5, activation=tf.nn.relu, name=f"d{k}")
+        step = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(h))
+        session.run(tf.global_variables_initializer())
+        traced, metadata = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata()
+        session.run(step, {x: numpy.ones((4, 3))}, options=traced, run_metadata=metadata)
+    names = {one.node_name for one in metadata.step_stats.dev_stats[0].node_stats}
+    declared = {f"d{k}/{name}" for k in range(2) for name in ("MatMul", "BiasAdd", "Relu")}
+    assert declared | {f"gradients/{name}" for name in declared} <= names
+    assert {f"Adam/update_d{k}/{name}/ApplyAdam" for k in range(2) for name in ("kernel", "bias")} <= names
+
+
 def test_a_run_is_traced_into_its_metadata():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [64, 64], name="x")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from twofold import _core
 
 _names: list[str] = [""]
@@ -22,6 +25,16 @@ def scope_number(name: str) -> int:
         number = _numbers[name] = len(_names)
         _names.append(name)
     return number
+
+
+@contextmanager
+def entered(name: str) -> Iterator[None]:
+    """Inside, what this thread records stands in the scope of this name."""
+    before = _core.set_scope(scope_number(name))
+    try:
+        yield
+    finally:
+        _core.set_scope(before)
 
 
 def scope_name(location: int) -> str:

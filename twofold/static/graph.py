@@ -21,6 +21,7 @@ from twofold.dtypes import DType, string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
+from twofold.runtime.scopes import entered
 from twofold.runtime.tracing import here
 from twofold.static.docstrings import example
 from twofold.static.elements import Slot, check_kind, on_strings, operator_type
@@ -362,12 +363,9 @@ class Graph:
         """Raise GraphError if an operation cannot be added now."""
         if not self.finalized:
             return
-        why = "it was finalised" if self._finalized else "a session is running it"
-        fix = (
-            "Declare it before finalize()"
-            if self._finalized
-            else "Declare it before the run, not inside py_func"
-        )
+        why, fix = "a session is running it", "Declare it before the run, not inside py_func"
+        if self._finalized:
+            why, fix = "it was finalised", "Declare it before finalize()"
         raise GraphError(f"{type} cannot be added to the graph, as {why}, at {here()}", f"{fix}.")
 
     def add(
@@ -385,12 +383,13 @@ class Graph:
             raise GraphError(what, "Use it inside Graph.as_default().")
         if name is not None and not _VALID_NAME.match(name):
             raise ArgumentError(f"'{name}' is not a valid operation name", "Start with a letter or digit.")
-        made = Operation(
-            self, type, name[:-1] if name and name.endswith("/") else self.unique_name(name or type)
-        )
+        own = name[:-1] if name and name.endswith("/") else self.unique_name(name or type)
+        made = Operation(self, type, own)
         for part, value in parts.items():
             setattr(made, part, value)
-        self._enter(made, [_core.placeholder(type_) for type_ in types], sources)
+        with entered(made.name):  # so locations tell operations on one line apart
+            outputs = [_core.placeholder(type_) for type_ in types]
+        self._enter(made, outputs, sources)
         return made
 
     def _enter(

@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.runtime.profiling import Recorder, Recording
+from twofold.runtime.scopes import scope_name
 from twofold.static.config import DeviceStepStats, NodeExecStats, RunMetadata
 
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -25,14 +26,14 @@ def traced(run: Callable[[], Any], operations: Iterable[Any], metadata: RunMetad
 
 
 def _fill(metadata: RunMetadata, recording: Recording, operations: Iterable[Any]) -> None:
-    names: dict[int, str] = {}
+    names: dict[int, str] = {}  # of what Python's operators declared
     for operation in operations:
         if operation.outputs:
             names.setdefault(_core.location_of(operation.outputs[0]), operation.name)
     stats = []
     for call in sorted(recording.calls(), key=lambda one: one.first):
         where = ", ".join(f"{frame.file}:{frame.line}" for frame in call.frames[:1])
-        name = names.get(call.location, call.name)
+        name = scope_name(call.location) or names.get(call.location, call.name)
         took = max(1, round(call.seconds * 1e6))
         stats.append(
             NodeExecStats(
