@@ -162,12 +162,12 @@ def test_declared_graphs() -> None:
     assert product.boxes == ("layer",) and product.name == "MatMul" and product.lines
     assert [whole.data[number].name for number in product.inputs] == ["layer/x:0", "layer/w:0"]
     assert len(pictures[1].steps) == len(whole.steps)
-    above = {step.attributes for step in pictures[2].steps}
-    assert (
-        {"x", "product"} <= above
-        and other.op.name not in above
-        and above == {s.attributes for s in pictures[3].steps}
+    variable = next(step for step in whole.steps if step.attributes == "VariableV2")
+    assert variable.name == "w" and variable.boxes == ("layer",)
+    above, again = (
+        {step.attributes if step.inputs else step.name for step in picture.steps} for picture in pictures[2:]
     )
+    assert {"x", "product"} <= above and other.op.name not in above and above == again
     with pytest.raises(ArgumentError, match="are of what runs"):
         torch.draw(graph, values=True)
 

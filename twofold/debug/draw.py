@@ -296,12 +296,14 @@ def _declared_view(title: str, operations: Sequence[Any]) -> View:
         frames = [Frame(*frame) for frame in operation.outputs[0]._location] if operation.outputs else []
         *boxes, name = operation.name.split("/")
         results = [(_declared_type(one.type_), max(one.type_.nbytes, 0)) for one in operation.outputs]
+        # what comes from outside is known by its name: all variables are of one type
+        shown = (operation.type, name) if operation.inputs else (name, operation.type)
         outputs = view.add_step(
-            operation.type,
+            shown[0],
             inputs,
             results,
             boxes=tuple(boxes),
-            attributes=name,
+            attributes=shown[1],
             backward=boxes[:1] == ["gradients"],
             lines=lines_of(frames),
             source=source_of(frames),

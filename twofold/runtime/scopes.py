@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from twofold import _core
 
-_names: list[str] = [""]
-_numbers: dict[str, int] = {"": 0}
+_names: list[tuple[str, str]] = [("", "")]
+_numbers: dict[tuple[str, str], int] = {("", ""): 0}
 
 
-def scope_number(name: str) -> int:
+def scope_number(name: str, operation: str = "") -> int:
     """The number of a scope, for ``_core.set_scope``: what a thread records from then on stands in it.
+
+    ``operation`` is what a declared operation is called, which is told from others of its line by it.
 
     >>> before = _core.set_scope(scope_number("encoder"))
     >>> scope_name(_core.capture_location())
@@ -20,17 +22,18 @@ def scope_number(name: str) -> int:
     >>> _core.set_scope(before) == scope_number("encoder")
     True
     """
-    number = _numbers.get(name)
+    number = _numbers.get((name, operation))
     if number is None:
-        number = _numbers[name] = len(_names)
-        _names.append(name)
+        number = _numbers[name, operation] = len(_names)
+        _names.append((name, operation))
     return number
 
 
 @contextmanager
-def entered(name: str) -> Iterator[None]:
-    """Inside, what this thread records stands in the scope of this name."""
-    before = _core.set_scope(scope_number(name))
+def declaring(operation: str) -> Iterator[None]:
+    """Inside, what this thread records is the operation of this name, in the name scope before the last slash."""
+    scope = operation.rpartition("/")[0].replace("/", ".")
+    before = _core.set_scope(scope_number(scope, operation))
     try:
         yield
     finally:
@@ -39,4 +42,9 @@ def entered(name: str) -> Iterator[None]:
 
 def scope_name(location: int) -> str:
     """The name of the scope that a location was captured in, or an empty string."""
-    return _names[_core.scope_of(location)]
+    return _names[_core.scope_of(location)][0]
+
+
+def operation_name(location: int) -> str:
+    """The name of the operation that was declared at a location, or an empty string."""
+    return _names[_core.scope_of(location)][1]

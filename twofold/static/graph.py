@@ -21,7 +21,7 @@ from twofold.dtypes import DType, string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
-from twofold.runtime.scopes import entered
+from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
 from twofold.static.docstrings import example
 from twofold.static.elements import Slot, check_kind, on_strings, operator_type
@@ -387,7 +387,7 @@ class Graph:
         made = Operation(self, type, own)
         for part, value in parts.items():
             setattr(made, part, value)
-        with entered(made.name):  # so locations tell operations on one line apart
+        with declaring(made.name):  # so locations tell operations on one line apart
             outputs = [_core.placeholder(type_) for type_ in types]
         self._enter(made, outputs, sources)
         return made

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.runtime.profiling import Recorder, Recording
-from twofold.runtime.scopes import scope_name
+from twofold.runtime.scopes import operation_name
 from twofold.static.config import DeviceStepStats, NodeExecStats, RunMetadata
 
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -33,7 +33,7 @@ def _fill(metadata: RunMetadata, recording: Recording, operations: Iterable[Any]
     stats = []
     for call in sorted(recording.calls(), key=lambda one: one.first):
         where = ", ".join(f"{frame.file}:{frame.line}" for frame in call.frames[:1])
-        name = scope_name(call.location) or names.get(call.location, call.name)
+        name = operation_name(call.location) or names.get(call.location, call.name)
         took = max(1, round(call.seconds * 1e6))
         stats.append(
             NodeExecStats(
