@@ -125,6 +125,22 @@ def test_the_gradient_drops_the_same_weights() -> None:
     assert abs(found[0, :, 0].sum().item() - v.grad[0, :, 0].sum().item()) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("scored", "summed"),
+    [((3, 4), (2, 3, 4)), ((1, 3, 4), (2, 3, 4)), ((2, 1, 3, 4), (2, 3, 3, 4)), ((2, 3, 4), (1, 3, 4))],
+)
+def test_the_gradient_drops_the_same_weights_for_more_values(
+    scored: tuple[int, ...], summed: tuple[int, ...]
+) -> None:
+    operands = [torch.randn(shape, dtype=torch.float64) for shape in (scored, scored, summed)]
+
+    def attend(*operands: Any) -> Any:
+        torch.manual_seed(7)
+        return F.scaled_dot_product_attention(*operands, dropout_p=0.4)
+
+    assert torch.autograd.gradcheck(attend, [x.requires_grad_() for x in operands])
+
+
 def test_a_query_that_sees_nothing_gives_zeros() -> None:
     x = torch.ones(1, 2, 3, requires_grad=True)
     mask = torch.tensor([[True, True], [False, False]])

@@ -9,15 +9,13 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_
-from twofold.frontend.install import PUBLIC
 from twofold.frontend.sampling import dropout, stream
 from twofold.ops.base import FUNCTIONS
+from twofold.ops.contraction.attention import attention
 
 Tensor = _core.Tensor
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
-
-_attention = PUBLIC["scaled_dot_product_attention"]
 
 
 def scaled_dot_product_attention(
@@ -41,10 +39,11 @@ def scaled_dot_product_attention(
     """
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
-    dropout_stream = stream(None) if dropout_p else ()
-    return _attention(
-        query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, draw=dropout_stream
-    )
+    sample = (*stream(None), float(dropout_p)) if dropout_p else ()
+    return attention(query, key, value, attn_mask, sample, is_causal, scale, enable_gqa)
+
+
+scaled_dot_product_attention.autocast = "lower"  # type: ignore[attr-defined]
 
 
 def _need(fits: bool, text: str) -> None:

@@ -92,6 +92,27 @@ def _repeated(query: Any, x: Any, name: str) -> Any:
     return x if times == 1 else ops.repeat_interleave(x, times, len(x.shape) - 3)
 
 
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout: tuple[Any, ...],
+    is_causal: bool,
+    scale: Any,
+    enable_gqa: bool,
+) -> Any:
+    """Bind ``scaled_dot_product_attention``; ``dropout`` is its key, counter and probability, or nothing."""
+    if attn_mask is not None and is_causal:
+        raise ArgumentError("attn_mask and is_causal together", "Give one of them.")
+    if enable_gqa:
+        key, value = _repeated(query, key, "key"), _repeated(query, value, "value")
+    factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+    mask = () if attn_mask is None else (attn_mask,)
+    attrs = (attn_mask is not None, bool(is_causal), bool(dropout))
+    return apply("scaled_dot_product_attention", query, key, value, *mask, factor, *dropout, attrs=attrs)
+
+
 @composite
 class scaled_dot_product_attention:
     """``softmax(query @ key.mT * scale + mask) @ value``, by default with ``scale = 1 / sqrt(features)``.
@@ -122,22 +143,12 @@ class scaled_dot_product_attention:
         is_causal: bool = False,
         scale: Any = None,
         enable_gqa: bool = False,
-        *,
-        draw: Any = (),
     ) -> Any:
-        if dropout_p and not draw:
+        if dropout_p:
             raise ArgumentError(
                 f"dropout_p {dropout_p} without random numbers", "Use nn.functional's function of this name."
             )
-        if attn_mask is not None and is_causal:
-            raise ArgumentError("attn_mask and is_causal together", "Give one of them.")
-        if enable_gqa:
-            key, value = _repeated(query, key, "key"), _repeated(query, value, "value")
-        factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-        mask = () if attn_mask is None else (attn_mask,)
-        dropout = (*draw, dropout_p) if dropout_p else ()
-        attrs = (attn_mask is not None, bool(is_causal), bool(dropout_p))
-        return apply("scaled_dot_product_attention", query, key, value, *mask, factor, *dropout, attrs=attrs)
+        return attention(query, key, value, attn_mask, (), is_causal, scale, enable_gqa)
 
     compute = lambda *rest: _Attention(rest).result()
 

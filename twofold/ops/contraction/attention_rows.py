@@ -15,7 +15,7 @@ from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.control_flow import blocks
 from twofold.ops.control_flow.blocks import in_blocks
 from twofold.ops.reduction.softmax import floating, total
-from twofold.ops.shape.movement import axis_numbers, slice_axis
+from twofold.ops.shape.movement import axis_numbers, slice_axis, sum_to
 
 
 class Rows(NamedTuple):
@@ -69,7 +69,8 @@ class Rows(NamedTuple):
     def scores_gradient(self, ct: Any) -> tuple[Any, Any]:
         """The cotangent of the scores, and the weights after dropout."""
         weights = self.weights()
-        arrived = self.dropped(ops.matmul(ct, transposed(self.value)))
+        # the value may have further axes of a batch, over which the weights and their dropout are the same
+        arrived = self.dropped(sum_to(ops.matmul(ct, transposed(self.value)), weights.shape))
         scored = weights * (arrived - total(weights * arrived, weights.ndim - 1))
         return scored, self.dropped(weights)
 
