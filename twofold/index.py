@@ -42,8 +42,9 @@ ENTRIES: dict[str, str] = {
         "softsign tanhshrink softshrink hardshrink threshold"
     ),
     "twofold.ops.elementwise.arithmetic": (
-        "add subtract multiply divide floor_divide trunc_divide remainder fmod pow cube negative positive "
-        "abs sign square sqrt rsqrt reciprocal hypot copysign lerp addcmul addcdiv"
+        "add subtract add_scaled subtract_scaled multiply divide floor_divide trunc_divide remainder fmod "
+        "pow cube negative positive abs sign square sqrt rsqrt reciprocal hypot copysign lerp addcmul "
+        "addcdiv"
     ),
     "twofold.ops.elementwise.checks": "class_number within nonzero_divisor fitting_values",
     "twofold.ops.elementwise.complex": "complex real imag conj polar view_as_real view_as_complex",
@@ -68,7 +69,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.elementwise.rounding": "floor ceil trunc round frac",
     "twofold.ops.elementwise.transcendental": (
         "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
-        "atanh sigmoid softplus logaddexp logit sinc deg2rad rad2deg"
+        "atanh sigmoid softplus softplus_scaled logaddexp logit sinc deg2rad rad2deg"
     ),
     "twofold.ops.indexing.accumulation": "accumulate_product accumulate_at accumulate_rows",
     "twofold.ops.indexing.embedding": (

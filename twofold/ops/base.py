@@ -273,6 +273,7 @@ class Elementwise(Operation):
     accurate_where: Callable[..., Any] | None = None  # of arrays: where the bounds hold, if not everywhere
     promotes = True
     divides: bool = False  # whether the second operand, of integers, must not be 0
+    wide_numbers: bool = False  # whether Python numbers beside half types keep the digits of float32
     rule_lower: Callable[..., Any]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -284,11 +285,14 @@ class Elementwise(Operation):
             wide = [broadcast(convert(node, operand), shape) for node in inputs]
             value = self.on_complex(*wide, *attrs)
             return with_own_gradient(self, attrs, value, wide) if self.holomorphic else value
+        if self.wide_numbers and operand.compute is not operand and any(node.type.weak for node in inputs):
+            return convert(self.build(attrs, [convert(node, operand.compute) for node in inputs]), result)
         values = []
         for one, dtype in zip(inputs, fixed, strict=True):
             values.append(_weakly(one, operand) if weak else convert(one, dtype or operand))
         if self.divides and operand.kind in "iu" and 0 not in shape:
-            values[1] = need_nonzero(values[1])
+            known = values[1].op.name == "constant" and values[1].attrs[0]
+            values[1] = values[1] if known else apply("nonzero_divisor", values[1])
         wide = [broadcast(value, shape) for value in values]
         return make_node(self, attrs, wide, tensor_type(result, shape, weak))
 
@@ -325,12 +329,6 @@ class Elementwise(Operation):
         fixed = self.operand_dtypes or (None,) * count
         kinds = self.kinds + ("c" if self.on_complex is not None else "")
         return list(elementwise_samples(kinds, domain, fixed, self.attribute_samples))
-
-
-def need_nonzero(divisor: Node) -> Any:
-    """``divisor``, which fails when it is computed where an element is 0."""
-    known = divisor.op.name == "constant" and divisor.attrs[0]
-    return divisor if known else apply("nonzero_divisor", divisor)
 
 
 def _weakly(node: Node, dtype: DType) -> Node:

@@ -32,6 +32,7 @@ from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
 from twofold.ops.indexing.row_products import factors_of, matrix_shares
 from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
+from twofold.ops.rounding import rounded_once
 from twofold.ops.shape import shapes
 from twofold.ops.signatures import with_names
 
@@ -304,7 +305,7 @@ class linear:
         factor = transposed(weight) if weight.ndim == 2 else weight
         if bias is None:
             return ops.matmul(x, factor)
-        return rounded_once(lambda one, two, three: ops.matmul(one, two) + three, x, factor, bias)
+        return rounded_once(lambda one, two, three: ops.matmul(one, two) + three)(x, factor, bias)
 
     reference = lambda x, w, b=None: x @ w.T if b is None else x @ w.T + b
     samples = lambda: [
@@ -314,20 +315,13 @@ class linear:
     ]
 
 
-def rounded_once(compute: Callable[..., Any], *operands: Any) -> Any:
-    """``compute`` of the operands; where it would be of a half type, from float32 operands and rounded at the end."""
-    dtype = common_dtype([operand.type for operand in operands])[0]
-    if dtype.compute is dtype:
-        return compute(*operands)
-    return convert(compute(*[convert(operand, dtype.compute) for operand in operands]), dtype)
-
-
 def scaled_sum(x: Any, beta: Any, alpha: Any, multiply: Callable[..., Any], *factors: Any) -> Any:
     """``beta * x + alpha * multiply(*factors)``; with beta 0 a NaN or an infinity in x does not matter.
 
     Beside integers the scales are integers, too, as in PyTorch: a fraction is cut off.
     """
 
+    @rounded_once
     def compute(x: Any, *factors: Any) -> Any:
         product = multiply(*factors)
         shapes.expanded(x.shape, product.shape)  # raises where the input does not broadcast to the product
@@ -337,7 +331,7 @@ def scaled_sum(x: Any, beta: Any, alpha: Any, multiply: Callable[..., Any], *fac
         )
         return ops.where(ops.equal(scales[0], 0), 0, x * scales[0]) + product * scales[1]
 
-    return rounded_once(compute, x, *factors)
+    return compute(x, *factors)
 
 
 @composite

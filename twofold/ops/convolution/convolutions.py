@@ -14,12 +14,14 @@ import numpy
 
 from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
+from twofold.ir.node import Attributes
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, ops, strong
 from twofold.ops.convolution.primitives import grouped
 from twofold.ops.convolution.window_sizes import Windows, patches
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
+from twofold.ops.rounding import rounded_once
 
 _NAMES = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)",
           3: "(batch, channels, depth, height, width)"}  # fmt: skip
@@ -140,10 +142,20 @@ def _bilinear(name: str, x: Any, w: Any, attrs: Any) -> Any:
     return ops.complex(ac - bd, ad + bc)
 
 
-def _finished(y: Any, bias: Any, sizes: Shape, batched: bool) -> Any:
-    """The result without the axes that were added, plus the bias."""
-    y = ops.reshape(y, (*y.shape[:2], *sizes) if batched else (y.shape[1], *sizes))
-    return y if bias is None else y + ops.reshape(bias, (bias.shape[0], *(1,) * len(sizes)))
+def _convolved(
+    name: str, operands: tuple[Any, Any, Any], attrs: Attributes, sizes: Shape, batched: bool
+) -> Any:
+    """The operation ``name`` of input and weight without the axes that it adds, plus the bias."""
+    x, w, bias = operands
+
+    def product(x: Any, w: Any) -> Any:
+        y = _bilinear(name, _lifted(x), _lifted(w), attrs)
+        return ops.reshape(y, (*y.shape[:2], *sizes) if batched else (y.shape[1], *sizes))
+
+    if bias is None:
+        return product(x, w)
+    bias = ops.reshape(bias, (bias.shape[0], *(1,) * len(sizes)))
+    return rounded_once(lambda x, w, bias: product(x, w) + bias)(x, w, bias)
 
 
 def _grouped_evenly(count: int, groups: int, what: str) -> None:
@@ -163,7 +175,7 @@ def _forward(x: Any, w: Any, *rest: Any) -> Any:
     sizes = tuple(result_size(*numbers) for numbers in axes)
     lows = _three([low for low, _ in edges], 0)
     attrs = (_three(strides, 1), lows, _three(dilations, 1), groups, _three(sizes, 1))
-    return _finished(_bilinear("convolution", _lifted(x), _lifted(w), attrs), bias, sizes, batched)
+    return _convolved("convolution", (x, w, bias), attrs, sizes, batched)
 
 
 def _backward(x: Any, w: Any, *rest: Any) -> Any:
@@ -187,8 +199,7 @@ def _backward(x: Any, w: Any, *rest: Any) -> Any:
             raise ShapeError(f"a result of size {found}", "Use less padding or a larger input.")
         sizes.append(found)
     attrs = (_three(strides, 1), _three(padding, 0), _three(dilations, 1), groups, _three(sizes, 1))
-    y = _bilinear("convolution_transposed", _lifted(x), _lifted(w), attrs)
-    return _finished(y, bias, tuple(sizes), batched)
+    return _convolved("convolution_transposed", (x, w, bias), attrs, tuple(sizes), batched)
 
 
 def _forward_reference(x: Any, w: Any, *rest: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
 from twofold.ops.promotion import autocast, factor_beside, need_fitting
+from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 
@@ -43,6 +44,7 @@ class leaky_relu:
     result_dtype = to_float
     domain = (nonzero(-3, 3), reals(0.1, 0.4))
     arity = None
+    wide_numbers = True
     vjp = lambda ct, y, x, slope: (ops.where(x > 0, ct, ct * slope), ops.where(x > 0, 0, ct * x))
     lower = lambda b, x, slope: b.select(b.cmp("gt", x, 0.0), x, b.mul(x, slope))
     reference = lambda x, slope: numpy.where(x > 0, x, x * slope)
@@ -66,6 +68,7 @@ class elu:
     accuracy = (1.9, 2.3)
     domain = (nonzero(-3, 3), reals(0.5, 1.5))
     arity = None
+    wide_numbers = True
     vjp = lambda ct, y, x, alpha: (
         ops.where(x > 0, ct, ct * alpha * ops.exp(ops.minimum(x, 0))),
         ops.where(x > 0, 0, ct * ops.expm1(ops.minimum(x, 0))),
@@ -90,7 +93,9 @@ class celu:
     signature = "input, alpha"
     domain = (nonzero(-3, 3), reals(0.5, 1.5))
     reference = lambda x, a: numpy.where(x > 0, x, a * numpy.expm1(numpy.minimum(x, 0) / a))
-    compute = lambda x, alpha: ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0.0) / alpha))
+    compute = rounded_once(
+        lambda x, alpha: ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0.0) / alpha))
+    )
 
     @staticmethod
     def call(input: Any, alpha: Any = 1.0) -> Any:
@@ -115,7 +120,7 @@ class selu:
     autograd_name = "EluBackward0"
     signature = "input"
     domain = (nonzero(-3, 3),)
-    compute = lambda x: ops.elu(x, _SELU_ALPHA) * _SELU_SCALE
+    compute = rounded_once(lambda x: ops.elu(x, _SELU_ALPHA) * _SELU_SCALE)
 
 
 def _gelu(x: Any, approximate: str) -> Any:
@@ -139,7 +144,7 @@ class gelu:
     """
 
     signature = "input"
-    compute = _gelu
+    compute = rounded_once(_gelu)
     attribute_samples = (("none",), ("tanh",))
 
     @staticmethod
@@ -161,7 +166,7 @@ class silu:
     functions = ("silu", "swish")
     signature = "input"
     reference = lambda x: x / (1 + numpy.exp(-x))
-    compute = lambda x: x * ops.sigmoid(x)
+    compute = rounded_once(lambda x: x * ops.sigmoid(x))
 
 
 @composite
@@ -175,7 +180,7 @@ class mish:
 
     signature = "input"
     reference = lambda x: x * numpy.tanh(numpy.logaddexp(x, 0))
-    compute = lambda x: x * ops.tanh(ops.softplus(x))
+    compute = rounded_once(lambda x: x * ops.tanh(ops.softplus(x)))
 
 
 @composite
@@ -211,6 +216,7 @@ class hardtanh:
     kinds = "iuf"
     domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
     arity = None
+    without_gradient = (1, 2)
     vjp = _strictly_inside
     lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
     reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
@@ -255,7 +261,7 @@ class hardsigmoid:
     signature = "input"
     domain = (reals(-2.9, 2.9),)
     reference = lambda x: numpy.clip(x / 6 + 0.5, 0, 1)
-    compute = lambda x: ops.hardtanh(x + 3.0, 0, 6) / 6.0
+    compute = rounded_once(lambda x: ops.hardtanh(x + 3.0, 0, 6) / 6.0)
 
 
 @composite
@@ -270,7 +276,7 @@ class hardswish:
     signature = "input"
     domain = (reals(-2.9, 2.9),)
     reference = lambda x: x * numpy.clip(x / 6 + 0.5, 0, 1)
-    compute = lambda x: x * (ops.hardtanh(x + 3.0, 0, 6) / 6.0)
+    compute = rounded_once(lambda x: x * (ops.hardtanh(x + 3.0, 0, 6) / 6.0))
 
 
 @composite
@@ -314,7 +320,9 @@ class softshrink:
     signature = "input, lambd"
     domain = (reals(-3, 3), reals(0.1, 0.2))
     reference = lambda x, w: numpy.select((x > w, x < -w), (x - w, x + w), x * 0)
-    compute = lambda x, width: ops.where(x > width, x - width, ops.where(x < -width, x + width, x * 0))
+    compute = rounded_once(
+        lambda x, width: ops.where(x > width, x - width, ops.where(x < -width, x + width, x * 0))
+    )
 
     @staticmethod
     def call(input: Any, lambd: Any = 0.5) -> Any:
@@ -356,7 +364,7 @@ class threshold:
     checks_numbers = True
     domain = (reals(-3, 3), reals(0.1, 0.2), reals(4, 5))
     reference = lambda x, limit, value: numpy.where(x <= limit, value, x)
-    compute = lambda x, limit, value: ops.where(x <= limit, value, x)
+    compute = rounded_once(lambda x, limit, value: ops.where(x <= limit, value, x))
 
     @staticmethod
     def call(input: Any, threshold: Any, value: Any) -> Any:

@@ -14,15 +14,17 @@ from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_nu
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.gradients import no_slope
 from twofold.ops.promotion import factor_beside, need_beside, need_whole_alpha
+from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 
-def _scaled(input: Any, other: Any, alpha: Any) -> Any:
+def _with_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """``add`` or ``subtract``, of ``alpha`` times the other operand."""
     if isinstance(alpha, int) and alpha == 1 and alpha is not True:
-        return other
+        return apply(name, input, other)
     need_whole_alpha(alpha, input, other)
     bools = all(getattr(operand, "dtype", bool_) is bool_ for operand in (input, other))
-    return ops.multiply(other, bool(alpha) if bools else alpha)
+    return apply(f"{name}_scaled", input, other, bool(alpha) if bools else alpha)
 
 
 @elementwise
@@ -50,7 +52,7 @@ class add:
 
     @staticmethod
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-        return apply("add", input, _scaled(input, other, alpha))
+        return _with_alpha("add", input, other, alpha)
 
 
 @elementwise
@@ -77,7 +79,31 @@ class subtract:
 
     @staticmethod
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-        return apply("subtract", input, _scaled(input, other, alpha))
+        return _with_alpha("subtract", input, other, alpha)
+
+
+@composite
+class add_scaled:
+    """``input + alpha * other``."""
+
+    autograd_name = "AddBackward0"
+    title = "add"
+    promotes = True
+    signature = "input, other, alpha"
+    reference = lambda x, y, alpha: x + alpha * y
+    compute = rounded_once(lambda x, y, alpha: x + y * alpha)
+
+
+@composite
+class subtract_scaled:
+    """``input - alpha * other``."""
+
+    autograd_name = "SubBackward0"
+    title = "subtract"
+    promotes = True
+    signature = "input, other, alpha"
+    reference = lambda x, y, alpha: x - alpha * y
+    compute = rounded_once(lambda x, y, alpha: x - y * alpha)
 
 
 @elementwise
@@ -94,7 +120,7 @@ class multiply:
     signature = "input, other"
     functions = ("multiply", "mul")
     operators = ("__mul__",)
-    reflected = True
+    reflected = wide_numbers = True
     vjp = lambda ct, y, a, b: (ct * b, ct * a)
     on_complex = complex_functions.multiply
     lower = lambda b, x, y: b.and_(x, y) if x.dtype is bool_ else b.mul(x, y)
@@ -121,7 +147,7 @@ class divide:
     signature = "input, other"
     functions = ("divide", "div", "true_divide")
     operators = ("__truediv__",)
-    reflected = True
+    reflected = wide_numbers = True
     arity = 2
     result_dtype = to_float
     domain = (reals(-3, 3), nonzero(-3, 3, 0.5))
@@ -556,7 +582,9 @@ class lerp:
     signature = "input, end, weight"
     methods = ("lerp",)
     reference = lambda a, b, w: a + w * (b - a)
-    compute = lambda a, b, w: ops.where(ops.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
+    compute = rounded_once(
+        lambda a, b, w: ops.where(ops.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
+    )
 
 
 @composite
@@ -572,7 +600,7 @@ class addcmul:
     signature = "input, tensor1, tensor2, value"
     methods = ("addcmul",)
     reference = lambda x, a, b, value: x + value * a * b
-    compute = lambda x, a, b, value: x + value * a * b
+    compute = rounded_once(lambda x, a, b, value: x + value * a * b)
 
     @staticmethod
     def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
@@ -593,7 +621,7 @@ class addcdiv:
     methods = ("addcdiv",)
     domain = (reals(-3, 3), reals(-3, 3), nonzero(-3, 3, 0.5), reals(-3, 3))
     reference = lambda x, a, b, value: x + value * a / b
-    compute = lambda x, a, b, value: x + value * a / b
+    compute = rounded_once(lambda x, a, b, value: x + value * a / b)
 
     @staticmethod
     def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:

@@ -10,6 +10,7 @@ import numpy
 from twofold.dtypes import bool_, float32
 from twofold.ops.base import apply, composite, convert, elementwise, ops, to_float
 from twofold.ops.elementwise import complex_functions
+from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 
@@ -416,10 +417,23 @@ class softplus(MathFunction):
 
     @staticmethod
     def call(input: Any, beta: Any = 1.0, threshold: float = 20.0) -> Any:
-        scaled = input if beta == 1 else input * beta
-        smooth = apply("softplus", scaled) if beta == 1 else apply("softplus", scaled) / beta
         # nothing can overflow, so that a threshold matters only where the two forms differ visibly
-        return smooth if threshold >= 20 else ops.where(ops.greater(scaled, threshold), input, smooth)
+        if threshold >= 20:
+            return apply("softplus", input) if beta == 1 else apply("softplus_scaled", input, beta)
+        scaled = input if beta == 1 else input * beta
+        return ops.where(ops.greater(scaled, threshold), input, ops.softplus(input, beta))
+
+
+@composite
+class softplus_scaled:
+    """``log(1 + exp(beta * input)) / beta``."""
+
+    autograd_name = "SoftplusBackward0"
+    title = "softplus"
+    signature = "input, beta"
+    domain = (reals(-3, 3), reals(0.5, 2))
+    reference = lambda x, beta: numpy.logaddexp(x * beta, 0) / beta
+    compute = rounded_once(lambda x, beta: apply("softplus", x * beta) / beta)
 
 
 def _exact_logaddexp(x: Any, y: Any) -> Any:
@@ -496,11 +510,12 @@ class sinc:
     methods = ("sinc",)
     domain = (nonzero(-3, 3),)
     reference = numpy.sinc
-    compute = lambda x: ops.where(ops.equal(x, 0), 1.0, _sinc(ops.where(ops.equal(x, 0), 1.0, x) * math.pi))
+    compute = rounded_once(lambda x: _sinc(x, ops.equal(x, 0)))
 
 
-def _sinc(angle: Any) -> Any:
-    return ops.sin(angle) / angle
+def _sinc(x: Any, zero: Any) -> Any:
+    angle = ops.where(zero, 1.0, x) * math.pi
+    return ops.where(zero, 1.0, ops.sin(angle) / angle)
 
 
 @composite

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, bfloat16, complex64, float16, float32, float64
+from twofold.dtypes import bfloat16, complex64, float16, float32, float64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.sizes import real
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
+from twofold.ops.gradients import NoGradient
 from twofold.ops.reduction.softmax import floating, total
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import sum_to
@@ -95,7 +96,7 @@ def _last(name: str, centered: bool, doc: str) -> Any:
             return (
                 convert(standardized_share(inner, unit, factor, axes, centered), strong(x).dtype),
                 *more,
-                None,
+                NoGradient(name, "eps"),
             )
 
         def reference(x: Any, *rest: Any) -> Any:
@@ -151,13 +152,10 @@ def _layer_norm(
     return apply("layer_norm", input, *given, eps, attrs=(axes, weight is not None, bias is not None))
 
 
-_EPSILON: dict[DType, float] = {float64: 2.0**-52, float16: 2.0**-10, bfloat16: 2.0**-7}
-
-
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight)
     given = [] if weight is None else [weight]
-    small = _EPSILON.get(input.dtype.real, 2.0**-23) if eps is None else eps
+    small = (2.0**-52 if input.dtype.real is float64 else 2.0**-23) if eps is None else eps
     return apply("rms_norm", input, *given, small, attrs=(axes, weight is not None, False))
 
 
@@ -225,7 +223,8 @@ class batch_norm_train:
             if given is not None
         ]
         inner = wide if weight is None else wide * _channels(convert(weight, wide.dtype), x.ndim)
-        return (convert(standardized_share(inner, unit, factor, axes), strong(x).dtype), *more, None)
+        given = convert(standardized_share(inner, unit, factor, axes), strong(x).dtype)
+        return (given, *more, NoGradient("batch_norm", "eps"))
 
     def reference(x: Any, *rest: Any) -> Any:
         weight, bias, eps, _, _ = _split(rest)

@@ -23,6 +23,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
+from twofold.ops.rounding import rounded_once
 from twofold.ops.shape.movement import slice_axis
 
 
@@ -164,6 +165,7 @@ class glu:
 
     call = _axis_call("glu", -1)
 
+    @rounded_once
     def compute(x: Any, axis: int) -> Any:
         if not x.ndim or x.shape[axis] % 2:
             size = x.shape[axis] if x.ndim else "none"
