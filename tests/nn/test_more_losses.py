@@ -32,14 +32,14 @@ def test_older_flags() -> None:
         F.mse_loss(x, t, None, None, "mean", None, 1)
 
 
-@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss"])
 def test_weighted_elements(name: str) -> None:
-    x, t, weight = torch.randn(3, 4), torch.randn(3, 4), torch.rand(4)
+    x, t, weight = torch.randn(3, 4), torch.randn(3, 4), torch.rand(3, 4)
     loss = getattr(F, name)
     each = loss(x, t, reduction="none").numpy() * weight.numpy()
     near(loss(x, t, weight=weight, reduction="none"), each)
     near(loss(x, t, weight=weight, reduction="sum"), each.sum(), 1e-5)
-    near(loss(x, t, weight=weight), each.sum() / (3 * weight.numpy().sum()), 1e-5)
+    near(loss(x, t, weight=weight), each.sum() / weight.numpy().sum(), 1e-5)
 
 
 def test_triplets_with_any_distance() -> None:
@@ -149,3 +149,50 @@ def test_the_poisson_loss_with_the_term_of_stirling(log_input: bool) -> None:
     assert ((short > 0) & (short < 1 / (12 * counts[large]))).all()
     near(F.poisson_nll_loss(x, t, log_input, True, eps=0.0), found.mean())
     near(nn.PoissonNLLLoss(log_input, full=True, eps=0.0, reduction="sum")(x, t), found.sum())
+
+
+def test_the_mean_of_a_weighted_huber_loss_is_over_all_elements() -> None:
+    x, t, weight = (torch.tensor(G.normal(size=(3, 4))) for _ in range(3))
+    each = F.huber_loss(x, t, reduction="none", delta=0.3) * weight
+    near(F.huber_loss(x, t, delta=0.3, weight=weight), each.mean().numpy())
+    near(F.huber_loss(x, t, delta=0.3, weight=weight, reduction="sum"), each.sum().numpy())
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+def test_weights_of_elements_have_the_size_of_the_input(name: str) -> None:
+    with pytest.raises(ValueError, match=r"same size, got \(4,\) and \(3, 4\)"):
+        getattr(F, name)(torch.ones(3, 4), torch.zeros(3, 4), weight=torch.ones(4))
+
+
+@pytest.mark.parametrize("name", ["binary_cross_entropy", "binary_cross_entropy_with_logits"])
+@pytest.mark.parametrize("option", ["weight", "pos_weight"])
+@pytest.mark.parametrize(("shape", "weights"), [((3,), (3, 1)), ((3, 1), (3, 4)), ((), (3,)), ((2,), (2, 2))])
+def test_weights_do_not_repeat_the_input(
+    name: str, option: str, shape: tuple[int, ...], weights: tuple[int, ...]
+) -> None:
+    if option == "pos_weight" and name == "binary_cross_entropy":
+        return
+    x = torch.full(shape, 0.3)
+    with pytest.raises(RuntimeError, match=f"{option} of shape"):
+        getattr(F, name)(x, x, **{option: torch.ones(weights)})
+
+
+def test_class_weights_of_target_probabilities_have_a_gradient() -> None:
+    x, target = torch.tensor(G.normal(size=(5, 4))), torch.tensor(G.dirichlet(numpy.ones(4), 5))
+    weight = torch.tensor([0.5, 2.0, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
+    for smoothing in (0.0, 0.3):
+        for reduction in ("mean", "none"):
+            options = {"label_smoothing": smoothing, "reduction": reduction}
+            assert torch.autograd.gradcheck(lambda w, o=options: F.cross_entropy(x, target, w, **o), [weight])
+
+
+def test_class_numbers_give_their_weights_no_gradient() -> None:
+    weight = torch.ones(4, requires_grad=True)
+    loss = F.cross_entropy(torch.randn(5, 4), torch.tensor([0, 1, 2, 3, 0]), weight)
+    with pytest.raises(RuntimeError, match="no gradient with respect to weight"):
+        loss.backward()
+
+
+def test_probabilities_have_no_class_to_ignore() -> None:
+    with pytest.raises(RuntimeError, match="ignore_index 1 for target probabilities"):
+        F.cross_entropy(torch.randn(5, 4), torch.full((5, 4), 0.25), ignore_index=1)

@@ -129,3 +129,11 @@ def test_feature_alpha_dropout_drops_whole_channels() -> None:
     assert 60 < constant.sum() < 140
     with pytest.raises(RuntimeError, match="at least 2 dimensions"):
         F.feature_alpha_dropout(torch.ones(3), 0.5, training=True)
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+@pytest.mark.parametrize("given", ["running_mean", "running_var"])
+def test_one_running_statistic_alone_is_refused(name: str, given: str) -> None:
+    statistics = {"running_mean": None, "running_var": None, given: torch.ones(4)}
+    with pytest.raises(ValueError, match="both be None or neither"):
+        getattr(torch.nn.functional, name)(torch.randn(3, 4, 2), **statistics)

@@ -28,6 +28,11 @@ def _batch_axes(input: Tensor) -> tuple[int, ...]:
     return (0, *range(2, input.ndim))
 
 
+def _need_both(running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -50,6 +55,7 @@ def batch_norm(
     >>> mean
     tensor([0.2000])
     """
+    _need_both(running_mean, running_var)
     result = PUBLIC["batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
     if training and running_mean is not None and input.ndim > 1:
 
@@ -82,6 +88,7 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
+    _need_both(running_mean, running_var)
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be defined when use_input_stats=False")

@@ -27,12 +27,14 @@ def _in_order(
     name: str,
     *order: str,
     weighted: bool = False,
+    over_weights: bool = True,
     elementwise: bool = False,
     classes: tuple[DType, ...] = (),
 ) -> Callable[..., Tensor]:
     """The loss of this name, with what follows input and target in PyTorch's order.
 
-    One that is ``weighted`` also takes weights of the single elements; its mean is over the weights. One that is
+    One that is ``weighted`` also takes weights of the single elements; its mean is ``over_weights`` or over all
+    elements. One that is
     ``elementwise`` warns of an input and a target that are broadcast. Targets that are numbers of ``classes`` must
     have one of these dtypes.
     """
@@ -69,9 +71,13 @@ def _in_order(
         )
 
     def by_weight(input: Tensor, target: Tensor, weight: Tensor, kwargs: dict[str, Any]) -> Tensor:
+        if weight.shape != input.shape:
+            raise ValueError(
+                f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
+            )
         reduction = kwargs.pop("reduction", "mean")
         each = function(input, target, reduction="none", **kwargs) * weight
-        if reduction != "mean":
+        if reduction != "mean" or not over_weights:
             return reducing.reduced(each, reduction)
         return each.sum() / weight.expand(tuple(each.shape)).sum()
 
@@ -93,7 +99,9 @@ _FLAGS = ("size_average", "reduce", "reduction")
 
 mse_loss = _in_order("mse_loss", *_FLAGS, "weight", weighted=True, elementwise=True)
 l1_loss = _in_order("l1_loss", *_FLAGS, "weight", weighted=True, elementwise=True)
-huber_loss = _in_order("huber_loss", "reduction", "delta", "weight", weighted=True, elementwise=True)
+huber_loss = _in_order(
+    "huber_loss", "reduction", "delta", "weight", weighted=True, over_weights=False, elementwise=True
+)
 smooth_l1_loss = _in_order("smooth_l1_loss", *_FLAGS, "beta", elementwise=True)
 soft_margin_loss = _in_order("soft_margin_loss", *_FLAGS)
 binary_cross_entropy = _in_order("binary_cross_entropy", "weight", *_FLAGS)

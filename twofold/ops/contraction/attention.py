@@ -13,6 +13,7 @@ from twofold.ops.base import apply, broadcast_shapes, composite, convert, ops, s
 from twofold.ops.contraction.attention_rows import Blocks, Rows
 from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.examples import example
+from twofold.ops.gradients import NoGradient
 from twofold.ops.reduction.softmax import floating
 from twofold.ops.shape.movement import sum_to
 
@@ -154,7 +155,8 @@ class scaled_dot_product_attention:
 
     def vjp(ct: Any, y: Any, *rest: Any) -> Any:
         found = _Attention(rest).gradient(ct)
-        return [*found, *[None] * (len(rest) - 3 - len(found))]
+        unknown = NoGradient("scaled_dot_product_attention", "scale")
+        return [*found, unknown, *[None] * (len(rest) - 4 - len(found))]
 
     def reference(*rest: Any) -> Any:
         *values, masked, causal, _ = rest

@@ -28,6 +28,7 @@ from twofold.ops.base import (
 )
 from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.examples import example
+from twofold.ops.gradients import NoGradient
 from twofold.ops.host_threads import one_blas_thread, over_matrices
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
@@ -99,8 +100,11 @@ class MatrixOperation(Host):
         return types[0]
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
-        """Cotangents of the operands, from the cotangent and value of the result, the operands, the attributes."""
-        raise NotImplementedError(self.name)
+        """Cotangents of the operands, from the cotangent and value of the result, the operands, the attributes.
+
+        An error for whoever asks for them unless a subclass says otherwise.
+        """
+        return [NoGradient(self.title or self.name, operand) for operand in self.parameter_names()]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         values = [strong(node) for node in inputs]

@@ -142,7 +142,6 @@ class geqrf_packed(Packed):
 
     title = "geqrf"
     square = False
-    differentiable = False
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:
         return (shape[-2:], (min(shape[-2:]),))

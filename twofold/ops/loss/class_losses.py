@@ -27,6 +27,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
+from twofold.ops.gradients import NoGradient
 from twofold.ops.reduction.softmax import floating, shifted, total
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -176,8 +177,9 @@ def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
         flat = even if classes.weight is None else classes.weight * even
         wanted = wanted + ops.where(column(classes.ignored()), 0, flat)
         result = (p * total(wanted, axis) - wanted) * column(part)
-    inputs = len(rest) - 3
-    return (convert(result, strong(x).dtype), *[None] * (inputs - 1))
+    unknown = [NoGradient("cross_entropy", name) for name in ("weight", "label_smoothing")]
+    given = unknown if weight is not None else unknown[1:]
+    return (convert(result, strong(x).dtype), None, *given[:-1], None, given[-1])
 
 
 def _cross_entropy_reference(*rest: Any) -> Any:
@@ -247,6 +249,10 @@ class cross_entropy:
         attrs = (need_reduction(reduction), weight is not None, smooth)
         weights = () if weight is None else (weight,)
         if target.dtype.kind == "f":
+            if ignore_index >= 0:
+                raise ArgumentError(
+                    f"ignore_index {ignore_index} for target probabilities", "Use it for class numbers."
+                )
             return apply("soft_cross_entropy", input, target, *weights, label_smoothing, attrs=attrs)
         return apply("cross_entropy", input, target, *weights, ignore_index, label_smoothing, attrs=attrs)
 
@@ -274,7 +280,6 @@ def _soft_parts(*rest: Any) -> tuple[Any, ...]:
         weights = broadcast(
             ops.reshape(convert(rest[2], x.dtype), (x.shape[axis], *[1] * (x.ndim - axis - 1))), x.shape
         )
-        wanted = wanted * weights
     return x, axis, wanted, weights, reduction, smooth, smoothing
 
 
@@ -288,7 +293,8 @@ class soft_cross_entropy:
 
     @staticmethod
     def compute(*rest: Any) -> Any:
-        x, axis, wanted, _, reduction, _, _ = _soft_parts(*rest)
+        x, axis, wanted, weights, reduction, _, _ = _soft_parts(*rest)
+        wanted = wanted if weights is None else wanted * weights
         z, s = shifted(x, axis)
         rows = apply("sum", wanted * (ops.log(s) - z), attrs=((axis,), False))
         return convert(reduced(rows, reduction), strong(rest[0]).dtype)
@@ -299,14 +305,16 @@ class soft_cross_entropy:
         z, s = shifted(x, axis)
         rows = x.shape[:axis] + x.shape[axis + 1 :]
         part = restore_axes(share(convert(ct, x.dtype), rows, reduction), (axis,), x.shape)
-        scores = ops.exp(z) / s * total(wanted, axis) - wanted
-        target = ops.log(s) - z if weights is None else (ops.log(s) - z) * weights
-        target = target * (1 - smoothing) if smooth else target
-        shares = [
-            convert(value * part, strong(node).dtype)
-            for value, node in ((scores, rest[0]), (target, rest[1]))
-        ]
-        return (*shares, *[None] * (len(rest) - 5))
+        surprise, weighed = ops.log(s) - z, wanted if weights is None else wanted * weights
+        scores = ops.exp(z) / s * total(weighed, axis) - weighed
+        target = surprise if weights is None else surprise * weights
+        found = [scores, target * (1 - smoothing) if smooth else target]
+        if weights is not None:
+            others = tuple(k for k in range(x.ndim) if k != axis)
+            found.append(apply("sum", wanted * surprise * part, attrs=(others, False)))
+        scaled = [found[0] * part, found[1] * part, *found[2:]]
+        shares = [convert(value, strong(node).dtype) for value, node in zip(scaled, rest, strict=False)]
+        return (*shares, NoGradient("cross_entropy", "label_smoothing"))
 
     @staticmethod
     def reference(*rest: Any) -> Any:

@@ -172,6 +172,16 @@ class soft_margin_loss:
     exact = staticmethod(lambda x, t: numpy.log1p(numpy.exp(-t * x)))
 
 
+def _need_fitting_weights(x: Any, **given: Any) -> None:
+    """Raise ShapeError for weights that would repeat the elements of ``x``."""
+    for name, weight in given.items():
+        if weight is not None and broadcast_shapes(x.shape, weight.shape) != x.shape:
+            raise ShapeError(
+                f"{name} of shape {weight.shape} for input of shape {x.shape}",
+                "Use one that broadcasts to the input.",
+            )
+
+
 def _between_0_and_1(input: Any, target: Any) -> Any:
     """Both as they are; the kernel fails for a value outside."""
     return (
@@ -215,6 +225,7 @@ class binary_cross_entropy:
             raise ShapeError(
                 f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
             )
+        _need_fitting_weights(x, weight=rest[0] if len(rest) > 1 else None)
         x, t = _between_0_and_1(x, t)
         yes, no = _limited_logs(x)
         each = (t - 1) * no - t * yes
@@ -280,6 +291,9 @@ class binary_cross_entropy_with_logits:
             raise ShapeError(
                 f"targets of shape {t.shape} for input of shape {x.shape}", "Make the shapes equal."
             )
+        _need_fitting_weights(
+            x, weight=more[0] if weighted else None, pos_weight=more[-1] if positive else None
+        )
         factor = 1 + (more[-1] - 1) * t if positive else 1
         tail = ops.softplus(-x)
         each = (1 - t) * x + (tail * factor if positive else tail)

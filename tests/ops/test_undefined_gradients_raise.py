@@ -1,0 +1,99 @@
+"""Where a result depends on a floating operand, its gradient is computed or raises: none is left out in silence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from samples import in_float64, operations_with_samples
+
+import twofold as torch
+from twofold.errors import UndefinedGradientError
+from twofold.ir.op import REGISTRY
+from twofold.ops.base import apply
+
+OF_NUMBERS = "its public function takes numbers, which have no gradient"
+INTERNAL = "only libraries of the package call it, with operands that require no gradient"
+MODULES = {
+    "twofold.ops.elementwise.optimizers": INTERNAL,
+    "twofold.ops.spectral.signal_windows": OF_NUMBERS,
+}
+REASONS = {
+    "bitcast": "bits have no gradient",
+    "stop_gradient": "stops gradients: that is what it is for",
+    "resample": INTERNAL,  # weights that sizes give
+    "interleave": INTERNAL,  # within loops over windows
+    "embedding_renorm": INTERNAL,
+    "changed_rows": INTERNAL,
+    "checked_weights": INTERNAL,
+    "grid_counts": INTERNAL,
+    "frequencies": OF_NUMBERS,
+    "half_frequencies": OF_NUMBERS,
+    "random_dropout": OF_NUMBERS,
+    "random_exponential": OF_NUMBERS,
+    "random_cauchy": OF_NUMBERS,
+    "random_log_normal": OF_NUMBERS,
+    "random_truncated_normal": OF_NUMBERS,
+    "random_binomial": "samples are integers",
+    "random_binomial_large": "samples are integers",
+    "random_log_gamma": INTERNAL,  # ``distributions`` states the gradients of its samples itself
+    "random_von_mises": "rejects samples, which has no gradient, as in PyTorch",
+}
+
+
+def called(name: str, arrays: Any, attrs: Any, wanted: bool) -> tuple[list[Any], Any]:
+    given = [torch.tensor(array) for array in arrays]
+    for one in given:
+        if wanted and one.is_floating_point():
+            one.requires_grad_()
+    return given, apply(name, *given, attrs=attrs)
+
+
+def weighed(y: Any) -> Any:
+    """A sum of the result, or of its parts, in which no two elements cancel."""
+    real = torch.view_as_real(y) if y.is_complex() else y
+    return (real * torch.cos(torch.arange(real.numel(), dtype=real.dtype)).reshape(real.shape)).sum()
+
+
+def left_out(name: str, sample: Any) -> list[int]:
+    """The operands without a gradient, or with one of zeros, that nevertheless change the result."""
+    given, y = called(name, sample.arrays, sample.attrs, True)
+    if not isinstance(y, torch.Tensor) or not (y.is_floating_point() or y.is_complex()):
+        return []
+    if y.requires_grad:
+        try:
+            weighed(y).backward()
+        except UndefinedGradientError:
+            return []
+    found, before = [], weighed(y.detach()).item()
+    for k, one in enumerate(given):
+        if not one.is_floating_point() or (one.grad is not None and one.grad.numpy().any()):
+            continue
+        moved = 1e-4 * numpy.cos(1 + numpy.arange(one.numel())).reshape(tuple(one.shape))
+        arrays = [array + moved if n == k else array for n, array in enumerate(sample.arrays)]
+        after = weighed(called(name, arrays, sample.attrs, False)[1]).item()
+        if abs(after - before) > 1e-8:
+            found.append(k)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(operations_with_samples()) - set(REASONS)))
+def test_no_gradient_is_left_out(name: str) -> None:
+    op: Any = REGISTRY[name]
+    if op.call.__module__ in MODULES:
+        pytest.skip(MODULES[op.call.__module__])
+    for sample in list(op.samples())[:4]:
+        if "f" in {dtype.kind for dtype in sample.dtypes}:
+            assert left_out(name, in_float64(sample)) == [], sample.attrs
+
+
+def test_a_constant_is_found() -> None:
+    (sample, *_) = REGISTRY["stop_gradient"].samples()
+    assert left_out("stop_gradient", in_float64(sample)) == [0]
