@@ -85,3 +85,12 @@ def test_floats_follow_the_default_dtype() -> None:
             assert torch.tensor([1]).dtype is torch.int64
     finally:
         torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "full_like"])
+def test_what_is_made_like_a_tensor_requires_no_gradient(name: str) -> None:
+    x = torch.ones(2, requires_grad=True)
+    more = (2.0,) if name == "full_like" else ()
+    made = getattr(torch, name)(x, *more)
+    assert not made.requires_grad and made.is_leaf
+    assert getattr(torch, name)(x, *more, requires_grad=True).requires_grad

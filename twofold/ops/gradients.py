@@ -29,9 +29,9 @@ def with_own_gradient(op: Op, attrs: Attributes, value: Node, inputs: Sequence[N
 class NoGradient:
     """Stands for the cotangent of an operand whose gradient has no formula; whoever uses it gets the error."""
 
-    def __init__(self, operation: str, operand: str) -> None:
+    def __init__(self, operation: str, operand: str, fix: str = "") -> None:
         self._error = UndefinedGradientError(
-            f"{operation} has no gradient with respect to {operand}", f"Use {operand}.detach()."
+            f"{operation} has no gradient with respect to {operand}", fix or f"Use {operand}.detach()."
         )
 
     def _raise(self) -> Any:

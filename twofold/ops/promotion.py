@@ -22,7 +22,7 @@ from twofold.dtypes import (
     promote,
     promote_scalar,
 )
-from twofold.errors import ArgumentError, DTypeError
+from twofold.errors import ArgumentError, DTypeError, UndefinedGradientError
 from twofold.ir.types import TensorType
 
 _SCALAR_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -125,6 +125,15 @@ def need_beside(number: Any, *operands: Any, need: Callable[[Any, DType], None] 
         dtype = _dtype_beside(operands)
         if dtype is not None:
             need(number, _promote_scalar(dtype, type(number)))
+
+
+def need_constant(function: str, **given: Any) -> None:
+    """Raise UndefinedGradientError for what would get no gradient, but is a tensor that requires one."""
+    for name, value in given.items():
+        if getattr(value, "requires_grad", False):
+            raise UndefinedGradientError(
+                f"{function} has no gradient with respect to {name}", f"Use {name}.detach()."
+            )
 
 
 def factor_beside(number: Any, *operands: Any) -> Any:

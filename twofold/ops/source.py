@@ -151,6 +151,7 @@ class zeros_like:
     """
 
     creates = "value"
+    differentiable = False
     functions = ("zeros_like", "empty_like")
     signature = "input"
     samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
@@ -171,6 +172,7 @@ class ones_like:
     """
 
     creates = "value"
+    differentiable = False
     signature = "input"
     samples = lambda: [_call((dtype,), numpy.ones(shape)) for shape in _SHAPES for dtype in (float32, int64)]
     compute = lambda x, dtype: filled(1, dtype, x.shape)
@@ -204,6 +206,7 @@ class full_like:
     def call(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:
         found = input.dtype if dtype is None else as_dtype(dtype)
         need_fitting(fill_value, found)
+        input = input.detach() if getattr(input, "requires_grad", False) else input
         return apply("full_like", input, fill_value, attrs=(found,))
 
 

@@ -13,7 +13,7 @@ from twofold.ops.base import apply, broadcast_shapes, composite, convert, ops, s
 from twofold.ops.contraction.attention_rows import Blocks, Rows
 from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.examples import example
-from twofold.ops.gradients import NoGradient
+from twofold.ops.promotion import need_constant
 from twofold.ops.reduction.softmax import floating
 from twofold.ops.shape.movement import sum_to
 
@@ -106,6 +106,7 @@ def attention(
     """Bind ``scaled_dot_product_attention``; ``dropout`` is its key, counter and probability, or nothing."""
     if attn_mask is not None and is_causal:
         raise ArgumentError("attn_mask and is_causal together", "Give one of them.")
+    need_constant("scaled_dot_product_attention", scale=scale)
     if enable_gqa:
         key, value = _repeated(query, key, "key"), _repeated(query, value, "value")
     factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
@@ -155,8 +156,7 @@ class scaled_dot_product_attention:
 
     def vjp(ct: Any, y: Any, *rest: Any) -> Any:
         found = _Attention(rest).gradient(ct)
-        unknown = NoGradient("scaled_dot_product_attention", "scale")
-        return [*found, unknown, *[None] * (len(rest) - 4 - len(found))]
+        return [*found, *[None] * (len(rest) - 3 - len(found))]
 
     def reference(*rest: Any) -> Any:
         *values, masked, causal, _ = rest

@@ -10,7 +10,7 @@ import numpy
 
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
-from twofold.ops.promotion import autocast, factor_beside, need_fitting
+from twofold.ops.promotion import autocast, factor_beside, need_constant, need_fitting
 from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
@@ -216,13 +216,13 @@ class hardtanh:
     kinds = "iuf"
     domain = (reals(-3, 3), reals(-1.5, -0.5), reals(0.5, 1.5))
     arity = None
-    without_gradient = (1, 2)
     vjp = _strictly_inside
     lower = lambda b, x, low, high: b.minimum(b.maximum(x, low), high)
     reference = lambda x, low, high: numpy.minimum(numpy.maximum(x, low), high)
 
     @staticmethod
     def call(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+        need_constant("hardtanh", min_val=min_val, max_val=max_val)
         if min_val > max_val:
             raise ArgumentError(f"min_val {min_val} above max_val {max_val}", "Swap them.")
         if input.dtype.kind == "u" and min_val < 0:

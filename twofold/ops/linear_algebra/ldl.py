@@ -50,6 +50,7 @@ class ldl_packed(Packed):
     """LD, pivots and info; attributes ``(hermitian, whether a zero block is an error)``. The lower triangle is read."""
 
     title = "linalg.ldl_factor"
+    without_gradient = (0,)
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:
         return (shape[-2:], shape[-1:], ())
@@ -79,6 +80,7 @@ class ldl_system(MatrixOperation):
 
     signature = "LD, pivots, B"
     title = "linalg.ldl_solve"
+    without_gradient = (0, 2)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         packed, pivots, b = (strong(node) for node in inputs)

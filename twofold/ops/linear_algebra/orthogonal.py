@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.dtypes import complex64
-from twofold.errors import ArgumentError, GradientError, ShapeError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, host, ops, public
 from twofold.ops.examples import example
+from twofold.ops.gradients import NoGradient
 from twofold.ops.linear_algebra.matrices import (
     Packed,
     Pieces,
@@ -70,10 +71,9 @@ class qr_packed(Packed):
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         (gq, gr), (q, r), (a, mode) = ct, y, rest
         rows, columns = a.shape[-2:]
-        if mode == "r":
-            raise GradientError("Q is not computed in mode 'r', and the gradient needs it", "Use 'reduced'.")
-        if mode == "complete" and rows > columns:
-            raise GradientError("the complete Q of a tall matrix has no gradient", "Use mode='reduced'.")
+        if mode == "r" or (mode == "complete" and rows > columns):
+            what = f"linalg.qr of shape {tuple(a.shape)} in mode {mode!r}"
+            return (NoGradient(what, "A", "Use mode='reduced'."),)
         if rows >= columns:
             return (_qr_gradient(q, r, gq, gr),)
         left, right = ops.narrow(r, -1, 0, rows), ops.narrow(a, -1, rows, columns - rows)
@@ -141,6 +141,7 @@ class geqrf_packed(Packed):
     """The reflections whose product is Q, and R, as LAPACK's ``geqrf`` leaves them."""
 
     title = "geqrf"
+    without_gradient = (0,)
     square = False
 
     def pieces(self, attrs: Any, shape: Shape) -> Pieces:

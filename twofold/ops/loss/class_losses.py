@@ -27,7 +27,7 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
-from twofold.ops.gradients import NoGradient
+from twofold.ops.promotion import need_constant
 from twofold.ops.reduction.softmax import floating, shifted, total
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -177,9 +177,8 @@ def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
         flat = even if classes.weight is None else classes.weight * even
         wanted = wanted + ops.where(column(classes.ignored()), 0, flat)
         result = (p * total(wanted, axis) - wanted) * column(part)
-    unknown = [NoGradient("cross_entropy", name) for name in ("weight", "label_smoothing")]
-    given = unknown if weight is not None else unknown[1:]
-    return (convert(result, strong(x).dtype), None, *given[:-1], None, given[-1])
+    inputs = len(rest) - 3
+    return (convert(result, strong(x).dtype), *[None] * (inputs - 1))
 
 
 def _cross_entropy_reference(*rest: Any) -> Any:
@@ -248,12 +247,14 @@ class cross_entropy:
         smooth = not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0)
         attrs = (need_reduction(reduction), weight is not None, smooth)
         weights = () if weight is None else (weight,)
+        need_constant("cross_entropy", label_smoothing=label_smoothing)
         if target.dtype.kind == "f":
             if ignore_index >= 0:
                 raise ArgumentError(
                     f"ignore_index {ignore_index} for target probabilities", "Use it for class numbers."
                 )
             return apply("soft_cross_entropy", input, target, *weights, label_smoothing, attrs=attrs)
+        need_constant("cross_entropy", weight=weight)
         return apply("cross_entropy", input, target, *weights, ignore_index, label_smoothing, attrs=attrs)
 
     compute = _cross_entropy
@@ -314,7 +315,7 @@ class soft_cross_entropy:
             found.append(apply("sum", wanted * surprise * part, attrs=(others, False)))
         scaled = [found[0] * part, found[1] * part, *found[2:]]
         shares = [convert(value, strong(node).dtype) for value, node in zip(scaled, rest, strict=False)]
-        return (*shares, NoGradient("cross_entropy", "label_smoothing"))
+        return (*shares, None)
 
     @staticmethod
     def reference(*rest: Any) -> Any:

@@ -13,7 +13,7 @@ from twofold.ir.sizes import real
 from twofold.ops.base import apply, composite, convert, ops, public, strong
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
-from twofold.ops.gradients import NoGradient
+from twofold.ops.promotion import need_constant
 from twofold.ops.reduction.softmax import floating, total
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import sum_to
@@ -96,7 +96,7 @@ def _last(name: str, centered: bool, doc: str) -> Any:
             return (
                 convert(standardized_share(inner, unit, factor, axes, centered), strong(x).dtype),
                 *more,
-                NoGradient(name, "eps"),
+                None,
             )
 
         def reference(x: Any, *rest: Any) -> Any:
@@ -147,6 +147,7 @@ def _layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight, bias=bias)
+    need_constant("layer_norm", eps=eps)
     _need_dtypes(input, weight, bias)
     given = [value for value in (weight, bias) if value is not None]
     return apply("layer_norm", input, *given, eps, attrs=(axes, weight is not None, bias is not None))
@@ -154,6 +155,7 @@ def _layer_norm(
 
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     axes = _last_axes(input, normalized_shape, weight=weight)
+    need_constant("rms_norm", eps=eps)
     given = [] if weight is None else [weight]
     small = (2.0**-52 if input.dtype.real is float64 else 2.0**-23) if eps is None else eps
     return apply("rms_norm", input, *given, small, attrs=(axes, weight is not None, False))
@@ -223,8 +225,7 @@ class batch_norm_train:
             if given is not None
         ]
         inner = wide if weight is None else wide * _channels(convert(weight, wide.dtype), x.ndim)
-        given = convert(standardized_share(inner, unit, factor, axes), strong(x).dtype)
-        return (given, *more, NoGradient("batch_norm", "eps"))
+        return (convert(standardized_share(inner, unit, factor, axes), strong(x).dtype), *more, None)
 
     def reference(x: Any, *rest: Any) -> Any:
         weight, bias, eps, _, _ = _split(rest)
@@ -300,6 +301,7 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
+    need_constant("batch_norm", eps=eps)
     shape = tuple(input.shape)
     if len(shape) == 1 and not shape[0]:
         return ops.positive(input)

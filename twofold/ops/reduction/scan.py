@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, complex64, int64
+from twofold.dtypes import DType, as_dtype, bool_, complex64, int64
+from twofold.errors import DTypeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import TensorType
@@ -204,6 +205,8 @@ def _along_axis(name: str, primitive: str, on_complex: Any, function: Any, doc: 
 
         def call(input: Any, dim: int, *, dtype: Any = None) -> Any:
             wanted = None if dtype is None else as_dtype(dtype)
+            if wanted is bool_:
+                raise DTypeError(f"{name} has no result of dtype bool", "Use an integer dtype.")
             return apply(name, input, attrs=(normalize_axis(dim, len(input.shape)), wanted))
 
         def compute(x: Any, axis: int, dtype: DType | None) -> Any:

@@ -165,3 +165,6 @@ def std_mean(
     """
     center = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
     return ops.std(input, dim, unbiased, keepdim, correction=correction), center
+
+
+var_mean.empty_dim_is_all = std_mean.empty_dim_is_all = True  # type: ignore[attr-defined]
