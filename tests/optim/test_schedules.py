@@ -85,3 +85,35 @@ def test_state_round_trip() -> None:
 def test_an_optimiser_is_needed() -> None:
     with pytest.raises(TypeError, match="Module is not an Optimizer"):
         lr_scheduler.StepLR(torch.nn.Module(), 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("StepLR", {"step_size": 2}),
+        ("ExponentialLR", {"gamma": 0.8}),
+        ("LinearLR", {"start_factor": 0.2, "end_factor": 0.9, "total_iters": 6}),
+        ("PolynomialLR", {"total_iters": 8, "power": 2.0}),
+        ("CosineAnnealingLR", {"T_max": 4, "eta_min": 0.01}),
+        ("MultiplicativeLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
+        ("LambdaLR", {"lr_lambda": lambda epoch: 0.9**epoch}),
+    ],
+)
+def test_resuming_at_an_epoch_does_not_decay_once_more(name: str, options: dict[str, Any]) -> None:
+    owner = SGD([torch.zeros(1, requires_grad=True)], lr=0.4)
+    schedule = getattr(lr_scheduler, name)(owner, **options)
+
+    def steps(one: Any, count: int) -> list[float]:
+        found = []
+        for _ in range(count):
+            one.optimizer.step()
+            one.step()
+            found += one.get_last_lr()
+        return found
+
+    steps(schedule, 3)
+    resumed_owner = SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    resumed_owner.load_state_dict(owner.state_dict())
+    resumed = getattr(lr_scheduler, name)(resumed_owner, **options, last_epoch=2)
+    assert resumed.get_last_lr() == schedule.get_last_lr()
+    assert steps(resumed, 6) == steps(schedule, 6)

@@ -66,7 +66,7 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        if self.last_epoch <= 0:
+        if self.starts():
             return self.rates()
         return [
             rate * factor(self.last_epoch) for factor, rate in zip(self.lr_lambdas, self.rates(), strict=True)
@@ -209,7 +209,7 @@ class LinearLR(LRScheduler):
         """The rate of each group for ``last_epoch``."""
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.rates()]
-        if self.last_epoch > self.total_iters:
+        if self.starts() or self.last_epoch > self.total_iters:
             return self.rates()
         change = self.end_factor - self.start_factor
         factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
@@ -237,7 +237,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        return self.rates() if self.last_epoch == 0 else [rate * self.gamma for rate in self.rates()]
+        return self.rates() if self.starts() else [rate * self.gamma for rate in self.rates()]
 
     def _get_closed_form_lr(self) -> list[float]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -267,7 +267,7 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        if self.starts() or self.last_epoch > self.total_iters:
             return self.rates()
         now, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
         return [rate * (now / before) ** self.power for rate in self.rates()]
@@ -297,10 +297,8 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
         epoch, half, low = self.last_epoch, self.T_max, self.eta_min
-        if epoch == 0:
+        if self.starts():
             return self.rates()
-        if self._step_count == 1 and epoch > 0:
-            return [low + (base - low) * (1 + math.cos(epoch * math.pi / half)) / 2 for base in self.base_lrs]
         if (epoch - 1 - half) % (2 * half) == 0:
             rise = (1 - math.cos(math.pi / half)) / 2
             return [

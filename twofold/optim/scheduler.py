@@ -63,6 +63,10 @@ class LRScheduler:
         self._last_lr: list[float] = []
         self.step()
 
+    def starts(self) -> bool:
+        """Whether the rates of the groups are those of ``last_epoch``: in the first epoch, and where a run resumes."""
+        return self.last_epoch == 0 or self._step_count == 1
+
     def rates(self) -> list[float]:
         """The rates that the groups have now."""
         return [group["lr"] for group in self.optimizer.param_groups]
