@@ -42,9 +42,8 @@ ENTRIES: dict[str, str] = {
         "softsign tanhshrink softshrink hardshrink threshold"
     ),
     "twofold.ops.elementwise.arithmetic": (
-        "add subtract add_scaled subtract_scaled multiply divide floor_divide trunc_divide remainder fmod "
-        "pow cube negative positive abs sign square sqrt rsqrt reciprocal hypot copysign lerp addcmul "
-        "addcdiv"
+        "add subtract multiply divide floor_divide trunc_divide remainder fmod pow cube negative positive "
+        "abs sign square sqrt rsqrt reciprocal hypot copysign"
     ),
     "twofold.ops.elementwise.checks": "class_number within nonzero_divisor fitting_values",
     "twofold.ops.elementwise.complex": "complex real imag conj polar view_as_real view_as_complex",
@@ -67,6 +66,7 @@ ENTRIES: dict[str, str] = {
         "adamax_parameter rprop_step_size rprop_gradient rprop_parameter"
     ),
     "twofold.ops.elementwise.rounding": "floor ceil trunc round frac",
+    "twofold.ops.elementwise.scaled_sums": "add_scaled subtract_scaled lerp addcmul addcdiv",
     "twofold.ops.elementwise.transcendental": (
         "exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
         "atanh sigmoid softplus softplus_scaled logaddexp logit sinc deg2rad rad2deg"
@@ -233,9 +233,8 @@ FUNCTIONS: dict[str, str] = {
         "negative,neg,.negative,.neg,.__neg__,!negative,!neg positive,.positive,.__pos__ "
         "abs,absolute,.abs,.absolute,.__abs__,!abs,!absolute sign,sgn,.sign,.sgn,!sign,!sgn "
         "square,.square,!square sqrt,.sqrt,!sqrt rsqrt,.rsqrt,!rsqrt reciprocal,.reciprocal,!reciprocal "
-        "hypot,.hypot,!hypot copysign,.copysign,!copysign lerp,.lerp,!lerp addcmul,.addcmul,!addcmul "
-        "addcdiv,.addcdiv,!addcdiv .__radd__ .__rsub__ .__rmul__ .__rtruediv__ .__rfloordiv__ .__rmod__ "
-        ".__rpow__"
+        "hypot,.hypot,!hypot copysign,.copysign,!copysign .__radd__ .__rsub__ .__rmul__ .__rtruediv__ "
+        ".__rfloordiv__ .__rmod__ .__rpow__"
     ),
     "twofold.ops.elementwise.complex": (
         "complex real,.real,!real imag,.imag,!imag "
@@ -273,6 +272,9 @@ FUNCTIONS: dict[str, str] = {
     "twofold.ops.elementwise.rounding": (
         "floor,.floor,!floor ceil,.ceil,!ceil trunc,fix,.trunc,.fix,!trunc,!fix "
         "round,special.round,.round,!round frac,.frac,!frac"
+    ),
+    "twofold.ops.elementwise.scaled_sums": (
+        "lerp,.lerp,!lerp addcmul,.addcmul,!addcmul addcdiv,.addcdiv,!addcdiv"
     ),
     "twofold.ops.elementwise.transcendental": (
         "exp,.exp,!exp exp2,special.exp2,.exp2,!exp2 expm1,special.expm1,.expm1,!expm1 log,.log,!log "

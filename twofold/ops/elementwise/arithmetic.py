@@ -1,4 +1,4 @@
-"""Element-wise arithmetic: the four operations, powers and roots, lengths, sums of products."""
+"""Element-wise arithmetic: the four operations, powers and roots, lengths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from twofold.ops.autograd_names import beside_number
 from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.gradients import no_slope
-from twofold.ops.promotion import factor_beside, need_beside, need_whole_alpha
-from twofold.ops.rounding import rounded_once
+from twofold.ops.promotion import need_beside, need_whole_alpha
 from twofold.ops.samples import nonzero, reals
 
 
@@ -80,30 +79,6 @@ class subtract:
     @staticmethod
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         return _with_alpha("subtract", input, other, alpha)
-
-
-@composite
-class add_scaled:
-    """``input + alpha * other``."""
-
-    autograd_name = "AddBackward0"
-    title = "add"
-    promotes = True
-    signature = "input, other, alpha"
-    reference = lambda x, y, alpha: x + alpha * y
-    compute = rounded_once(lambda x, y, alpha: x + y * alpha)
-
-
-@composite
-class subtract_scaled:
-    """``input - alpha * other``."""
-
-    autograd_name = "SubBackward0"
-    title = "subtract"
-    promotes = True
-    signature = "input, other, alpha"
-    reference = lambda x, y, alpha: x - alpha * y
-    compute = rounded_once(lambda x, y, alpha: x - y * alpha)
 
 
 @elementwise
@@ -567,62 +542,3 @@ class copysign:
     keeps_nan = True
     lower = lambda b, x, y: b.copysign(x, y)
     reference = numpy.copysign
-
-
-@composite
-class lerp:
-    """Linear interpolation ``input + weight * (end - input)``, exact at the weights 0 and 1.
-
-    >>> import twofold as torch
-    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.25)
-    tensor([ 1.0000, 12.5000])
-    """
-
-    inplace = promotes = True
-    signature = "input, end, weight"
-    methods = ("lerp",)
-    reference = lambda a, b, w: a + w * (b - a)
-    compute = rounded_once(
-        lambda a, b, w: ops.where(ops.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
-    )
-
-
-@composite
-class addcmul:
-    """``input + value * tensor1 * tensor2``.
-
-    >>> import twofold as torch
-    >>> torch.addcmul(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=10)
-    tensor([ 81., 151.])
-    """
-
-    inplace = promotes = True
-    signature = "input, tensor1, tensor2, value"
-    methods = ("addcmul",)
-    reference = lambda x, a, b, value: x + value * a * b
-    compute = rounded_once(lambda x, a, b, value: x + value * a * b)
-
-    @staticmethod
-    def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-        return apply("addcmul", input, tensor1, tensor2, factor_beside(value, input, tensor1, tensor2))
-
-
-@composite
-class addcdiv:
-    """``input + value * tensor1 / tensor2``.
-
-    >>> import twofold as torch
-    >>> torch.addcdiv(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 2.0]), value=10)
-    tensor([ 6., 16.])
-    """
-
-    inplace = promotes = True
-    signature = "input, tensor1, tensor2, value"
-    methods = ("addcdiv",)
-    domain = (reals(-3, 3), reals(-3, 3), nonzero(-3, 3, 0.5), reals(-3, 3))
-    reference = lambda x, a, b, value: x + value * a / b
-    compute = rounded_once(lambda x, a, b, value: x + value * a / b)
-
-    @staticmethod
-    def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-        return apply("addcdiv", input, tensor1, tensor2, value)
