@@ -185,7 +185,8 @@ def functions() -> dict[str, Any]:
         inner = inspect.unwrap(value)
         operation = type(value).__name__ == "Operation" and (name.startswith(SPACES) or "." not in name)
         operation = operation and name not in f"{ELSEWHERE} {SETTINGS} {DEVICES}".split()
-        if operation and id(inner) not in seen:
+        installed = inner.__module__.startswith("twofold.static")  # by an import, for define-then-run
+        if operation and not installed and id(inner) not in seen:
             seen.add(id(inner))
             found[name] = value
     return found
