@@ -39,6 +39,11 @@ class Met {
 };
 auto& met = *new Met();
 
+// Whether the Python error that is set says nothing of the work: the same may succeed later.
+bool is_transient_error() {
+  return PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception);  // KeyboardInterrupt, SystemExit
+}
+
 // Where the leaves of a run were made.
 struct RunLeaves {
   const std::vector<int32_t>& source;
@@ -251,7 +256,8 @@ int Recorder::has_checks() const {
   return 0;
 }
 
-// What a backward pass would read after an earlier one has used it up is not kept, nor the way there.
+// What a backward pass would read after an earlier one has used it up is not kept, nor the way there. A gradient that has no
+// formula, or whose rule fails, is an error of the backward pass that asks for it, not of the value, nor of other values.
 bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
   const Trace& trace = cached.trace;
   cached.used_up = cached.consumed;
@@ -275,14 +281,17 @@ bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
     if (!on_path[i] || !e.requires_grad()) continue;
     const Ref* in = trace.inputs(e);
     const GradientPlan* plan = gradient_plan_of(e.signature, e.gradient_mask);
-    if (!plan) return false;
+    if (!plan) {
+      if (is_transient_error()) return false;
+      PyErr_Clear();
+      continue;
+    }
     for (uint32_t k = 0; k < e.count; ++k) {
       if (!e.flows_to(k)) continue;
       const Gradient* gradient = plan->at(k);
       if (in[k] >= 0 && (!gradient || gradient->signature)) on_path[static_cast<size_t>(in[k])] = 1;
       if (!gradient) {
-        // A gradient that has no formula is an error of the backward pass that asks for it, not of the value.
-        if (!PyErr_ExceptionMatches(PyExc_NotImplementedError)) return false;
+        if (is_transient_error()) return false;
         PyErr_Clear();
         continue;
       }
@@ -374,8 +383,7 @@ bool Recorder::flush() {
     bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved);
     return done && (!saved || !pack || pack_saved(*saved, pack, unpack));
   }
-  bool transient = interrupts.raised() || PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-  if (transient && position_ == 0) {
+  if ((interrupts.raised() || is_transient_error()) && position_ == 0) {
     restore(cached, std::move(leaves), old.entries, living);
     watched_ = std::move(watched);
     shown_ = std::move(shown);
