@@ -56,7 +56,9 @@ ELSEWHERE = (
     "while_loop associative_scan Tensor.backward save load frombuffer"
 )
 DEVICES = "Tensor.cuda Tensor.to_device Tensor.pin_memory"  # raise, as there is no other device
-SETTINGS = "set_ use_deterministic_algorithms"  # how names begin of what would hold for the tests that follow, too
+SETTINGS = (
+    "set_ use_deterministic_algorithms"  # how names begin of what would hold for the tests that follow, too
+)
 SAMPLES_TRIED = 4
 
 
