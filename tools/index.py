@@ -180,7 +180,7 @@ def _record() -> dict[str, Any]:
         if _enters(path):
             importlib.import_module(module_name(path))
     base = importlib.import_module("twofold.ops.base")
-    registry, groups = base.REGISTRY, _groups(base)
+    registry, groups = importlib.import_module("twofold.ir.op").REGISTRY, _groups(base)
     where = {**recorder.modules[id(base.METHODS)], **recorder.modules[id(base.FUNCTIONS)]}
     entries, functions, libraries = (defaultdict[str, list[str]](list) for _ in range(3))
     for name, module in recorder.modules[id(registry)].items():

@@ -22,7 +22,7 @@ from twofold.dtypes import as_dtype, bfloat16, bool_, float16, float32, float64,
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate, narrow, widen
 from twofold.ir.node import Node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, LoopOp
 from twofold.ops.convolution.window_loops import Windows
 from twofold.ops.kernels import index_error_code, index_of_error_code
 from twofold.ops.samples import Sample
@@ -31,7 +31,7 @@ from twofold.transforms.reverse import closed_graph
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 GUARD = 64
-NAMES = [name for name, op in REGISTRY.items() if op.kind == "custom" and not op.product and op.samples()]
+NAMES = [name for name, op in REGISTRY.items() if isinstance(op, LoopOp) and op.samples()]
 
 
 def custom_node(op: Any, sample: Any) -> Node | None:

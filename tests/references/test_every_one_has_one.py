@@ -40,12 +40,20 @@ def names_called(rule: Any) -> Iterator[Any]:
                 yield rule.__globals__[step.argval]
 
 
+RUNS_OPERATIONS = (
+    "twofold.ir.interpret",
+    "twofold.ops.building_blocks",
+    "twofold.ops.base",
+    "twofold.ir.bind",
+)
+
+
 def is_independent(op: Any, rule: Any) -> bool:
     """Whether a rule neither runs operations of this library nor the entry's own implementation."""
     if not isinstance(rule, types.FunctionType):
         return True
     called = [value.__module__ for value in names_called(rule) if isinstance(value, types.FunctionType)]
-    runs = any(name in ("twofold.ir.interpret", "twofold.ops.base", "twofold.ir.bind") for name in called)
+    runs = any(name in RUNS_OPERATIONS for name in called)
     words = set(rule.__code__.co_names)
     return not runs and not words & {"host", "compute", "rule_compute", "sampled_by_arrays", "rule_lower"}
 

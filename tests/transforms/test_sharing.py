@@ -22,7 +22,7 @@ from twofold import _core
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ContractionOp, TemplateOp
 from twofold.runtime.instances import OpInstance, compile_signature
 from twofold.transforms.derived import stable_graph
 from twofold.transforms.reverse import vjp_of, vjp_pieces
@@ -93,7 +93,7 @@ def backward(run: Callable[[], Any]) -> list[Node]:
 
 def products(run: Callable[[], Any]) -> int:
     """How many matrix products and convolutions are among them."""
-    return sum(node.op.kind == "contraction" or bool(node.op.product) for node in backward(run))
+    return sum(isinstance(node.op, (ContractionOp, TemplateOp)) for node in backward(run))
 
 
 def leaf(*shape: int) -> Any:

@@ -23,6 +23,7 @@ from twofold.errors import TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
+from twofold.ir.op import ControlFlowOp, HostOp
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
 from twofold.ops.control_flow.programs import parameters_of, resized
@@ -85,8 +86,8 @@ class HostFunction:
     def with_parameters(self) -> tuple[Callable[..., Callable[..., None]], tuple[Any, ...]]:
         """What gives the function for parameters, and these: sizes that are symbols here."""
         node = self._node
-        op: Any = node.op
-        if op.kind == "program":
+        op = node.op
+        if isinstance(op, ControlFlowOp):
             programs = import_module("twofold.compiler.families").Programs(node.attrs[0])
             inputs = len(node.inputs)
             return lambda *numbers: op.on_addresses(
@@ -176,7 +177,7 @@ class CompiledProgram(FlatProgram):
             node = instruction.nodes[0]
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else kernels[instruction.key]
-            host = HostFunction(node) if node.op.kind == "host" else None
+            host = HostFunction(node) if isinstance(node.op, HostOp) else None
             if number in inside:
                 host, _ = inside[number]
                 self.further_work += _LONG
@@ -205,8 +206,9 @@ def _on_arrays(node: Node) -> Callable[..., None]:
     """A host function that takes addresses, from one that takes and returns arrays."""
     label = _label(node)
     types = [*label.input_types, label.output_type]
-    op: Any = node.op
-    computes = node.type.dtype.is_differentiable and not node.op.keeps_nan
+    op = node.op
+    assert isinstance(op, HostOp)
+    computes = node.type.dtype.is_differentiable and not op.keeps_nan
 
     def call(*pointers: int) -> None:
         arrays = [_array(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
@@ -318,9 +320,9 @@ def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
     labels = len(schedule.instructions)
     for number, instruction in enumerate(schedule.instructions):
         node = instruction.nodes[0]
-        if node.op.kind != "program":
+        op = node.op
+        if not isinstance(op, ControlFlowOp):
             continue
-        op: Any = node.op
         programs: list[FlatProgram] = [compile_graph(graph) for graph in op.graphs(node.attrs)]
         positions: list[int] = []
         own: list[Label] = []

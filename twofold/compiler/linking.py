@@ -25,8 +25,10 @@ from twofold.compiler.schedule.donation import matched, may_fail
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
+from twofold.ir.op import Assembly
 from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code
+from twofold.ir.views import assembly
 from twofold.transforms.derived import graph_of_entry
 from twofold.transforms.outline import LEAST, Entry, Kind, Outlined, Ref, outline
 from twofold.transforms.sparse_rows import is_sparse
@@ -135,7 +137,7 @@ def _kind(graph: Graph) -> Kind:
     nodes = graph.nodes()
     # operations on numbers say where a view begins
     kinds = {node.op.kind for node in nodes if node is output or example_of(node.type.size) > 1}
-    rows = any(node.op.lays == "added rows" for node in nodes)
+    rows = any(assembly(node) is Assembly.SEGMENT_SUM for node in nodes)
     free = kinds <= {"source", "view"} or (
         rows and is_sparse(output, sum(type.nbytes for type in graph.input_types))
     )

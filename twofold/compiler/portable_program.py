@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold import _core
 from twofold.compiler.jit import Kernel, shared
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ControlFlowOp
 from twofold.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def spent_on(program: FlatProgram) -> tuple[int, int, int, int, float, float]:
 
 def _named(label: Label) -> tuple[str, tuple[Any, ...], tuple[TensorType, ...], TensorType]:
     """A label with the name of its operation; without graphs, which report no errors of their own."""
-    return label.op.name, () if label.op.kind == "program" else label.attrs, *label[2:]
+    return label.op.name, () if isinstance(label.op, ControlFlowOp) else label.attrs, *label[2:]
 
 
 class PortableInside(NamedTuple):

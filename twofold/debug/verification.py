@@ -16,7 +16,7 @@ from twofold.debug.evaluation import computed
 from twofold.debug.reproduction import write_script
 from twofold.errors import VerificationError, at_operation
 from twofold.ir.graph import Graph
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, HostOp
 from twofold.runtime.failures import position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.transforms.derived import graph_of_entry
@@ -300,7 +300,8 @@ def _is_pure(entry: tuple[Any, ...]) -> bool:
 
 def _pure_graph(graph: Graph) -> bool:
     return all(
-        node.op.pure and all(_pure_graph(inner) for item in node.attrs for inner in _graphs(item))
+        (not isinstance(node.op, HostOp) or node.op.pure)
+        and all(_pure_graph(inner) for item in node.attrs for inner in _graphs(item))
         for node in graph.nodes()
     )
 

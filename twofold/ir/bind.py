@@ -35,12 +35,12 @@ def input_node(index: int, type: TensorType) -> Node:
 
 def is_constant(node: Node) -> bool:
     """Whether a node is a constant, see ``constant``."""
-    return node.op.name == "constant"
+    return isinstance(node.op, operations.ConstantOp)
 
 
 def is_input(node: Node) -> bool:
     """Whether a node is an input of a closed graph, see ``input_node``."""
-    return node.op.name == "input"
+    return isinstance(node.op, operations.InputOp)
 
 
 def bind(op: operations.Op, inputs: Sequence[Any], attrs: Attributes = ()) -> Any:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from twofold.dtypes import uint8
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_input
 from twofold.ir.node import Node, make_node, topological
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
 
@@ -49,7 +49,7 @@ class Graph:
         """The outputs with the inputs replaced by ``arguments`` of the same types."""
 
         def replace(node: Node) -> Node | None:
-            return arguments[node.attrs[0]] if node.op.name == "input" else None
+            return arguments[node.attrs[0]] if is_input(node) else None
 
         return rewrite(self.outputs, replace)
 
@@ -190,7 +190,7 @@ class Called(Content):
 
 def called(node: Node) -> Graph | None:
     """The graph that a node calls; None for other nodes."""
-    content = node.attrs[0] if node.op.kind == "program" else None
+    content = node.attrs[0] if isinstance(node.op, ControlFlowOp) else None
     return content.graph if isinstance(content, Called) else None
 
 
@@ -233,7 +233,7 @@ def inlined(outputs: Sequence[Node]) -> tuple[Node, ...] | None:
             if callee not in flat:
                 flat[callee] = inline_calls(callee)
             return flat[callee].inline(given)
-        if node.op.kind == "part" and isinstance(given[0], tuple):
+        if isinstance(node.op, GetOutputOp) and isinstance(given[0], tuple):
             return given[0][node.attrs[0]]
         return with_inputs(node, given)
 

@@ -14,6 +14,7 @@ import numpy
 from twofold.dtypes import DType, bfloat16
 from twofold.ir.graph import Graph, rebuild
 from twofold.ir.node import Node
+from twofold.ir.op import ControlFlowOp, GetOutputOp, HostOp, InputOp, SourceOp
 
 Array = Any
 
@@ -78,7 +79,7 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         except Exception as error:
             vars(error).setdefault("evaluating", (node, operands))
             raise
-        if node.op.kind != "program" and stored.shape != node.shape:
+        if not isinstance(node.op, ControlFlowOp) and stored.shape != node.shape:
             raise AssertionError(f"{node.op.name} {node.attrs}: {stored.shape}, declared {node.type}")
         for observer in _observers:
             observer(node, operands, stored)
@@ -89,16 +90,16 @@ def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 
 
 def _value(node: Node, operands: Sequence[Array], arrays: Sequence[Array]) -> Array:
-    op: Any = node.op
-    if op.name == "input":
+    op = node.op
+    if isinstance(op, InputOp):
         return numpy.asarray(arrays[node.attrs[0]])
-    if op.kind == "source":
+    if isinstance(op, SourceOp):
         return narrow(op.materialize(node.attrs, node.type), node.dtype)
-    if op.kind == "program":
+    if isinstance(op, ControlFlowOp):
         return op.reference(node.attrs, *operands)
-    if op.kind == "part":
+    if isinstance(op, GetOutputOp):
         return operands[0][node.attrs[0]]
-    rule = op.host if op.kind == "host" else op.reference
+    rule = op.host if isinstance(op, HostOp) else op.reference
     if op.exact_reference:
         return numpy.asarray(rule(node.attrs, *operands))
     wide = [widen(array, value.dtype) for array, value in zip(operands, node.inputs)]

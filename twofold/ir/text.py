@@ -24,10 +24,10 @@ from typing import Any
 
 from twofold.dtypes import BY_NAME, DType
 from twofold.errors import GraphError
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import Graph, call, called
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.op import REGISTRY, Op
+from twofold.ir.op import REGISTRY, GetOutputOp, Op
 from twofold.ir.types import TensorType, tensor_type
 
 _TYPE = re.compile(r"(weak )?(\w+)\[([\d,]*)\]$")
@@ -99,7 +99,7 @@ def _named(graph: Graph, names: dict[Graph, str]) -> Iterator[tuple[Graph, str]]
 def _formatted(graph: Graph, names: dict[Graph, str]) -> str:
     numbers: dict[int, int] = {}
     for node in graph.nodes():
-        if node.op.name == "input":
+        if is_input(node):
             numbers[node.id] = node.attrs[0]
     header = ", ".join(f"%{number} : {type}" for number, type in enumerate(graph.input_types))
     lines = [f"graph({header}) {{"]
@@ -107,7 +107,7 @@ def _formatted(graph: Graph, names: dict[Graph, str]) -> str:
     for node in graph.nodes():
         if node.id in numbers:
             continue
-        if node.op.kind == "part" and called(node.inputs[0]) is not None:
+        if isinstance(node.op, GetOutputOp) and called(node.inputs[0]) is not None:
             numbers[node.id] = numbers[node.inputs[0].id] + node.attrs[0]
             continue
         numbers[node.id] = following

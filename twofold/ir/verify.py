@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from twofold.errors import GraphError
+from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph, called
 from twofold.ir.node import Node
+from twofold.ir.op import ControlFlowOp, TemplateOp, ViewOp
 from twofold.ir.types import TensorType
 
 
@@ -31,7 +32,7 @@ def _verify(graph: Graph, verified: set[Graph]) -> None:
             _verify(callee, verified)
             verified.add(callee)
         problem = _CHECKS[node.op.kind](node)
-        if problem is None and node.op.name == "input":
+        if problem is None and is_input(node):
             problem = _input(node, graph.input_types)
         if problem is not None:
             operands = ", ".join(str(value.type) for value in node.inputs)
@@ -49,7 +50,7 @@ def _input(node: Node, types: tuple[TensorType, ...]) -> str | None:
 def _source(node: Node) -> str | None:
     if node.inputs:
         return "a source has no inputs"
-    if node.op.name == "constant" and node.shape:
+    if is_constant(node) and node.shape:
         return "a constant has no axes"
     return None
 
@@ -72,6 +73,7 @@ def _view(node: Node) -> str | None:
     value = node.inputs[0]
     if value.dtype is not node.dtype:
         return "a view keeps the dtype"
+    assert isinstance(node.op, ViewOp)
     mapping = node.op.index_map(node.attrs, value.shape, node.shape)
     if mapping is None:
         return None if prod(value.shape) == prod(node.shape) else "a reshape keeps the number of elements"
@@ -88,7 +90,7 @@ def _view(node: Node) -> str | None:
 
 
 def _contraction(node: Node) -> str | None:
-    if node.op.product:
+    if isinstance(node.op, TemplateOp):
         return None
     left, right = node.inputs
     if left.ndim < 2 or right.ndim != left.ndim or left.shape[:-2] != right.shape[:-2]:
@@ -101,10 +103,9 @@ def _contraction(node: Node) -> str | None:
 
 def _part(node: Node) -> str | None:
     (whole,) = node.inputs
-    op: Any = whole.op
-    if op.kind != "program":
+    if not isinstance(whole.op, ControlFlowOp):
         return "a part is one of the results of a program node"
-    types = op.results(whole.attrs, [value.type for value in whole.inputs])
+    types = whole.op.results(whole.attrs, [value.type for value in whole.inputs])
     number = node.attrs[0]
     if not 0 <= number < len(types):
         return f"the program has {len(types)} results"

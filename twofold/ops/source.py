@@ -12,6 +12,7 @@ import numpy
 from twofold.dtypes import DType, as_dtype, bool_, complex64, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
+from twofold.ir.op import ConstantOp, InputOp
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source, whole_number
 from twofold.ops.base import iota as iota_node
@@ -20,15 +21,18 @@ from twofold.ops.samples import Sample
 
 
 @source
-class constant:
+class constant(Source, ConstantOp):
     """A 0-d value written into the graph."""
 
     functions = ()
-    materialize = lambda attrs, type: numpy.asarray(attrs[0])
+
+    def materialize(self, attrs: Attributes, type: TensorType) -> Any:
+        """The value."""
+        return numpy.asarray(attrs[0])
 
 
 @source
-class input:
+class input(Source, InputOp):
     """The input of a closed graph with this number."""
 
     functions = ()
@@ -44,8 +48,7 @@ class iota(Source):
         """The node, whose shape is that of its type."""
         return iota_node(attrs[0])
 
-    @staticmethod
-    def materialize(attrs: Attributes, type: TensorType) -> Any:
+    def materialize(self, attrs: Attributes, type: TensorType) -> Any:
         """The numbers in order."""
         return numpy.arange(type.size).reshape(type.shape)
 

@@ -17,7 +17,7 @@ from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, Rewrites, called
 from twofold.ir.node import Node, topological
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ContractionOp, TemplateOp
 from twofold.ir.types import TensorType, type_from_code
 from twofold.transforms.derived import graph_of_entry
 from twofold.transforms.pipeline import PASSES
@@ -199,7 +199,7 @@ def node_cost(node: Node) -> float:
     size = node.type.size
     if node.op.kind == "elementwise":
         return float(operation_cost(node) * size)
-    if node.op.kind == "contraction" or node.op.product:
+    if isinstance(node.op, (ContractionOp, TemplateOp)):
         return node_flops(node) / 2
     return float(max([size, *[value.type.size for value in node.inputs]]))
 

@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import uint8
 from twofold.ir.bind import input_node
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, HostOp, LoopOp, ViewOp
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Custom, Host, View, custom, host, strong, view
 from twofold.ops.examples import example
@@ -66,7 +66,9 @@ class batched_view(_Batched, View):
 
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
         name, inner, _ = attrs
-        mapping = REGISTRY[name].index_map(inner, input_shape[1:], output_shape[1:])
+        op = REGISTRY[name]
+        assert isinstance(op, ViewOp)
+        mapping = op.index_map(inner, input_shape[1:], output_shape[1:])
         if mapping is None:
             return None
         moved = [(None if axis is None else axis + 1, step, offset) for axis, step, offset in mapping]
@@ -112,12 +114,17 @@ class batched_kernel(_Batched, Custom):
     may_fail = True
     kinds = "iuf"
 
+    def _operation(self, attrs: Attributes) -> LoopOp:
+        op = REGISTRY[attrs[0]]
+        assert isinstance(op, LoopOp)
+        return op
+
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        name, inner, flags = attrs
+        _, inner, flags = attrs
         types, single = _inner_types(attrs, inputs), without_samples(output)
-        op = REGISTRY[name]
+        op = self._operation(attrs)
         strides = [elements(type) for type, flag in zip(types, flags, strict=True) if flag]
         own = tuple(op.parameters(inner, types, single))
         return (
@@ -134,11 +141,12 @@ class batched_kernel(_Batched, Custom):
     def _aside(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
         """The scratch bytes of one sample, so that each begins on a line of the cache."""
         single = without_samples(output)
-        return -(-REGISTRY[attrs[0]].scratch(attrs[1], _inner_types(attrs, inputs), single) // 64) * 64
+        own = self._operation(attrs).scratch(attrs[1], _inner_types(attrs, inputs), single)
+        return -(-own // 64) * 64
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        name, inner, _ = attrs
-        items, grain = REGISTRY[name].work(inner, _inner_types(attrs, inputs), without_samples(output))
+        types, single = _inner_types(attrs, inputs), without_samples(output)
+        items, grain = self._operation(attrs).work(attrs[1], types, single)
         return (output.shape[0], max(1, grain // items)) if items else (0, 1)
 
     def code_key(
@@ -146,14 +154,14 @@ class batched_kernel(_Batched, Custom):
     ) -> tuple[Any, ...]:
         name, inner, flags = attrs
         types, single = _inner_types(attrs, inputs), without_samples(output)
-        op = REGISTRY[name]
+        op = self._operation(attrs)
         numbers, aside = len(op.parameters(inner, types, single)), self._aside(attrs, inputs, output) > 0
         return (name, flags, numbers, aside, op.code_key(inner, types, single))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, (name, inner, flags) = builder, attrs
+        b, (_, inner, flags) = builder, attrs
         types, single = _inner_types(attrs, inputs), without_samples(output)
-        op = REGISTRY[name]
+        op = self._operation(attrs)
         first = len(op.parameters(inner, types, single))
         items = b.param(first)
         with b.loop(b.begin, b.end) as sample:
@@ -189,4 +197,6 @@ class batched_host(_Batched, Host):
     """A host operation on the arrays of every sample."""
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        return self._each(REGISTRY[attrs[0]].host, attrs, arrays)
+        op = REGISTRY[attrs[0]]
+        assert isinstance(op, HostOp)
+        return self._each(op.host, attrs, arrays)

@@ -8,9 +8,9 @@ from twofold.dtypes import bool_, float32
 from twofold.ir.bind import is_constant
 from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
-from twofold.ir.op import Op
+from twofold.ir.op import ContractionOp, ElementwiseOp, Op
 from twofold.ir.types import Shape, tensor_type
-from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape
+from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape, is_view
 from twofold.ops.base import ops
 from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
 
@@ -51,7 +51,7 @@ def holds_canonical_nans(node: Node) -> bool:
     node = below_views(node)
     if node.dtype.kind not in "fc" or node.op.kind in ("reduction", "contraction"):
         return True
-    return is_constant(node) or (node.op.kind == "elementwise" and not node.op.keeps_nan)
+    return is_constant(node) or (isinstance(node.op, ElementwiseOp) and not node.op.keeps_nan)
 
 
 def _cast_pair(node: Node) -> Node | None:
@@ -99,7 +99,7 @@ def transpose_products(graph: Graph) -> Graph:
     transposed = {
         node.id
         for node in order
-        if node.op.kind == "contraction"
+        if isinstance(node.op, ContractionOp)
         and node.id not in outputs
         and all(is_matrix_transpose(user) for user in users.get(node.id, ()))
     }
@@ -107,7 +107,7 @@ def transpose_products(graph: Graph) -> Graph:
         return graph
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if node.op.kind != "view" or node.inputs[0].id not in transposed:
+        if not is_view(node) or node.inputs[0].id not in transposed:
             return with_inputs(node, inputs)
         product = inputs[0]
         swapped = [

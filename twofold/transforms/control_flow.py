@@ -8,6 +8,8 @@ from typing import Any
 from twofold.ir.bind import constant, input_node, is_constant
 from twofold.ir.graph import Graph, interned, with_inputs
 from twofold.ir.node import Node, make_node
+from twofold.ir.op import Assembly, GetOutputOp, ViewOp
+from twofold.ir.views import assembly, is_addition
 from twofold.ops.base import apply, filled
 from twofold.ops.control_flow.programs import (
     Branches,
@@ -24,7 +26,7 @@ _MOST_PASSES = 8
 
 def separate_blocks(graph: Graph) -> Graph:
     """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
-    return rewritten(graph, lambda node: _separated(node) if node.op.kind == "view" else None)
+    return rewritten(graph, _separated)
 
 
 def merge_loops(graph: Graph) -> Graph:
@@ -36,7 +38,9 @@ def merge_loops(graph: Graph) -> Graph:
     merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
     if not merged:
         return graph
-    return rewritten(graph, lambda node: _merged_part(node, merged) if node.op.kind == "part" else None)
+    return rewritten(
+        graph, lambda node: _merged_part(node, merged) if isinstance(node.op, GetOutputOp) else None
+    )
 
 
 def prune_programs(graph: Graph) -> Graph:
@@ -52,7 +56,7 @@ def prune_programs(graph: Graph) -> Graph:
 def _pruned(graph: Graph) -> Graph:
     used: dict[int, set[int]] = {}
     for node in graph.nodes():
-        if node.op.kind == "part":
+        if isinstance(node.op, GetOutputOp):
             used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
     smaller: dict[int, dict[int, Node]] = {}  # results by number, by id of the program
 
@@ -62,7 +66,7 @@ def _pruned(graph: Graph) -> Graph:
             smaller[node.id] = _smaller_loop(current, used[node.id])
         elif branches_of(node) is not None:
             smaller[node.id] = _smaller_branch(current, used[node.id])
-        elif node.op.kind == "part" and (results := smaller.get(node.inputs[0].id)):
+        elif isinstance(node.op, GetOutputOp) and (results := smaller.get(node.inputs[0].id)):
             return results[node.attrs[0]]
         return current
 
@@ -84,7 +88,7 @@ def rewritten(graph: Graph, rewrite: Any) -> Graph:
 
 
 def _separated(node: Node) -> Node | None:
-    if node.ndim != 1 or len(node.inputs) != 2 or node.inputs[0].ndim != 1:
+    if not isinstance(node.op, ViewOp) or node.ndim != 1 or len(node.inputs) != 2 or node.inputs[0].ndim != 1:
         return None
     source, start = node.inputs
     mapping = node.op.index_map(node.attrs, source.shape, node.shape)
@@ -94,9 +98,9 @@ def _separated(node: Node) -> Node | None:
 
 
 def _is_made_of_blocks(node: Node) -> bool:
-    if len(node.op.shifts) == 2:
+    if is_addition(node):
         return all(_is_made_of_blocks(value) for value in node.inputs)
-    return node.op.lays in ("joined", "block")
+    return assembly(node) in (Assembly.CONCATENATE, Assembly.PAD)
 
 
 def _block(source: Node, start: int, size: int) -> Node | None:
@@ -104,11 +108,11 @@ def _block(source: Node, start: int, size: int) -> Node | None:
     if start == 0 and size == source.shape[0]:
         return source
     found: Node | None = None
-    if source.op.lays == "joined":
+    if assembly(source) is Assembly.CONCATENATE:
         found = _block_of_joined(source, start, size)
-    elif source.op.lays == "block":
+    elif assembly(source) is Assembly.PAD:
         found = _block_of_padded(source, start, size)
-    elif len(source.op.shifts) == 2 and _is_made_of_blocks(source):
+    elif is_addition(source) and _is_made_of_blocks(source):
         parts = [_block(value, start, size) or _cut(value, start, size) for value in source.inputs]
         found = make_node(source.op, source.attrs, parts, parts[0].type)
     return found

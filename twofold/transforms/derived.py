@@ -13,7 +13,7 @@ from twofold.cache import Cache
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
-from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.transforms.factors import Form, begun_at, form_of, rows_of
@@ -76,7 +76,8 @@ def traits_of(op: Op, graph: Graph) -> Traits:
     A gradient that reads indices again reports none, as the call above it has checked them.
     """
     sparse = is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
-    checks = not op.checked_above and any(node.op.checks for node in graph.nodes())
+    checked = isinstance(op, CompositeOp) and op.checked_above
+    checks = not checked and any(isinstance(node.op, CustomOp) and node.op.checks for node in graph.nodes())
     return Traits(sparse, checks, movement_in(graph))
 
 
@@ -166,10 +167,9 @@ def _exactly(value: Any) -> str:
     return value.content_key if isinstance(value, Symbol) else repr(value)
 
 
-class _Derived(Op):
+class _Derived(CompositeOp):
     """An operation whose graphs are made from stabilised ones."""
 
-    kind = "composite"
     differentiable = True
 
 

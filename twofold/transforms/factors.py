@@ -8,7 +8,8 @@ from enum import IntEnum
 from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
-from twofold.ir.views import below_reshapes, input_below
+from twofold.ir.op import AccumulatingOp, Assembly, ViewForm
+from twofold.ir.views import assembly, below, below_reshapes, input_below, view_form
 from twofold.ops.base import ops
 from twofold.ops.indexing.row_products import (
     factors_of,
@@ -66,10 +67,10 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
 
 def _slot_of_rows(total: Node, slots: Sequence[int]) -> int:
     """The slot of the value that holds the rows of an ordered sum as they are."""
-    below = below_reshapes(total.inputs[0])
-    own = below.shape[max(below.ndim - total.ndim, 0) :]
-    shown = is_input(below) and len(own) == total.ndim and all(map(same_size, own, total.shape))
-    return slots[below.attrs[0]] if shown else COMPUTED
+    rows = below_reshapes(total.inputs[0])
+    own = rows.shape[max(rows.ndim - total.ndim, 0) :]
+    shown = is_input(rows) and len(own) == total.ndim and all(map(same_size, own, total.shape))
+    return slots[rows.attrs[0]] if shown else COMPUTED
 
 
 def rows_of(graph: Graph) -> Graph:
@@ -89,43 +90,42 @@ def begun_at(graph: Graph, start: Node) -> Graph:
 
 def _last_product(node: Node) -> Node | None:
     """The product over rows, or the sum over the windows of images, that a node shows, perhaps transposed."""
-    while node.op.shows == "all elements" or transposes(node):
-        (node,) = node.inputs
-    return node if node.dtype.kind == "f" and node.op.goes_on(node) else None
+    node = below(node, lambda view: view_form(view) is ViewForm.RESHAPE or transposes(view))
+    sums = node.dtype.kind == "f" and isinstance(node.op, AccumulatingOp) and node.op.accumulates(node)
+    return node if sums else None
 
 
 def _begun(node: Node, root: Node, start: Node) -> Node:
     """A node that shows ``root``, with ``start`` as what the sums of the root begin with."""
     if node is not root:
-        (below,) = node.inputs
-        shown = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, below.shape)
-        made = _begun(below, root, shown)
+        (value,) = node.inputs
+        shown = ops.permute(start, (1, 0)) if transposes(node) else ops.reshape(start, value.shape)
+        made = _begun(value, root, shown)
         return make_node(node.op, node.attrs, (made,), node.type)
-    return root.op.begun_at(root, start)
+    assert isinstance(root.op, AccumulatingOp)
+    return root.op.accumulated(root, start)
 
 
 def _shown_rows(node: Node) -> int | None:
     """The number of the input whose rows, along its last axis, a matrix consists of."""
-    below = node
-    while below.op.shows in ("all elements", "permuted axes"):
-        below = below.inputs[0]
-    if not is_input(below):
+    value = below(node, lambda view: view_form(view) in (ViewForm.RESHAPE, ViewForm.PERMUTE))
+    if not is_input(value):
         return None
-    number: int = below.attrs[0]
-    if below is node or (below.ndim == 1 and is_one(node.shape[0])):
+    number: int = value.attrs[0]
+    if value is node or (value.ndim == 1 and is_one(node.shape[0])):
         return number
-    if node.op.shows == "all elements" and node.inputs[0] is below and below.ndim > 1:
-        return number if same_size(below.shape[-1], node.shape[-1]) else None
+    if view_form(node) is ViewForm.RESHAPE and node.inputs[0] is value and value.ndim > 1:
+        return number if same_size(value.shape[-1], node.shape[-1]) else None
     return None
 
 
 def _table_form(output: Node, slots: Sequence[int]) -> Form:
     """The form of rows added to zeros at numbers along the first axis."""
     node = below_reshapes(output)
-    if node.op.lays == "added rows" and is_one(node.shape[0]) and is_one(node.inputs[0].shape[2]):
+    if assembly(node) is Assembly.SEGMENT_SUM and is_one(node.shape[0]) and is_one(node.inputs[0].shape[2]):
         index, rows = node.inputs
         fits = output.ndim > 0 and same_size(node.shape[1], output.shape[0])
-    elif node.op.lays == "block" and node is output and len(node.inputs) == 3 and _is_one_row(node):
+    elif assembly(node) is Assembly.PAD and node is output and len(node.inputs) == 3 and _is_one_row(node):
         rows, _, index = node.inputs
         fits = _is_zero(node.inputs[1])
     else:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from twofold.dtypes import int64
 from twofold.ir.bind import input_node, is_constant
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.views import below_reshapes
+from twofold.ir.op import Assembly, GetOutputOp
+from twofold.ir.views import assembly, below_reshapes, is_addition, is_view
 from twofold.ops.base import apply, convert, filled, ops
 from twofold.ops.control_flow.programs import LoopSpec, loop_spec_of, run
 from twofold.transforms.canonicalize import canonicalize
@@ -30,7 +31,7 @@ def change_in_place(graph: Graph) -> Graph:
     Rows that are added to keep every bit: where an iteration is made at all, what is carried is normalised first to
     have no negative zero, which adding 0.0 to the other rows in every iteration would have done.
     """
-    return rewritten(graph, lambda node: _placed_part(node) if node.op.kind == "part" else None)
+    return rewritten(graph, lambda node: _placed_part(node) if isinstance(node.op, GetOutputOp) else None)
 
 
 def _placed_part(part: Node) -> Node | None:
@@ -72,14 +73,15 @@ def _change(spec: LoopSpec, k: int) -> Change | None:
     node, carried = below_reshapes(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
     if not carried.ndim or not carried.shape[0] or node.type.size != carried.type.size:
         return None
-    lays = node.op.lays
-    if lays in _WRITES and below_reshapes(node.inputs[0]) is carried:
-        return _WRITES[lays](carried, node, False)
-    if len(node.op.shifts) == 2 and carried.dtype.kind == "f":
+    write = _WRITES.get(assembly(node))
+    if write is not None and below_reshapes(node.inputs[0]) is carried:
+        return write(carried, node, False)
+    if is_addition(node) and carried.dtype.kind == "f":
         sides = [below_reshapes(value) for value in node.inputs]
         if carried in sides and _is_read_once(spec.body, carried):
             other = sides[1 - sides.index(carried)]
-            return _ADDS[other.op.lays](carried, other, True) if other.op.lays in _ADDS else None
+            add = _ADDS.get(assembly(other))
+            return None if add is None else add(carried, other, True)
     return None
 
 
@@ -89,7 +91,7 @@ def _is_read_once(body: Graph, value: Node) -> bool:
         readers = [node for node in body.nodes() for below in node.inputs if below is value]
         if len(readers) != 1 or value in body.outputs:
             return False
-        if readers[0].op.kind != "view":
+        if not is_view(readers[0]):
             return True
         (value,) = readers
 
@@ -122,5 +124,6 @@ def _indexed(carried: Node, node: Node, adds: bool) -> Change | None:
     return _rows(carried, updates, ops.reshape(start, ()), adds)
 
 
-_WRITES = {"changed block": _sliced, "set rows": _indexed}
-_ADDS = {"block": _sliced, "added rows": _indexed}
+_Finder = Callable[[Node, Node, bool], "Change | None"]
+_WRITES: dict[Assembly | None, _Finder] = {Assembly.UPDATE_SLICE: _sliced, Assembly.SCATTER: _indexed}
+_ADDS: dict[Assembly | None, _Finder] = {Assembly.PAD: _sliced, Assembly.SEGMENT_SUM: _indexed}

@@ -13,8 +13,9 @@ from twofold.dtypes import int64
 from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.op import Assembly, ViewForm
 from twofold.ir.sizes import identity
-from twofold.ir.views import is_cast
+from twofold.ir.views import assembly, below, is_cast, view_form
 
 
 class Movement(NamedTuple):
@@ -39,7 +40,7 @@ def movement_in(graph: Graph) -> Movement | None:
     Movement(operands=(0,), joins=False, number=-1, offset=0, step=0)
     """
     (output,) = graph.outputs
-    if output.op.lays == "joined":
+    if assembly(output) is Assembly.CONCATENATE:
         (axis,) = output.attrs
         parts = [_same_bytes(node) for node in output.inputs]
         if not _same(prod(output.shape[:axis]), 1) or not all(map(is_input, parts)):
@@ -55,19 +56,20 @@ def _same(a: int, b: int) -> bool:
 
 def _same_bytes(node: Node) -> Node:
     """The node below that lies in memory as this one."""
-    while True:
-        below = node.inputs[0] if node.inputs else node
-        dense = node.op.shows == "all elements" or (
-            node.op.shows == "repeated axes" and _same(prod(node.shape), prod(below.shape))
-        )
-        if not (dense or is_cast(node)) or below.dtype is not node.dtype:
-            return node
-        node = below
+    return below(node, _keeps_bytes)
+
+
+def _keeps_bytes(node: Node) -> bool:
+    form = view_form(node)
+    dense = form is ViewForm.RESHAPE or (
+        form is ViewForm.BROADCAST and _same(prod(node.shape), prod(node.inputs[0].shape))
+    )
+    return (dense or is_cast(node)) and node.inputs[0].dtype is node.dtype
 
 
 def _part(output: Node) -> Movement | None:
     node, offset, number, step = _same_bytes(output), 0, -1, 0
-    while node.op.shows == "block":
+    while view_form(node) is ViewForm.SLICE:
         source, *starts = node.inputs
         _sizes, steps, axes = node.attrs
         last = max((axis for axis in axes if not _same(node.shape[axis], source.shape[axis])), default=0)

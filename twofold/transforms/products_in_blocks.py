@@ -13,8 +13,9 @@ from typing import Any
 
 from twofold.ir.graph import Graph, rewrite
 from twofold.ir.node import Node, make_node
+from twofold.ir.op import ContractionOp, ElementwiseOp, ReductionOp, TemplateOp, ViewOp
 from twofold.ir.types import tensor_type
-from twofold.ops.base import ops
+from twofold.ops.base import View, ops
 from twofold.ops.control_flow import blocks
 
 
@@ -44,7 +45,7 @@ def products_in_blocks(graph: Graph) -> Graph:
 
 
 def _is_product(node: Node) -> bool:
-    return node.op.kind == "contraction" and not node.op.product
+    return isinstance(node.op, ContractionOp) and not isinstance(node.op, TemplateOp)
 
 
 def _is_large(node: Node) -> bool:
@@ -57,15 +58,15 @@ def _axes_of_inputs(node: Node, axis: int) -> Sequence[int | None] | None:
 
     None in all where elements of the result along the axis are not independent, or not known to be.
     """
-    if node.op.kind == "elementwise":
+    if isinstance(node.op, ElementwiseOp):
         return [axis] * len(node.inputs)
     if _is_product(node):
         last = node.ndim - 1
         return [None if axis == last else axis, None if axis == last - 1 else axis]
-    if node.op.kind == "reduction":
+    if isinstance(node.op, ReductionOp):
         kept = [k for k in range(node.inputs[0].ndim) if k not in node.attrs[0]]
         return [kept[axis]]
-    if node.op.kind != "view" or len(node.inputs) != 1 or getattr(node.op, "rule_cut", None) is None:
+    if not isinstance(node.op, View) or len(node.inputs) != 1 or node.op.rule_cut is None:
         return None
     before, after = node.inputs[0].shape, node.shape
     mapping = node.op.index_map(node.attrs, before, after)
@@ -118,7 +119,7 @@ class _Region:
             return None
         found = []
         for value, cut in zip(node.inputs, own, strict=True):
-            made = value.op.kind in ("elementwise", "view") or _is_product(value)
+            made = isinstance(value.op, (ElementwiseOp, ViewOp)) or _is_product(value)
             if cut is not None and made and _is_large(value) and _axes_of_inputs(value, cut) is not None:
                 found.append((value, cut))
         if _is_large(node):
@@ -233,8 +234,9 @@ class _Region:
             made[value.id] if value.id in made else fixed[value.id] if cut is None else rows[value.id, cut]
             for value, cut in zip(node.inputs, own, strict=True)
         ]
-        op: Any = node.op
-        attrs = op.rule_cut(axis, size, *node.attrs) if op.kind == "view" else node.attrs
+        op = node.op
+        cut = op.rule_cut if isinstance(op, View) else None
+        attrs = node.attrs if cut is None else cut(axis, size, *node.attrs)
         type = tensor_type(node.dtype, _with(node, axis, size), node.type.weak)
         return make_node(op, attrs, tuple(inputs), type)
 

@@ -8,15 +8,15 @@ bits however the graph was declared. A structural zero is None and never becomes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import Graph, inlined, rewrite
 from twofold.ir.node import Attributes, Node, topological
-from twofold.ir.op import Op
+from twofold.ir.op import ControlFlowOp, CustomOp, GetOutputOp, Op, SourceOp, ViewForm
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ops.base import convert, filled, strong
+from twofold.ir.views import is_view, view_form
+from twofold.ops.base import Composite, convert, filled, strong
 from twofold.ops.indexing.row_products import (
     Cotangent,
     Share,
@@ -64,25 +64,25 @@ def collected(
             found[node.id] = arrived
         if not node.inputs:
             continue
-        if arrived is not None and arrived.terms and node.op.kind == "view":
+        if arrived is not None and arrived.terms and is_view(node):
             arrived = arrived.through_view(node, waiting.setdefault(node.inputs[0].id, Cotangent()))
         total = None if arrived is None else arrived.total()
         if total is None and node.id not in parts:
             continue
-        if node.op.kind == "part":
+        if isinstance(node.op, GetOutputOp):
             assert total is not None
             parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = total
             continue
         shares = (
             _shares_of_program(node, parts.get(node.id, {}))
-            if node.op.kind == "program"
+            if isinstance(node.op, ControlFlowOp)
             else _shares(node, total, given)
         )
         for value, share in zip(node.inputs, shares, strict=True):
             if share is None or value.id not in needed or not value.dtype.is_differentiable:
                 continue
             if (
-                value.op.shows == "repeated axes"
+                view_form(value) is ViewForm.BROADCAST
                 and value.id not in wanted
                 and isinstance(share, Node)
                 and (repeated := through_broadcast(node, _checked(node, value, share), value)) is not None
@@ -110,13 +110,15 @@ def input_shares(
     op: Op, attrs: Attributes, cotangent: Node, output: Node, values: tuple[Node, ...]
 ) -> Sequence[Node | None]:
     """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
-    definition = getattr(op, "definition", None)
-    if definition is None:
+    if not isinstance(op, CustomOp):
         return op.vjp(attrs, cotangent, output, values)
     inputs = [input_node(k, value.type) for k, value in enumerate(values)]
+    defined = op.definition(attrs, inputs)
+    if defined is None:
+        return op.vjp(attrs, cotangent, output, values)
     seed = input_node(len(inputs), cotangent.type)
     floating = [value for value in inputs if value.dtype.kind == "f"]
-    found = backward([definition(attrs, inputs)], [seed], floating, {})
+    found = backward([defined], [seed], floating, {})
     reached = [share for share in found if share is not None]
     types = [*[value.type for value in inputs], seed.type]
     inlined = iter(Graph(types, reached).inline([*values, cotangent]))
@@ -126,9 +128,9 @@ def input_shares(
 
 def _shares_of_program(node: Node, parts: dict[int, Node]) -> Sequence[Share]:
     """What a program passes on to its inputs, from the cotangents of its results by number."""
-    op: Any = node.op
-    types = op.results(node.attrs, [value.type for value in node.inputs])
-    found: Sequence[Share] = op.parts_vjp(node, [parts.get(k) for k in range(len(types))], collected)
+    assert isinstance(node.op, ControlFlowOp)
+    types = node.op.results(node.attrs, [value.type for value in node.inputs])
+    found: Sequence[Share] = node.op.parts_vjp(node, [parts.get(k) for k in range(len(types))], collected)
     return found
 
 
@@ -199,8 +201,9 @@ def vjp_pieces(op: Op, attrs: Attributes, graph: Graph, indices: Sequence[int]) 
 
 def _own_rule(op: Op, graph: Graph) -> Op | None:
     """``op`` where it is a composite with a rule of its own that holds for the result."""
-    own: Any = op if op.kind == "composite" and getattr(op, "rule_vjp", None) is not None else None
-    return None if own is not None and graph.outputs[0].dtype.kind == "c" and not own.complex_rule else own
+    if not isinstance(op, Composite) or op.rule_vjp is None:
+        return None
+    return op if graph.outputs[0].dtype.kind != "c" or op.complex_rule else None
 
 
 def _vjp(
@@ -228,7 +231,7 @@ def _cotangents_of(
     if op is not None:
         return _by_rule(op, attrs, inputs, output, indices)
     found = _cotangents(inputs, output, indices)
-    if output.op.kind == "source":
+    if isinstance(output.op, SourceOp):
         return found
     # a rule may have rebuilt the very node that computes the output
     known = _given(inputs, output)[1]
@@ -256,7 +259,7 @@ def _cotangents(inputs: Sequence[Node], output: Node, indices: Sequence[int]) ->
     cotangent, known = _given(inputs, output)
     wrt = [inputs[k] for k in indices]
     floating = [node for node in wrt if node.dtype.is_differentiable]
-    given = {} if output.op.kind == "source" else {output.id: known}
+    given = {} if isinstance(output.op, SourceOp) else {output.id: known}
     by_node = dict(zip([node.id for node in floating], backward([output], [cotangent], floating, given)))
     return [by_node.get(node.id) for node in wrt]
 

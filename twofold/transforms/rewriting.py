@@ -12,9 +12,9 @@ from twofold.dtypes import DType, float32
 from twofold.ir.bind import input_node, is_constant, is_input
 from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node
-from twofold.ir.op import Op
+from twofold.ir.op import ElementwiseOp, Op
 from twofold.ir.types import tensor_type
-from twofold.ir.views import below_views, is_identity
+from twofold.ir.views import below, below_views, is_identity
 
 Rewrite = Callable[[Node], "Node | None"]
 """Gives what a node becomes, None where it stays."""
@@ -55,11 +55,10 @@ def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
     if is_constant(pattern):
         node = below_views(node)
         return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
-    while node.op is not pattern.op and is_identity(node):
-        node = node.inputs[0]
+    node = below(node, lambda view: view.op is not pattern.op and is_identity(view))
     if node.op is not pattern.op or len(node.inputs) != len(pattern.inputs):
         return False
-    if node.attrs != pattern.attrs and node.op.kind != "elementwise":
+    if node.attrs != pattern.attrs and not isinstance(node.op, ElementwiseOp):
         return False
     return all(_matches(part, value, found) for part, value in zip(pattern.inputs, node.inputs))
 

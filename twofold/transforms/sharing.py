@@ -15,9 +15,10 @@ from twofold.dtypes import DType
 from twofold.ir.bind import input_node
 from twofold.ir.graph import rebuild, rewrite, with_inputs
 from twofold.ir.node import Node, make_node, topological
+from twofold.ir.op import ControlFlowOp, ElementwiseOp, GetOutputOp, ReductionOp, SourceOp, ViewOp
 from twofold.ops.base import apply, ops
 
-_LIGHT = ("elementwise", "view", "source")
+_LIGHT = (ElementwiseOp, ViewOp, SourceOp)
 _FREE, _REDUCED, _HEAVY = range(3)
 """What computing a value again takes: nothing to speak of, reductions, or more."""
 
@@ -57,14 +58,14 @@ def _cuts(roots: Sequence[Node], cut: dict[int, Node]) -> dict[int, Node]:
     found: dict[int, Node] = {}
     reduced: set[int] = set()  # values that are computed again from reductions, which are cut
     for node in reversed(order):
-        shared = node.id in parted or (node.op.kind == "part" and node.inputs[0].id in parted)
+        shared = node.id in parted or (isinstance(node.op, GetOutputOp) and node.inputs[0].id in parted)
         if effort[node.id] == _FREE or not (shared or node.id in reduced):
             continue
-        if node.op.kind == "program":
+        if isinstance(node.op, ControlFlowOp):
             continue  # its results are cut
-        if node.op.kind == "view" and effort[node.inputs[0].id] == effort[node.id]:
+        if isinstance(node.op, ViewOp) and effort[node.inputs[0].id] == effort[node.id]:
             parted.add(node.inputs[0].id)
-        elif node.op.kind in _LIGHT and effort[node.id] == _REDUCED:
+        elif isinstance(node.op, _LIGHT) and effort[node.id] == _REDUCED:
             reduced.update(below.id for below in node.inputs)
         else:
             found[node.id] = node
@@ -72,8 +73,8 @@ def _cuts(roots: Sequence[Node], cut: dict[int, Node]) -> dict[int, Node]:
 
 
 def _effort(node: Node, effort: dict[int, int]) -> int:
-    if node.op.kind not in _LIGHT:
-        return _REDUCED if node.op.kind == "reduction" else _HEAVY
+    if not isinstance(node.op, _LIGHT):
+        return _REDUCED if isinstance(node.op, ReductionOp) else _HEAVY
     return max((effort[below.id] for below in node.inputs), default=_FREE)
 
 
@@ -104,7 +105,7 @@ def _with_packed_results(roots: list[Node]) -> list[Node]:
     parted = _parted(order, roots, {})
     groups: dict[tuple[int, DType], list[Node]] = {}
     for node in order:
-        if node.op.kind == "part":
+        if isinstance(node.op, GetOutputOp):
             groups.setdefault((node.inputs[0].id, node.dtype), []).append(node)
     packed = {
         (number, dtype): parts
@@ -114,7 +115,7 @@ def _with_packed_results(roots: list[Node]) -> list[Node]:
     blocks: dict[int, Node] = {}
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        parts = packed.get((node.inputs[0].id, node.dtype)) if node.op.kind == "part" else None
+        parts = packed.get((node.inputs[0].id, node.dtype)) if isinstance(node.op, GetOutputOp) else None
         if parts is not None and node.id not in blocks:
             alone = [make_node(part.op, part.attrs, inputs, part.type) for part in parts]
             blocks.update(zip([part.id for part in parts], _blocks_of(alone), strict=True))

@@ -8,6 +8,7 @@ read and written. ``where(g(sum of rows), f(sum of rows, tables), table)`` is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,19 +17,21 @@ import numpy
 from twofold.ir.bind import constant, is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node, make_node
+from twofold.ir.op import Assembly, ElementwiseOp, ReductionOp, SourceOp, ViewOp
 from twofold.ir.types import Shape, tensor_type
-from twofold.ir.views import below_reshapes, is_broadcast, is_reshape
+from twofold.ir.views import assembly, below_reshapes, is_broadcast, is_reshape, is_view
 from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.shape.movement import slice_axis
 from twofold.transforms.control_flow import rewritten
 
 _LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
 _MOST_SHARE = 4  # rows that change, as a fraction of all
+_COMPUTED = (ElementwiseOp, ViewOp, ReductionOp, SourceOp)  # perhaps on the way, with no memory of its own
 
 
 def keep_rows(graph: Graph) -> Graph:
     """``graph`` with updates of large tables by sums of few rows as changes of these rows; it removes sums only."""
-    if not any(node.op.lays == "added rows" for node in graph.nodes()):
+    if not any(assembly(node) is Assembly.SEGMENT_SUM for node in graph.nodes()):
         return graph
     found = _Found()
     return rewritten(rewritten(graph, _joined), found.changed)
@@ -36,12 +39,12 @@ def keep_rows(graph: Graph) -> Graph:
 
 def _joined(node: Node) -> Node | None:
     """Rows added to a sum of rows as one sum."""
-    if node.op.lays != "further rows":
+    if assembly(node) is not Assembly.SCATTER_ADD:
         return None
     data, index, updates = node.inputs
     below = below_reshapes(data)
     if (
-        below.op.lays != "added rows"
+        assembly(below) is not Assembly.SEGMENT_SUM
         or below.shape != node.shape
         or below.inputs[0].shape[::2] != index.shape[::2]
     ):
@@ -76,15 +79,15 @@ class _Found:
 
     def changed(self, node: Node) -> Node | None:
         """An update of a table as a change of its rows."""
-        if not node.shape or node.op.kind != "elementwise" or node.dtype.kind == "b":
+        if not node.shape or not isinstance(node.op, ElementwiseOp) or node.dtype.kind == "b":
             return None
         if node.op.shifts:
-            return self._shifted(node)
+            return self._shifted(node, node.op.shifts)
         return self._chosen(node) if node.op.selects else None
 
-    def _shifted(self, node: Node) -> Node | None:
+    def _shifted(self, node: Node, shifts: Sequence[str]) -> Node | None:
         left, right = node.inputs
-        for (table, moved), how in zip([(left, right), (right, left)], node.op.shifts):
+        for (table, moved), how in zip([(left, right), (right, left)], shifts):
             sums = self.sums(moved)
             if sums and not self.sums(table) and _in_memory(table) and _few(sums, node):
                 rows = _Rows(sums, node.shape[0])
@@ -148,7 +151,7 @@ class _Rows:
         if _by_rows(node):
             inputs = tuple(self.of(value) for value in node.inputs)
             return _remade(node, inputs, shape)
-        if node.op.lays == "changed rows" and node.inputs[1] is self.index:
+        if assembly(node) is Assembly.UPDATE_ROWS and node.inputs[1] is self.index:
             return node.inputs[2]
         return apply("index_select", node, self.index, attrs=(0,))
 
@@ -178,14 +181,14 @@ class _Rows:
 def _in_memory(table: Node) -> bool:
     """Whether a table is there as it is; one that is computed on the way is one kernel with what changes it."""
     table = below_reshapes(table)
-    return is_input(table) or table.op.kind not in ("elementwise", "view", "reduction", "source")
+    return is_input(table) or not isinstance(table.op, _COMPUTED)
 
 
 def _by_rows(node: Node) -> bool:
     """Whether a row of ``node`` is made of the same row of each input."""
-    if node.op.kind == "elementwise":
+    if isinstance(node.op, ElementwiseOp):
         return True
-    if node.op.kind == "reduction":
+    if isinstance(node.op, ReductionOp):
         return 0 not in node.attrs[0]
     kept = bool(node.shape) and node.inputs[:1] and node.inputs[0].shape[:1] == node.shape[:1]
     if is_broadcast(node):
@@ -194,7 +197,7 @@ def _by_rows(node: Node) -> bool:
 
 
 def _remade(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
-    attrs = node.attrs if node.op.kind != "view" else (shape,)
+    attrs = (shape,) if is_view(node) else node.attrs
     return make_node(node.op, attrs, inputs, tensor_type(node.dtype, shape))
 
 
@@ -207,7 +210,7 @@ def _few(sums: frozenset[Node], node: Node) -> bool:
 def _sum_of(node: Node) -> _Sum | None:
     """The sum of rows that ``node`` is, if its first axis numbers the rows."""
     below = below_reshapes(node)
-    if below.op.lays != "added rows" or below.shape[0] != 1 or not node.shape:
+    if assembly(below) is not Assembly.SEGMENT_SUM or below.shape[0] != 1 or not node.shape:
         return None
     index, updates = below.inputs
     if index.shape[2] != 1 or below.shape[1] != node.shape[0] or below.shape[2] != prod(node.shape[1:]):
@@ -239,4 +242,4 @@ def _at_zero(node: Node) -> Any:
     values: list[Any] = [_at_zero(value) for value in node.inputs] if _by_rows(node) else [None]
     if any(value is None for value in values):
         return None
-    return values[0].reshape(one) if node.op.kind == "view" else node.op.reference(node.attrs, *values)
+    return values[0].reshape(one) if is_view(node) else node.op.reference(node.attrs, *values)

@@ -11,7 +11,7 @@ What a node becomes follows from its kind alone:
 * program: a call is that of the batched graph, inlined; a choice that all samples share is one between batched graphs;
   of others the samples run in turn.
 
-An entry may say it better in ``for_samples``, as most views do, with a ``batch`` rule for their attributes. So a
+An entry may say it better in ``batching_rule``, as most views do, with a ``batch`` rule for their attributes. So a
 sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
 """
 
@@ -24,8 +24,9 @@ from typing import Any
 from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import Graph, called, interned, rebuild
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp, TemplateOp, ViewForm, ViewOp
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.views import view_form
 from twofold.ops.base import apply, broadcast, ops
 from twofold.ops.control_flow.programs import Branch, Branches, LoopSpec, parts_of, renumbered, run
 from twofold.transforms.reverse import input_shares
@@ -42,10 +43,10 @@ def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> 
     def make(node: Node, given: tuple[Any, ...]) -> Any:
         if is_input(node):
             return inputs[node.attrs[0]], flags[node.attrs[0]]
-        if node.op.kind == "part":
+        if isinstance(node.op, GetOutputOp):
             return given[0][node.attrs[0]]
         values, batched = zip(*given) if given else ((), ())
-        return (_program if node.op.kind == "program" else batch_node)(node, values, batched)
+        return (_program if isinstance(node.op, ControlFlowOp) else batch_node)(node, values, batched)
 
     return list(rebuild(graph.outputs, make))
 
@@ -55,13 +56,13 @@ def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, 
     if not any(flags):
         return make_node(node.op, node.attrs, tuple(values), node.type), False
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
-    if node.op.shows == "repeated axes" and len(node.shape) > node.inputs[0].ndim:
+    if view_form(node) is ViewForm.BROADCAST and len(node.shape) > node.inputs[0].ndim:
         ones = (1,) * (len(node.shape) - node.inputs[0].ndim)
         values = (ops.reshape(values[0], (size, *ones, *node.inputs[0].shape)),)
-    own = node.op.for_samples(node, values, flags, size)
+    own = node.op.batching_rule(node, values, flags, size)
     if own is not None:
         return own, True
-    if node.op.product:  # planned as a whole: there is no kernel of its own to repeat
+    if isinstance(node.op, TemplateOp):  # planned as a whole: there is no kernel of its own to repeat
         return _one_by_one(node, values, flags, size)
     return _BY_KIND[node.op.kind](node, values, flags, size)
 
@@ -105,6 +106,7 @@ def _view(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[
 
 def _moving_inputs(node: Node, flags: Flags) -> list[bool]:
     """For each offset of a view that an input holds, whether it differs between samples."""
+    assert isinstance(node.op, ViewOp)
     mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) or ()
     return [flags[offset[1]] for _, _, offset in mapping if isinstance(offset, tuple)]
 

@@ -9,6 +9,7 @@ from twofold.compiler.lower.loopnest import LoopNest, Step, is_plain
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, bool_, float64, int64
 from twofold.ir.node import Node
+from twofold.ir.op import ElementwiseOp
 
 
 class Position:
@@ -113,6 +114,7 @@ class Expression:
         return self.b.cast(value, value.dtype.compute)
 
     def _operation(self, node: Node, arguments: list[Val]) -> Val:
+        assert isinstance(node.op, ElementwiseOp)
         dtype, keeps = node.type.dtype, node.op.keeps_nan
         if keeps:
             arguments = [self.b.settled(argument) for argument in arguments]
@@ -212,13 +214,15 @@ _COSTS: dict[tuple[object, ...], int] = {}
 
 def operation_cost(node: Node) -> int:
     """How many instructions an element-wise node takes on sixteen lanes, counted once by emitting it."""
-    key = (node.op.name, node.type.dtype, *[value.type.dtype for value in node.inputs])
+    op = node.op
+    assert isinstance(op, ElementwiseOp)
+    key = (op.name, node.type.dtype, *[value.type.dtype for value in node.inputs])
     found = _COSTS.get(key)
     if found is None:
         b = Builder()
         before = len(b._lines)
         arguments = [Val(f"%x{k}", _compute(value.type.dtype), LANES) for k, value in enumerate(node.inputs)]
-        node.op.lower(b, node.attrs, node.type.dtype, *arguments)
+        op.lower(b, node.attrs, node.type.dtype, *arguments)
         found = _COSTS[key] = max(1, len(b._lines) - before)
     return found
 

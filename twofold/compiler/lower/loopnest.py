@@ -31,6 +31,7 @@ from typing import Any
 from twofold.compiler.lower.values import LANES
 from twofold.dtypes import DType
 from twofold.ir.node import Node
+from twofold.ir.op import ReductionOp
 from twofold.ir.sizes import Symbol, float_bits
 
 BLOCK = 4096
@@ -60,7 +61,7 @@ def block_length(depth: int) -> int:
 
 def in_order(node: Node) -> bool:
     """Whether a reduction combines elements one after another, so that it has a single lane and no blocks."""
-    return getattr(node.op, "in_order", False)
+    return isinstance(node.op, ReductionOp) and node.op.in_order
 
 
 class Access:

@@ -15,6 +15,7 @@ from twofold.compiler.lower.loopnest import BLOCK, LoopNest, block_length, in_or
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, int64
 from twofold.ir.node import Node
+from twofold.ir.op import ReductionOp
 
 COMBINERS = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "any": "or", "all": "and"}
 """How a reduction's ``combine`` is called by the builder; ``argmax`` and ``argmin`` are pairs, see ``_ArgCarry``."""
@@ -60,9 +61,15 @@ class Plan:
         return sorted(needed)
 
 
+def combination(node: Node) -> str:
+    """The name of how a reduction combines."""
+    assert isinstance(node.op, ReductionOp)
+    return node.op.combine
+
+
 def combiner(node: Node) -> str:
     """The name by which the builder knows how a reduction combines; empty for an index of an extreme."""
-    return COMBINERS.get(node.op.combine, "")  # type: ignore[attr-defined]
+    return COMBINERS.get(combination(node), "")
 
 
 def _value_dtype(node: Node) -> DType:
@@ -159,7 +166,7 @@ class Accumulators:
 
 
 def _extreme(node: Node) -> str:
-    return str(node.op.combine)[3:]  # type: ignore[attr-defined]
+    return combination(node)[3:]
 
 
 Body = Callable[[Val, "Val | int", "Val | None", Sequence[Val]], "list[Val]"]

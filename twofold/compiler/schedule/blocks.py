@@ -8,42 +8,39 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any
 
 from twofold.compiler.lower.loopnest import BLOCK, in_order
 from twofold.compiler.lower.reducing import combiner
 from twofold.compiler.lower.values import LANES
 from twofold.ir.graph import Graph, with_inputs
 from twofold.ir.node import Node, make_node
-from twofold.ir.op import Op
+from twofold.ir.op import ReductionOp
 from twofold.ir.types import tensor_type
 
 _FEW_ITEMS = 16
 _LONG = 1 << 18
 
 
-class BlockReduction(Op):
+class BlockReduction(ReductionOp):
     """The results of a reduction's blocks, along a new first axis."""
 
-    kind = "reduction"
-
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: ReductionOp) -> None:
         self.name = f"{op.name} of blocks"
         self.combine = op.combine
 
 
 @cache
-def _of_blocks(op: Op) -> BlockReduction:
+def _of_blocks(op: ReductionOp) -> BlockReduction:
     return BlockReduction(op)
 
 
 def split_reductions(graph: Graph) -> Graph:
     """``graph`` with long reductions of few rows as a reduction of blocks and one of their results."""
-    if not any(node.op.kind == "reduction" and _is_long(node) for node in graph.nodes()):
+    if not any(_is_long(node) for node in graph.nodes()):
         return graph
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if node.op.kind != "reduction" or not _is_long(node):
+        if not isinstance(node.op, ReductionOp) or not _is_long(node):
             return with_inputs(node, inputs)
         (value,) = inputs
         count = -(-_reduced(node) // BLOCK)
@@ -60,6 +57,8 @@ def _reduced(node: Node) -> int:
 
 
 def _is_long(node: Node) -> bool:
+    if not isinstance(node.op, ReductionOp):
+        return False
     size, total = node.inputs[0].type.size, _reduced(node)
     if size < _LONG or total < 4 * BLOCK or not combiner(node) or in_order(node):
         return False

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from twofold.compiler.lower.loopnest import REDUCING_FORMS, Access
 from twofold.compiler.schedule.schedule import Instruction
+from twofold.ir.op import ControlFlowOp, CustomOp, HostOp
 
 
 def possible_donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
@@ -48,7 +49,9 @@ def matched(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def may_fail(instruction: Instruction) -> bool:
     """Whether it may report an error, or is a host function."""
     op = instruction.nodes[0].op
-    return op.kind in ("host", "program") or op.checks or op.may_fail
+    if isinstance(op, CustomOp):
+        return op.checks or op.may_fail
+    return isinstance(op, (HostOp, ControlFlowOp))
 
 
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
@@ -57,8 +60,9 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
     # a copy of the result, where a program returns it twice, is a loop nest that stands for the same node
     if instruction.name == "pack":
         return []
-    if nest is None and root.op.overwrites is not None:
-        source, result = instruction.buffers[root.op.overwrites], instruction.buffers[len(root.inputs)]
+    overwrites = root.op.overwrites if isinstance(root.op, CustomOp) else None
+    if nest is None and overwrites is not None:
+        source, result = instruction.buffers[overwrites], instruction.buffers[len(root.inputs)]
         alone = source[0] == "input" and result[0] == "output" and instruction.buffers.count(source) == 1
         return [(source[1], result[1])] if alone else []
     if nest is None or nest.form in REDUCING_FORMS:

@@ -26,6 +26,7 @@ from twofold.compiler.schedule.views import (
 from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.op import TemplateOp
 from twofold.ir.views import below_reshapes, is_reshape
 
 STORED = ("reduction", "contraction", "custom", "host", "program", "part")
@@ -151,7 +152,7 @@ class Analysis:
             if kind == "part":
                 continue
             if kind in ("contraction", "custom", "host", "program"):
-                strided = self.fuse and kind == "contraction" and not node.op.product
+                strided = self.fuse and kind == "contraction" and not isinstance(node.op, TemplateOp)
                 for operand in node.inputs:
                     if not (strided and self._read_strided(operand)):
                         self._store_operand(operand)
@@ -312,7 +313,7 @@ class Analysis:
     def stored_operands(self, expression: FusedExpression) -> list[Node]:
         """The values in memory that an expression that is no loop reads in place of its operands."""
         found = [self._dense.get(operand.id, operand) for operand in expression.root.inputs]
-        if expression.kind == "contraction" and not expression.root.op.product:
+        if expression.kind == "contraction" and not isinstance(expression.root.op, TemplateOp):
             found = [
                 self._strided.get(operand.id, value) for operand, value in zip(expression.root.inputs, found)
             ]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from twofold.compiler.lower.loopnest import in_order
 from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
+from twofold.ir.op import ContractionOp
 from twofold.ir.sizes import is_symbolic
 
 MOST_INSTRUCTIONS = 5000
@@ -380,7 +381,9 @@ def _alone(expression: FusedExpression) -> Joining:
 def contraction_tags(expression: FusedExpression) -> list[int]:
     """Whether each loop axis of a matrix product belongs to its batch, rows or columns."""
     shape = expression.root.shape
-    rows, columns = expression.root.op.matrix_axes
+    op = expression.root.op
+    assert isinstance(op, ContractionOp)
+    rows, columns = op.matrix_axes
     first = len(shape) - columns
     tags = [0] * (first - rows) + [1] * rows + [2] * columns
     return [tags[axis] for axis, size in enumerate(shape) if size != 1]

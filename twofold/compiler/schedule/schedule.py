@@ -18,6 +18,7 @@ from twofold.compiler.schedule.views import NotAffine
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
+from twofold.ir.op import ControlFlowOp, CustomOp, GetOutputOp, LoopOp, TemplateOp
 from twofold.ir.sizes import keys_by_identity
 from twofold.ir.views import below_reshapes
 
@@ -75,7 +76,8 @@ class Schedule:
             graph = split_reductions(graph)
         # a result of a program in another shape is stored where it is wanted at once
         outputs = [
-            below if (below := below_reshapes(node)).op.kind == "part" else node for node in graph.outputs
+            below if isinstance((below := below_reshapes(node)).op, GetOutputOp) else node
+            for node in graph.outputs
         ]
         self.graph = graph = Graph(graph.input_types, outputs)
         self.analysis, self.grouping = _group(graph, fuse)
@@ -178,9 +180,9 @@ class Schedule:
     def _plan(self, expression: FusedExpression) -> Callable[[Any, Sequence[int]], MatmulPlan]:
         """What plans the product of an expression for an epilogue and its numbers."""
         root = expression.root
-        if root.op.product:
-            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
-            return partial(_planner(root.op.product), problem)
+        if isinstance(root.op, TemplateOp):
+            plan, kernel_shape = _from_template(root.op, root)
+            return partial(plan, kernel_shape)
         from twofold.compiler.lower.gemm import MatmulProblem, Operand, plan_matmul
 
         left, right = root.inputs
@@ -229,12 +231,13 @@ class Schedule:
 
     def _custom(self, expression: FusedExpression) -> None:
         root = expression.root
-        if root.op.product:
-            problem = root.op.problem(root.attrs, [value.type for value in root.inputs], root.type)
+        if isinstance(root.op, TemplateOp):
+            plan, kernel_shape = _from_template(root.op, root)
             operands = zip(("a", "b", "start"), self._operands(expression))
             roles = {**dict(operands), "c": self._result(expression)}
-            self._calls(_planner(root.op.product)(problem), roles, [root], None)
+            self._calls(plan(kernel_shape), roles, [root], None)
             return
+        assert isinstance(root.op, LoopOp)
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
         # an empty result has a position, too: a reduction of it may read it
@@ -263,7 +266,8 @@ class Schedule:
     def _program(self, expression: FusedExpression) -> None:
         """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""
         root = expression.root
-        op: Any = root.op
+        op = root.op
+        assert isinstance(op, ControlFlowOp)
         parts = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
         buffers = self._operands(expression)
         for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
@@ -284,8 +288,8 @@ class Schedule:
         return position
 
 
-def _planner(product: str) -> Callable[..., MatmulPlan]:
-    """What plans the kernels of operations with this ``product``."""
+def _from_template(op: TemplateOp, root: Node) -> tuple[Callable[..., MatmulPlan], Any]:
+    """What plans the kernels of a template, and the kernel shape for a node."""
     from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
     from twofold.compiler.lower.gemm import plan_accumulated_product
 
@@ -295,7 +299,8 @@ def _planner(product: str) -> Callable[..., MatmulPlan]:
         "convolution": plan_convolution,
         "convolution_weight": plan_convolution_weight,
     }
-    return planners[product]
+    types = [value.type for value in root.inputs]
+    return planners[op.template], op.kernel_shape(root.attrs, types, root.type)
 
 
 def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:
@@ -367,7 +372,8 @@ def _position(group: FusionGroup) -> int:
 def _overwrites(analysis: Analysis, group: FusionGroup) -> bool:
     """Whether it may write over what other groups read."""
     expression = group.expressions[0]
-    number = expression.root.op.overwrites
+    op = expression.root.op
+    number = op.overwrites if isinstance(op, CustomOp) else None
     if number is None:
         return False
     return len(analysis.users.get(analysis.stored_operands(expression)[number].id, ())) > 1

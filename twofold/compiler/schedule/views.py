@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twofold.ir.node import Node
+from twofold.ir.op import ViewOp
 from twofold.ir.types import Shape
 
 Form = tuple[int, tuple[tuple[int, int], ...], tuple[tuple[Node, int], ...]]
@@ -181,6 +182,7 @@ class Views:
 def view_forms(node: Node, forms: Forms, domain: Sequence[int]) -> Forms:
     """The forms of a view's input from those of the view."""
     before = node.inputs[0].type.shape
+    assert isinstance(node.op, ViewOp)
     mapping = node.op.index_map(node.attrs, before, node.type.shape)
     if mapping is None:
         return through_reshape(before, node.type.shape, forms, domain)

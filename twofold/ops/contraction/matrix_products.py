@@ -11,6 +11,7 @@ import numpy
 from twofold.dtypes import complex64, float64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import AccumulatingOp
 from twofold.ir.types import tensor_type
 from twofold.ops.autograd_names import of_linear, of_product
 from twofold.ops.base import (
@@ -26,13 +27,13 @@ from twofold.ops.base import (
     public,
     strong,
 )
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.contraction.einsum import contract, with_equation
 from twofold.ops.docstrings import shown
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
 from twofold.ops.indexing.row_products import factors_of, matrix_shares
 from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
-from twofold.ops.rounding import rounded_once
 from twofold.ops.shape import shapes
 from twofold.ops.signatures import with_names
 
@@ -52,7 +53,7 @@ def sizes_differ(left: int, right: int, other: str = "other") -> ShapeError:
 
 
 @contraction
-class matmul(Contraction):
+class matmul(Contraction, AccumulatingOp):
     """The matrix product of the last two axes; other axes broadcast, and a vector is a row or a column.
 
     The products of one element are accumulated by fused multiply-add in the order of the inner axis.
@@ -135,13 +136,13 @@ class matmul(Contraction):
     def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
         return matrix_shares(cotangent, *inputs) if node.ndim == 2 else None
 
-    def goes_on(self, node: Node) -> bool:
+    def accumulates(self, node: Node) -> bool:
         return factors_of(node) is not None
 
-    def begun_at(self, node: Node, start: Node) -> Node:
+    def accumulated(self, node: Node, start: Node) -> Node:
         left, right = node.inputs
-        begun: Node = apply("accumulate_product", transposed(left), right, start)
-        return begun
+        made: Node = apply("accumulate_product", transposed(left), right, start)
+        return made
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return numpy.matmul(*arrays)

@@ -10,13 +10,12 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, interned
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node
-from twofold.ir.op import register
+from twofold.ir.op import ControlFlowOp, register
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType
 from twofold.ops.control_flow.programs import (
     Backward,
     LoopSpec,
-    Program,
     WrittenContent,
     is_differentiable,
     resized_type,
@@ -115,7 +114,7 @@ def sized_gradient(
     return shares
 
 
-class Sized(Program):
+class Sized(ControlFlowOp):
     """The outputs of the graph of a family that has room for a number of iterations (int64, the first input)."""
 
     name = "sized"

@@ -8,12 +8,11 @@ from typing import Any
 from twofold.ir.graph import Graph
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes
-from twofold.ir.op import register
+from twofold.ir.op import ControlFlowOp, register
 from twofold.ir.types import TensorType
-from twofold.ops.control_flow.programs import Program
 
 
-class Call(Program):
+class Call(ControlFlowOp):
     """The results of a graph; inputs are those of the graph, attributes ``(Called,)``.
 
     Differentiation, batching and the compiler see what the graph computes in its place, see ``ir.graph.inlined``.

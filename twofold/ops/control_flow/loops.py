@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy
 
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_constant, is_input
 from twofold.ir.graph import Graph, interned, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, topological
-from twofold.ir.op import register
+from twofold.ir.op import ControlFlowOp, ElementwiseOp, SourceOp, ViewOp, register
 from twofold.ir.types import Shape, TensorType, tensor_type
-from twofold.ir.views import below_reshapes
+from twofold.ir.views import below, below_reshapes
 from twofold.ops.base import apply, filled, ops
 from twofold.ops.control_flow.bounded_loops import LimitedLoop, sized_gradient
 from twofold.ops.control_flow.programs import (
     ITERATIONS_TYPE,
     Backward,
     LoopSpec,
-    Program,
     inputs_below,
     is_differentiable,
     parts_of,
@@ -31,7 +30,7 @@ from twofold.ops.control_flow.programs import (
 from twofold.ops.indexing.row_products import Cotangent, Factors, Share
 
 
-class Loop(Program):
+class Loop(ControlFlowOp):
     """The last carried values, the stacked rows, and the number of iterations, of a loop (see ``LoopSpec``).
 
     Inputs: whether to start at all (bool, if conditional), how many iterations (int64, if counted), then those of
@@ -209,8 +208,8 @@ class _LoopGradient:
         made = run("loop", (interned(reverse),), inputs)
         fresh = iter(made[len(results) :])
         stacked = (
-            ops.reshape(there[below.id], (spec.limit, *node.shape))
-            if (below := below_reshapes(node)).id in there
+            ops.reshape(there[shown.id], (spec.limit, *node.shape))
+            if (shown := below_reshapes(node)).id in there
             else next(fresh)
             for node in factors
         )
@@ -239,22 +238,20 @@ class _LoopGradient:
         return run("loop", (spec.with_body(body),), self.node.inputs)
 
 
-_RECOMPUTED = ("source", "elementwise", "view")
+_RECOMPUTED = (SourceOp, ElementwiseOp, ViewOp)
 
 
 def _shown(node: Node) -> Node | None:
     """The one value that a view or an operation with constants shows in another form, cheap to make again."""
     varying = {value.id: value for value in node.inputs if not _is_constant(value)}
     single = next(iter(varying.values())) if len(varying) == 1 else None
-    if node.op.kind == "view":
+    if isinstance(node.op, ViewOp):
         return single
-    return single if node.op.kind == "elementwise" and len(node.inputs) > 1 else None
+    return single if isinstance(node.op, ElementwiseOp) and len(node.inputs) > 1 else None
 
 
 def _is_constant(node: Node) -> bool:
-    while node.op.kind == "view" and len(node.inputs) == 1:
-        node = node.inputs[0]
-    return node.op.name == "constant"
+    return is_constant(below(node, lambda view: isinstance(view.op, ViewOp) and len(view.inputs) == 1))
 
 
 def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int]) -> list[Node]:
@@ -265,17 +262,21 @@ def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int])
     wanted: dict[int, Node] = {}
 
     def keep(node: Node) -> None:
-        while (below := _shown(node)) is not None:
-            node = below
-        if node.id in known and (known[node.id] or node.id in written) and node.op.kind != "program":
+        while (shown := _shown(node)) is not None:
+            node = shown
+        if (
+            node.id in known
+            and (known[node.id] or node.id in written)
+            and not isinstance(node.op, ControlFlowOp)
+        ):
             wanted[node.id] = node
 
     for node in topological(results):
-        if node.op.name == "input":
+        if is_input(node):
             if node.id in primal:
                 known[node.id] = False
         elif all(value.id in known for value in node.inputs):
-            heavy = node.op.kind not in _RECOMPUTED
+            heavy = not isinstance(node.op, _RECOMPUTED)
             known[node.id] = heavy or any(known[value.id] for value in node.inputs)
         else:
             for value in node.inputs:

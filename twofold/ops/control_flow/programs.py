@@ -25,17 +25,17 @@ from itertools import count
 from typing import Any
 
 from twofold.dtypes import int64
-from twofold.ir.bind import input_node
+from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import HANDLE, Content, Graph, has_symbols, interned, rebuild, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, mapped, topological
-from twofold.ir.op import REGISTRY, Op, register
+from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp, register
 from twofold.ir.recording import Recording
 from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import filled
-from twofold.ops.indexing.row_products import Cotangent, Share
+from twofold.ops.indexing.row_products import Cotangent
 
 Backward = Callable[
     [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list[Cotangent]
@@ -285,55 +285,22 @@ class LoopSpec(WrittenContent):
         return made
 
 
-class Program(Op):
-    """An operation with several results that runs other graphs."""
-
-    kind = "program"
-    runs_on_host = False
-
-    def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
-        """The types of the results."""
-        raise NotImplementedError
-
-    def graphs(self, attrs: Attributes) -> tuple[Graph, ...]:
-        """The graphs to compile."""
-        return ()
-
-    def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
-        """How the core runs the programs of the graphs: what no size changes, and numbers, see ``csrc/nested.h``."""
-        raise NotImplementedError
-
-    def on_addresses(self, inputs: int, programs: Callable[[int], Any]) -> Callable[..., None]:
-        """Where it ``runs_on_host``, a function of the addresses of so many inputs, and of results.
-
-        ``programs`` gives the program with room for a number of iterations, see ``bounded_loops``.
-        """
-        raise NotImplementedError
-
-    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
-        """Cotangents of the inputs of ``node`` from those of its results."""
-        raise NotImplementedError
-
-
 def run(name: str, attrs: Attributes, inputs: Sequence[Node]) -> list[Node]:
     """The results of a program operation on nodes."""
-    op: Any = REGISTRY[name]
-    node = make_node(op, attrs, tuple(inputs), HANDLE)
-    return parts_of(node)
+    return parts_of(make_node(REGISTRY[name], attrs, tuple(inputs), HANDLE))
 
 
 def parts_of(node: Node) -> list[Node]:
     """All results of a program node."""
-    op: Any = node.op
-    types = op.results(node.attrs, [value.type for value in node.inputs])
+    assert isinstance(node.op, ControlFlowOp)
+    types = node.op.results(node.attrs, [value.type for value in node.inputs])
     return [make_node(REGISTRY["part"], (k,), (node,), type) for k, type in enumerate(types)]
 
 
-class Part(Op):
+class Part(GetOutputOp):
     """One result of a program node."""
 
     name = "part"
-    kind = "part"
 
 
 def is_differentiable(type: TensorType) -> bool:
@@ -348,29 +315,29 @@ def zeros(type: TensorType) -> Node:
 
 def loop_spec_of(node: Node) -> LoopSpec | None:
     """What a node that is a loop repeats; None for others."""
-    found = node.attrs[0] if node.op.kind == "program" else None
+    found = node.attrs[0] if isinstance(node.op, ControlFlowOp) else None
     return found if isinstance(found, LoopSpec) else None
 
 
 def branches_of(node: Node) -> Branches | None:
     """What a node that is a branch chooses from; None for others."""
-    found = node.attrs[0] if node.op.kind == "program" else None
+    found = node.attrs[0] if isinstance(node.op, ControlFlowOp) else None
     return found if isinstance(found, Branches) else None
 
 
 def renumbered(outputs: Sequence[Node], inputs: Sequence[Node]) -> Graph:
     """The closed graph from input nodes ``inputs``, numbered anew in this order, to ``outputs``."""
     fresh = {node.id: input_node(position, node.type) for position, node in enumerate(inputs)}
-    made = rewrite(outputs, lambda node: fresh[node.id] if node.op.name == "input" else None)
+    made = rewrite(outputs, lambda node: fresh[node.id] if is_input(node) else None)
     return Graph([node.type for node in inputs], made)
 
 
 def inputs_below(outputs: Sequence[Node]) -> set[int]:
     """Ids of the input nodes that ``outputs`` depend on."""
-    return {node.id for node in topological(outputs) if node.op.name == "input"}
+    return {node.id for node in topological(outputs) if is_input(node)}
 
 
-class Branch(Program):
+class Branch(ControlFlowOp):
     """The results of the graph that an int64 chooses; inputs ``(choice, *inputs of the graphs)``.
 
     A choice that is negative or too large takes the last graph. Attributes ``(Branches,)``.

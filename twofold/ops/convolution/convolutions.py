@@ -17,11 +17,11 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, ops, strong
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.convolution.primitives import grouped
 from twofold.ops.convolution.window_sizes import Windows, patches
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
-from twofold.ops.rounding import rounded_once
 
 _NAMES = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)",
           3: "(batch, channels, depth, height, width)"}  # fmt: skip

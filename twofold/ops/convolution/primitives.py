@@ -24,8 +24,9 @@ import numpy
 
 from twofold.dtypes import bfloat16, float16, float32, float64
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import AccumulatingOp, TemplateOp
 from twofold.ir.types import Shape, TensorType, tensor_type
-from twofold.ops.base import Contraction, Custom, apply, contraction, custom, filled
+from twofold.ops.base import Contraction, Templated, apply, contraction, custom, filled
 from twofold.ops.convolution.window_sizes import ConvolutionProblem, Windows, patches, problem
 from twofold.ops.examples import example
 
@@ -61,11 +62,11 @@ def grouped(array: Any, axis: int, groups: int) -> Any:
 
 
 @contraction
-class convolution(Contraction):
+class convolution(Contraction, TemplateOp):
     """``y(x, w)``; see the module."""
 
     functions = ()
-    product = "convolution"
+    template = "convolution"
     matrix_axes = (1, 3)
     kinds = "iuf"
     call = staticmethod(lambda x, w, attrs: apply("convolution", x, w, attrs=attrs))
@@ -78,7 +79,7 @@ class convolution(Contraction):
             return zeros
         return make_node(self, attrs, (x, w), type)
 
-    def problem(
+    def kernel_shape(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> ConvolutionProblem:
         """The sizes of a node."""
@@ -107,7 +108,7 @@ class convolution(Contraction):
         return primitive_samples("xw")
 
 
-class WindowSum(Custom):
+class WindowSum(Templated):
     """Images times results, summed over all positions of all results to kernels, perhaps from a third input on."""
 
     functions = ()
@@ -120,7 +121,7 @@ class WindowSum(Custom):
             return nothing
         return make_node(self, attrs, tuple(inputs), type)
 
-    def problem(
+    def kernel_shape(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> ConvolutionProblem:
         """The sizes of a node."""
@@ -149,24 +150,24 @@ class WindowSum(Custom):
 
 
 @custom
-class convolution_weight(WindowSum):
+class convolution_weight(WindowSum, AccumulatingOp):
     """``w(x, y)``; see the module."""
 
-    product = "convolution_weight"
+    template = "convolution_weight"
     samples = lambda self: primitive_samples("xy")
 
-    def goes_on(self, node: Node) -> bool:
+    def accumulates(self, node: Node) -> bool:
         return True
 
-    def begun_at(self, node: Node, start: Node) -> Node:
-        begun: Node = apply("accumulate_convolution", *node.inputs, start, attrs=node.attrs)
-        return begun
+    def accumulated(self, node: Node, start: Node) -> Node:
+        made: Node = apply("accumulate_convolution", *node.inputs, start, attrs=node.attrs)
+        return made
 
 
 @custom
 class accumulate_convolution(WindowSum):
     """``w(x, y)`` with sums that begin with a third input, whose memory the result may take over."""
 
-    product = "accumulated_convolution"
+    template = "accumulated_convolution"
     overwrites = 2
     samples = lambda self: primitive_samples("xyw")

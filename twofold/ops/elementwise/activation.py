@@ -10,8 +10,8 @@ import numpy
 
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, composite, elementwise, ops, public, to_float
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.promotion import autocast, factor_beside, need_constant, need_fitting
-from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 

@@ -11,8 +11,8 @@ from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
 from twofold.ops.autograd_names import beside_number
 from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
+from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
-from twofold.ops.gradients import no_slope
 from twofold.ops.promotion import need_beside, need_whole_alpha
 from twofold.ops.samples import nonzero, reals
 

@@ -153,7 +153,7 @@ class nonzero_divisor(Custom):
         self.check_kind(inputs[0].dtype)
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         return self.build((), values)
@@ -236,7 +236,7 @@ class fitting_values(Custom):
     ) -> Sequence[Node | None]:
         return (cotangent,)
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         return self.build(node.attrs, values)

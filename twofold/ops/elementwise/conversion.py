@@ -58,7 +58,7 @@ class cast(Elementwise):
     """
 
     autograd_name = "ToCopyBackward0"
-    stands_for_input = True
+    converts = True
     functions = ("cast",)
     methods = ()
     attribute_samples = tuple(

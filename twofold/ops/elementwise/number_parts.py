@@ -20,9 +20,9 @@ from twofold.ops.base import (
     to_bool,
     to_float,
 )
+from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
-from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero, reals
 
 

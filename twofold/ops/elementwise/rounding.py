@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from twofold.ops.base import apply, composite, elementwise, ops
+from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
-from twofold.ops.gradients import no_slope
 from twofold.ops.samples import nonzero
 
 

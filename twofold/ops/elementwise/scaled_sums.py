@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.ops.base import apply, composite, ops
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.promotion import factor_beside
-from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 

@@ -9,8 +9,8 @@ import numpy
 
 from twofold.dtypes import bool_, float32
 from twofold.ops.base import apply, composite, convert, elementwise, ops, to_float
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.elementwise import complex_functions
-from twofold.ops.rounding import rounded_once
 from twofold.ops.samples import nonzero, reals
 
 

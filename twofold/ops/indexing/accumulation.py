@@ -13,9 +13,10 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import Assembly
 from twofold.ir.types import TensorType
 from twofold.ops import kernels
-from twofold.ops.base import Custom, apply, broadcast, custom, ops
+from twofold.ops.base import Custom, Templated, apply, broadcast, custom, ops
 from twofold.ops.examples import example
 from twofold.ops.indexing.gather import Scatter, scatter_indices
 
@@ -24,7 +25,7 @@ _COLUMNS = 4 * kernels.LANES
 
 
 @custom
-class accumulate_product(Custom):
+class accumulate_product(Templated):
     """``start`` plus the outer products of rows, by fused multiply-add in the order of the rows.
 
     Inputs ``(left [rows, m], right [rows, n], start [m, n])``.
@@ -32,13 +33,13 @@ class accumulate_product(Custom):
 
     functions = ()
     kinds = "f"
-    product = "accumulated"
+    template = "accumulated"
     overwrites = 2
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, (), tuple(inputs), inputs[2].type)
 
-    def problem(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> Any:
+    def kernel_shape(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> Any:
         """The number of rows, the sizes of the result, and its dtype."""
         return (inputs[0].shape[0], *output.shape, output.dtype)
 
@@ -73,7 +74,7 @@ class accumulate_at(Scatter):
     Inputs ``(data, index, updates)``.
     """
 
-    lays = "further rows"
+    assembly = Assembly.SCATTER_ADD
     index = 1
     checks = False
     kinds = "f"

@@ -29,7 +29,7 @@ def _failure(self: Any, index: int, inputs: Sequence[TensorType], attrs: Attribu
 def _row_number() -> Any:
     """``class_number`` with the error messages of a table."""
     text = "``index`` itself, if each is the number of a row; inputs and attributes as of ``class_number``."
-    body = {"failure": _failure, "__doc__": text, "functions": (), "stands_for_input": True}
+    body = {"failure": _failure, "__doc__": text, "functions": (), "returns_input": True}
     return custom(type("row_number", (type(class_number),), body))
 
 

@@ -17,6 +17,7 @@ from twofold.dtypes import complex64, int64
 from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import Assembly
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import (
@@ -222,7 +223,7 @@ class scatter_sum(Scatter):
     Inputs ``(index, updates)``, attributes ``(size,)``.
     """
 
-    lays = "added rows"
+    assembly = Assembly.SEGMENT_SUM
     index = 0
     kinds = "iufc"
 
@@ -282,7 +283,7 @@ class scatter_set(Scatter):
     Inputs ``(data, index, updates)``.
     """
 
-    lays = "set rows"
+    assembly = Assembly.SCATTER
     index = 1
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

@@ -35,7 +35,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
-from twofold.ops.concrete_values import known_value
+from twofold.ops.building_blocks import known_value
 from twofold.ops.elementwise.checks import fitting
 from twofold.ops.examples import example
 from twofold.ops.indexing.gather import need_index

@@ -14,6 +14,7 @@ import numpy
 
 from twofold.dtypes import int8, int16, int32, int64
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import Assembly
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import Custom, custom
@@ -91,7 +92,7 @@ class changed_rows(Custom):
     kinds = "iuf"
     functions = ()
     differentiable = False
-    lays = "changed rows"
+    assembly = Assembly.UPDATE_ROWS
     overwrites = 0
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

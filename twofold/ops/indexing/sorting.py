@@ -39,7 +39,7 @@ class AlongAxis(Host):
         wide = convert(x, x.dtype.compute)
         return make_node(self, attrs, (wide,), self.result(wide, attrs))
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         """The axis moves up by one, but there is none in a sample that is a number."""

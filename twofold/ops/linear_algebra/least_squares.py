@@ -64,7 +64,7 @@ class least_squares_packed(Packed):
         type = self.type_of(attrs, [a.type])
         return make_node(self, attrs, (a, b, limit), tensor_type(type.dtype, type.shape))
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         """The limit has no batch axes: samples run one by one."""

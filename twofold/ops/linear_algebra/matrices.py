@@ -26,9 +26,9 @@ from twofold.ops.base import (
     publish,
     strong,
 )
+from twofold.ops.building_blocks import NoGradient
 from twofold.ops.contraction.matrix_products import transposed
 from twofold.ops.examples import example
-from twofold.ops.gradients import NoGradient
 from twofold.ops.host_threads import one_blas_thread, over_matrices
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
@@ -113,7 +113,7 @@ class MatrixOperation(Host):
             check_same_dtype(values[0], other)
         return make_node(self, attrs, values, self.type_of(attrs, [value.type for value in values]))
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         """Samples are one more batch axis."""

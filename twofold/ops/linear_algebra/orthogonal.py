@@ -11,8 +11,8 @@ from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ops.building_blocks import NoGradient
 from twofold.ops.examples import example
-from twofold.ops.gradients import NoGradient
 from twofold.ops.linear_algebra.matrices import (
     Packed,
     Pieces,

@@ -16,7 +16,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import FUNCTIONS, Host, apply, composite, convert, host, iota, ops
-from twofold.ops.gradients import no_slope
+from twofold.ops.building_blocks import no_slope
 from twofold.ops.random.sampling import random_samples, uniform_node
 from twofold.ops.samples import Sample
 from twofold.ops.source import shape_of

@@ -22,8 +22,8 @@ from twofold.ops.base import (
     restore_axes,
     strong,
 )
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.examples import example
-from twofold.ops.rounding import rounded_once
 from twofold.ops.shape.movement import slice_axis
 
 

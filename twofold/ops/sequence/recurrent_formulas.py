@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ElementwiseOp
 
 Values = Sequence[Any]
 
@@ -59,6 +59,7 @@ class LaneFunctions:
 
     def __getattr__(self, name: str) -> Any:
         op = REGISTRY[name]
+        assert isinstance(op, ElementwiseOp)
 
         def function(*values: Any) -> Lane:
             given = [plain(value) for value in values]

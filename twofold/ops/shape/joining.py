@@ -12,6 +12,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import Assembly
 from twofold.ir.types import Shape, TensorType, size_text, tensor_type
 from twofold.ops import kernels
 from twofold.ops.axes import given_once
@@ -203,7 +204,7 @@ class pad_block(Block):
     """
 
     autograd_name = "ConstantPadNdBackward0"
-    lays = "block"
+    assembly = Assembly.PAD
     value, first = 0, 2
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -263,7 +264,7 @@ class slice_update(Block):
     Attributes ``(steps, axes)``, inputs ``(base, value, starts of axes...)``; the other axes are whole.
     """
 
-    lays = "changed block"
+    assembly = Assembly.UPDATE_SLICE
     value, first = 1, 2
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
@@ -340,7 +341,7 @@ class concatenate(Custom):
     tensor([[1, 2, 3]])
     """
 
-    lays = "joined"
+    assembly = Assembly.CONCATENATE
     autograd_name = "CatBackward0"
     autocast = "widest"
     functions = ("concatenate", "cat", "concat")

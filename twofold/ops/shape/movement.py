@@ -19,7 +19,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, ViewForm
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.autograd_names import of_permutation
@@ -62,7 +62,7 @@ class reshape:
     """
 
     autograd_name = "ViewBackward0"
-    shows = "all elements"
+    form = ViewForm.RESHAPE
     methods = ("reshape",)
     functions = ("reshape",)
     is_view = True
@@ -102,7 +102,7 @@ class permute:
     """
 
     autograd_name = of_permutation
-    shows = "permuted axes"
+    form = ViewForm.PERMUTE
     methods = ("permute",)
     functions = ("permute", "permute_dims")
     is_view = True
@@ -143,7 +143,7 @@ class broadcast_to:
     """
 
     autograd_name = "ExpandBackward0"
-    shows = "repeated axes"
+    form = ViewForm.BROADCAST
     methods = ("broadcast_to",)
     is_view = True
 
@@ -248,7 +248,7 @@ class slice_(View):
     """
 
     functions = ()
-    shows = "block"
+    form = ViewForm.SLICE
     is_view = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:

@@ -11,7 +11,7 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import Shape
 from twofold.ops.base import apply, normalize_axis, ops, public, publish
-from twofold.ops.concrete_values import known_value
+from twofold.ops.building_blocks import known_value
 from twofold.ops.shape import shapes
 
 

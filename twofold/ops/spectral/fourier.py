@@ -67,7 +67,7 @@ class Transform(Host):
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)
 
-    def for_samples(
+    def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
         """The axes move up by one."""
