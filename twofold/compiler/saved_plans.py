@@ -30,9 +30,7 @@ from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import TensorType
 from twofold.lazy import by_name
 
-_DERIVED = ("pullback", "each_sample")
-
-_own = frozenset((*by_name(ENTRIES), *_DERIVED))
+_own = frozenset(by_name(ENTRIES))
 _parts = (bool, int, float, complex, bytes, type(None))
 
 

@@ -138,6 +138,14 @@ class ElementwiseOp(Op):
     shifts: tuple[str, ...] = ()
     """What moves one of two operands by the other, in the words of ``changed_rows``: the first, then the second."""
     selects: bool = False  # the first operand chooses between the others
+    has_poles: bool = False  # whether it is infinite at some finite operands
+    nonfinite: Callable[[Sequence[float], bool], str] | None = None
+    """Why a result is not finite, from the operands there and whether it is NaN; "" for no reason of its own."""
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether it is the sum of two operands, either of which moves the other."""
+        return len(self.shifts) == 2
 
     @abstractmethod
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
@@ -347,6 +355,17 @@ class CompositeOp(Op):
 
     kind = "composite"
     checked_above: bool = False  # a call that it is derived from has reported wrong values already
+    accumulates: bool = False  # whether it is a sum that may have a further input, the last, to begin with
+
+
+class DerivedOp(CompositeOp):
+    """What is derived from another operation; attributes ``(its name, its attributes, ...)``."""
+
+    is_gradient: bool = False  # whether it computes gradients of the other, rather than its values
+
+    def base(self, attrs: Attributes) -> tuple[Op, Attributes]:
+        """The other operation and its attributes."""
+        return REGISTRY[attrs[0]], attrs[1]
 
 
 REGISTRY: Registry[Op] = Registry(by_name(ENTRIES))

@@ -69,7 +69,7 @@ def is_cast(node: Node) -> bool:
 
 def is_addition(node: Node) -> bool:
     """Whether a node is the sum of two operands, either of which moves the other."""
-    return isinstance(node.op, ElementwiseOp) and len(node.op.shifts) == 2
+    return isinstance(node.op, ElementwiseOp) and node.op.is_addition
 
 
 def below(node: Node, through: Callable[[Node], bool]) -> Node:

@@ -17,12 +17,12 @@ from twofold.dtypes import bfloat16
 from twofold.errors import AnomalyError, TwofoldError, at_operation
 from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
-from twofold.ir.op import Op
+from twofold.ir.op import CompositeOp, ElementwiseOp, Op
 from twofold.runtime.closures import as_tensor, inner_line
 from twofold.runtime.failures import end_at, first_wrong, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
-from twofold.transforms.derived import PULLBACK, PULLBACK_CHAIN, stable_graph
+from twofold.transforms.derived import PULLBACK, stable_graph
 
 Tensor = _core.Tensor
 Array = Any
@@ -95,17 +95,15 @@ def _bad_value(
     return position(error, location, operands, names, inside)
 
 
-_GOES_ON = frozenset(("product_over_rows", "rows_added_at", "sum_of_rows", PULLBACK_CHAIN.name))
-"""Operations of backward passes that go on from what ``.grad`` holds, their last operand."""
-
-
 def _held_before(op: Op, operands: Sequence[Any], result: Tensor, location: tuple[int, int]) -> Tensor | None:
     """What ``.grad`` held when a backward pass began, if that is NaN and the pass adds to it.
 
     A plain sum has the location of the pass alone, whose line calls ``backward``.
     """
-    adds = op.name == "add" and not location[1] and "backward(" in positions(location[0])[0].source
-    begin = operands[-1:] if location[1] and op.name in _GOES_ON else operands[:1] if adds else ()
+    adds = isinstance(op, ElementwiseOp) and op.is_addition
+    adds = adds and not location[1] and "backward(" in positions(location[0])[0].source
+    accumulates = location[1] and isinstance(op, CompositeOp) and op.accumulates
+    begin = operands[-1:] if accumulates else operands[:1] if adds else ()
     for value in begin:
         if isinstance(value, Tensor) and value.type_ == result.type_ and numpy.isnan(_values(value)).any():
             return value
@@ -268,23 +266,18 @@ def _reason(step: Step) -> str:
     ]
     value = float(numpy.real(values[index]))
     given = ", ".join(f"{number:g}" for number in shown)
-    return _said(node.op.name, shown, given, math.isnan(value))
+    return _said(node.op, shown, given, math.isnan(value))
 
 
-def _said(name: str, at: Sequence[float], given: str, is_nan: bool) -> str:
-    infinite = [number for number in at if math.isinf(number)]
-    if name == "divide" and len(at) == 2 and at[1] == 0:
-        return f"a division of {at[0]:g} by zero"
-    if name in ("reciprocal", "rsqrt") and at and at[0] == 0:
-        return f"{name} of zero"
-    if name == "multiply" and is_nan and len(at) == 2:
-        return f"a product of zero and infinity: {at[0]:g} * {at[1]:g}"
-    if name in ("add", "subtract") and is_nan and len(infinite) == 2:
-        return f"a difference of infinities: {at[0]:g} {'+' if name == 'add' else '-'} {at[1]:g}"
-    if is_nan and infinite:
+def _said(op: Op, at: Sequence[float], given: str, is_nan: bool) -> str:
+    rules = op if isinstance(op, ElementwiseOp) else None
+    if rules is not None and rules.nonfinite is not None and (reason := rules.nonfinite(at, is_nan)):
+        return reason
+    name = op.name
+    if is_nan and any(map(math.isinf, at)):
         return f"{name}({given}) of infinity"
     if is_nan:
         return f"{name}({given}) is not defined"
-    if name.startswith("log") or name in ("atanh", "digamma", "lgamma"):
+    if rules is not None and rules.has_poles:
         return f"{name}({given})"
     return f"overflow of {name}({given})" if given else f"overflow of {name}"

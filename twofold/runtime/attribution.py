@@ -17,7 +17,7 @@ from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, Rewrites, called
 from twofold.ir.node import Node, topological
-from twofold.ir.op import REGISTRY, ContractionOp, TemplateOp
+from twofold.ir.op import ContractionOp, DerivedOp, TemplateOp
 from twofold.ir.types import TensorType, type_from_code
 from twofold.transforms.derived import graph_of_entry
 from twofold.transforms.pipeline import PASSES
@@ -359,9 +359,9 @@ def entry_costs(description: Any) -> list[EntryCost]:
 def entry_name(op: Any, attrs: Any) -> tuple[str, bool]:
     """The public name of what a call computes, and whether it is a gradient of that."""
     backward = False
-    while op.kind == "composite" and op.name == "pullback":
+    while isinstance(op, DerivedOp) and op.is_gradient:
         backward = True
-        op, attrs = REGISTRY[attrs[0]], attrs[1]
+        op, attrs = op.base(attrs)
     names = getattr(op, "functions", ())
     return (names[0] if names else op.name), backward
 

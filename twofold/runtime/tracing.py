@@ -11,7 +11,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import TwofoldError, at_operation, describe_operand
 from twofold.ir.node import Attributes
-from twofold.ir.op import REGISTRY, Op
+from twofold.ir.op import REGISTRY, DerivedOp, Op
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import describe_call
 
@@ -23,14 +23,10 @@ def here() -> str:
 
 def public_name(op: Op, attrs: Attributes = ()) -> str:
     """The name that users know of an operation, or of what it is derived from."""
-    if op.name in _DERIVED and attrs:
-        return _DERIVED[op.name] + public_name(REGISTRY[attrs[0]], attrs[1])
+    if isinstance(op, DerivedOp) and attrs:
+        return "backward pass of " * op.is_gradient + public_name(*op.base(attrs))
     names = getattr(op, "functions", ())
     return names[0] if names else getattr(op, "title", "") or op.name
-
-
-_DERIVED = {"pullback": "backward pass of ", "each_sample": ""}
-"""What is said of operations that are derived from another one, which is the first of their attributes."""
 
 
 def described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
@@ -74,10 +70,8 @@ def at_call(
 
 def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
     """Names of the tensor parameters of an operation, as far as its entry tells them."""
-    if op.name == "each_sample" and attrs:
-        return parameter_names(REGISTRY[attrs[0]], attrs[1])
-    if op.name == "pullback" and attrs:
-        return _pullback_names(attrs)
+    if isinstance(op, DerivedOp) and attrs:
+        return _pullback_names(attrs) if op.is_gradient else parameter_names(*op.base(attrs))
     named = op.parameter_names() if hasattr(op, "parameter_names") else []
     return named or _names_of_rule(op)
 

@@ -13,7 +13,7 @@ from twofold.cache import Cache
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_bytes
 from twofold.ir.node import Attributes, Node
-from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, Op, register
+from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, DerivedOp, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.transforms.factors import Form, begun_at, form_of, rows_of
@@ -167,7 +167,7 @@ def _exactly(value: Any) -> str:
     return value.content_key if isinstance(value, Symbol) else repr(value)
 
 
-class _Derived(CompositeOp):
+class _Derived(DerivedOp):
     """An operation whose graphs are made from stabilised ones."""
 
     differentiable = True
@@ -181,6 +181,7 @@ class _PullbackOp(_Derived):
 
     name = "pullback"
     checked_above = True
+    is_gradient = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The gradient graph on these inputs, the slots that it uses."""
@@ -210,6 +211,7 @@ class _PullbackChainOp(_PullbackOp):
     """The pullback with the same attributes, if it is of the form ``Kind.CHAIN``, begun with a further input."""
 
     name = "pullback_chain"
+    accumulates = True
 
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
         """The sum with what it begins with."""

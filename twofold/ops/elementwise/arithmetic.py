@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -26,6 +27,16 @@ def _with_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
     return apply(f"{name}_scaled", input, other, bool(alpha) if bools else alpha)
 
 
+def _of_infinities(sign: str) -> Callable[[Sequence[float], bool], str]:
+    """Why a sum or difference is not finite."""
+
+    def nonfinite(at: Sequence[float], is_nan: bool) -> str:
+        made = is_nan and all(map(math.isinf, at))
+        return f"a difference of infinities: {at[0]:g} {sign} {at[1]:g}" if made else ""
+
+    return nonfinite
+
+
 @elementwise
 class add:
     """Sum of ``input`` and ``alpha * other``; of bools, whether either is true.
@@ -37,6 +48,7 @@ class add:
     tensor([21, 42, 63])
     """
 
+    nonfinite = _of_infinities("+")
     signature = "input, other"
     functions = ("add",)
     operators = ("__add__",)
@@ -63,6 +75,7 @@ class subtract:
     tensor([4, 5])
     """
 
+    nonfinite = _of_infinities("-")
     autograd_name = beside_number("SubBackward0", "SubBackward0", "RsubBackward1")
     signature = "input, other"
     functions = ("subtract", "sub")
@@ -91,6 +104,7 @@ class multiply:
             [20, 40, 60]])
     """
 
+    nonfinite = lambda at, is_nan: f"a product of zero and infinity: {at[0]:g} * {at[1]:g}" if is_nan else ""
     autograd_name = "MulBackward0"
     signature = "input, other"
     functions = ("multiply", "mul")
@@ -118,6 +132,7 @@ class divide:
     tensor([ 3, -3])
     """
 
+    nonfinite = lambda at, is_nan: f"a division of {at[0]:g} by zero" if at[1] == 0 else ""
     autograd_name = beside_number("DivBackward0", "DivBackward0", "MulBackward0")
     signature = "input, other"
     functions = ("divide", "div", "true_divide")
@@ -457,6 +472,7 @@ class rsqrt:
     tensor([1.0000, 0.5000, 0.2500])
     """
 
+    nonfinite = lambda at, is_nan: "rsqrt of zero" if at[0] == 0 else ""
     result_dtype = to_float
     accuracy = (1.7, 1.7)
     domain = (reals(0.1, 9),)
@@ -476,6 +492,7 @@ class reciprocal:
     tensor([ 1.0000,  0.2500, -2.0000])
     """
 
+    nonfinite = lambda at, is_nan: "reciprocal of zero" if at[0] == 0 else ""
     result_dtype = to_float
     domain = (nonzero(-3, 3, 0.3),)
     vjp = lambda ct, y, x: (-ct * y * y,)

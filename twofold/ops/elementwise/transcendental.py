@@ -90,6 +90,7 @@ class log(MathFunction):
     tensor([0.0000, 0.6931,   -inf])
     """
 
+    has_poles = True
     accuracy = (1.0, 0.9)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / x,)
@@ -107,6 +108,7 @@ class log1p(MathFunction):
     tensor([6.9315e-01, 1.0000e-07])
     """
 
+    has_poles = True
     functions = ("log1p", "special.log1p")
     accuracy = (1.8, 1.2)
     domain = (reals(-0.8, 9),)
@@ -125,6 +127,7 @@ class log2(MathFunction):
     tensor([ 0.,  3., -1.])
     """
 
+    has_poles = True
     accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(2)),)
@@ -142,6 +145,7 @@ class log10(MathFunction):
     tensor([ 0.,  3., -1.])
     """
 
+    has_poles = True
     accuracy = (0.51, 0.51)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / (x * math.log(10)),)
@@ -368,6 +372,7 @@ class atanh(MathFunction):
     tensor([0.0000, 0.5493,    inf])
     """
 
+    has_poles = True
     functions = ("atanh", "arctanh")
     accuracy = (0.51, 0.51)
     domain = (reals(-0.9, 0.9),)

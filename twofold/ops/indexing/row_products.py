@@ -81,6 +81,7 @@ class product_over_rows:
 
     functions = ()
     methods = ()
+    accumulates = True
 
     def compute(left: Any, right: Any, *start: Any) -> Any:
         if start:
@@ -106,6 +107,7 @@ class rows_added_at:
 
     functions = ()
     methods = ()
+    accumulates = True
     checked_above = True
 
     def compute(index: Any, rows: Any, *rest: Any) -> Any:
@@ -141,6 +143,7 @@ class sum_of_rows:
 
     functions = ()
     methods = ()
+    accumulates = True
 
     def compute(rows: Any, *rest: Any) -> Any:
         start, shape = _begun(rest)

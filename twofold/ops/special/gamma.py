@@ -24,6 +24,7 @@ class lgamma(MathFunction):
     tensor([3.1781, 0.5724])
     """
 
+    has_poles = True
     functions = ("lgamma", "special.gammaln")
     methods = ("lgamma",)
     accuracy = (0.51, 9.0)
@@ -42,6 +43,7 @@ class digamma(MathFunction):
     tensor([-0.5772,  0.4228])
     """
 
+    has_poles = True
     functions = ("digamma", "special.digamma", "special.psi")
     methods = ("digamma",)
     accuracy = (0.51, 9.0)
