@@ -15,7 +15,8 @@ from twofold import _core
 from twofold.dtypes import DType, int64
 from twofold.errors import GraphError, TwofoldError
 from twofold.ir.bind import input_node
-from twofold.ir.node import Node, topological
+from twofold.ir.graph import rebuild
+from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.unknown import UNKNOWN_RANK, OpenSizes, new_unknown_size, types_by, types_by_rank
@@ -187,13 +188,11 @@ def evaluated(operation: Operation, values: Sequence[Any]) -> list[Any]:
 
 
 def _value_of_node(result: Node, arrays: Sequence[Any]) -> Any:
-    values: dict[int, Any] = {}
-    for node in topological([result]):
-        values[node.id] = _reference_of(node, [values[item.id] for item in node.inputs], arrays)
-    return values[result.id]
+    (value,) = rebuild([result], lambda node, operands: _reference_of(node, operands, arrays))
+    return value
 
 
-def _reference_of(node: Node, operands: list[Any], arrays: Sequence[Any]) -> Any:
+def _reference_of(node: Node, operands: Sequence[Any], arrays: Sequence[Any]) -> Any:
     op: Any = node.op
     if op.name == "input":
         return arrays[node.attrs[0]]

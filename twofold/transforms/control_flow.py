@@ -20,13 +20,14 @@ from twofold.ops.control_flow.programs import (
     renumbered,
     run,
 )
+from twofold.transforms.rewriting import rewrite_once
 
 _MOST_PASSES = 8
 
 
 def separate_blocks(graph: Graph) -> Graph:
     """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
-    return rewritten(graph, _separated)
+    return rewrite_once(graph, _separated)
 
 
 def merge_loops(graph: Graph) -> Graph:
@@ -38,7 +39,7 @@ def merge_loops(graph: Graph) -> Graph:
     merged = {node.id: group for group in groups.values() if len(group) > 1 for node in group}
     if not merged:
         return graph
-    return rewritten(
+    return rewrite_once(
         graph, lambda node: _merged_part(node, merged) if isinstance(node.op, GetOutputOp) else None
     )
 
@@ -72,16 +73,6 @@ def _pruned(graph: Graph) -> Graph:
 
     made = graph.rebuilt(make)
     return made if any(smaller.values()) else graph
-
-
-def rewritten(graph: Graph, rewrite: Any) -> Graph:
-    """``graph`` with every node replaced by what ``rewrite`` makes of it, once its inputs are replaced."""
-
-    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        current = with_inputs(node, inputs)
-        return rewrite(current) or current
-
-    return graph.rebuilt(make)
 
 
 # Blocks

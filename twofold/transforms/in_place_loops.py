@@ -14,7 +14,7 @@ from twofold.ir.views import assembly, below_reshapes, is_addition, is_view
 from twofold.ops.base import apply, convert, filled, ops
 from twofold.ops.control_flow.programs import LoopSpec, loop_spec_of, run
 from twofold.transforms.canonicalize import canonicalize
-from twofold.transforms.control_flow import rewritten
+from twofold.transforms.rewriting import rewrite_once
 
 
 class Change(NamedTuple):
@@ -31,7 +31,7 @@ def change_in_place(graph: Graph) -> Graph:
     Rows that are added to keep every bit: where an iteration is made at all, what is carried is normalised first to
     have no negative zero, which adding 0.0 to the other rows in every iteration would have done.
     """
-    return rewritten(graph, lambda node: _placed_part(node) if isinstance(node.op, GetOutputOp) else None)
+    return rewrite_once(graph, lambda node: _placed_part(node) if isinstance(node.op, GetOutputOp) else None)
 
 
 def _placed_part(part: Node) -> Node | None:

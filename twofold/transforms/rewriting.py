@@ -71,32 +71,35 @@ def by_operation(rules: Iterable[Rule]) -> dict[Op, list[Rewrite]]:
     return found
 
 
+def rewrite_once(graph: Graph, rewrite: Rewrite) -> Graph:
+    """``graph`` with every node, once its inputs are rewritten, as what ``rewrite`` makes of it."""
+
+    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
+        current = with_inputs(node, inputs)
+        return rewrite(current) or current
+
+    return graph.rebuilt(make)
+
+
 def rewrite_bottom_up(
     graph: Graph, by_op: Mapping[Op, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
 ) -> Graph:
     """``graph`` with rewrites applied where they match, until none does (each rewrite makes a node smaller)."""
-    changed: set[int] = set()
     known: dict[Op, Sequence[Rewrite]] = {}
 
-    def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        current = with_inputs(node, inputs)
-        rules = known.get(current.op)
+    def first(node: Node) -> Node | None:
+        rules = known.get(node.op)
         if rules is None:
-            op = current.op
-            rules = known[op] = (*by_kind.get(op.kind, ()), *by_op.get(op, ()))
-        if rules and inputs:
-            for rule in rules:
-                simpler = rule(current)
-                if simpler is not None:
-                    if simpler is not current:
-                        changed.add(node.id)
-                    return simpler
-        return current
+            rules = known[node.op] = (*by_kind.get(node.op.kind, ()), *by_op.get(node.op, ()))
+        for rule in rules if node.inputs else ():
+            simpler = rule(node)
+            if simpler is not None:
+                return simpler
+        return None
 
     for _ in range(_MOST_ROUNDS):
-        changed.clear()
-        made = graph.rebuilt(make)
-        if not changed:
-            return graph
+        made = rewrite_once(graph, first)
+        if made == graph:
+            break
         graph = made
     return graph

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from twofold.dtypes import DType
 from twofold.ir.bind import input_node
-from twofold.ir.graph import rebuild, rewrite, with_inputs
+from twofold.ir.graph import remade, rewrite, with_inputs
 from twofold.ir.node import Node, make_node, topological
 from twofold.ir.op import ControlFlowOp, ElementwiseOp, GetOutputOp, ReductionOp, SourceOp, ViewOp
 from twofold.ops.base import apply, ops
@@ -122,7 +122,7 @@ def _with_packed_results(roots: list[Node]) -> list[Node]:
         found = blocks.get(node.id)
         return with_inputs(node, inputs) if found is None else found
 
-    return list(rebuild(roots, make)) if packed else roots
+    return list(remade(roots, make)) if packed else roots
 
 
 def _blocks_of(parts: Sequence[Node]) -> list[Node]:

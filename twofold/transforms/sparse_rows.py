@@ -22,7 +22,7 @@ from twofold.ir.types import Shape, tensor_type
 from twofold.ir.views import assembly, below_reshapes, is_broadcast, is_reshape, is_view
 from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.shape.movement import slice_axis
-from twofold.transforms.control_flow import rewritten
+from twofold.transforms.rewriting import rewrite_once
 
 _LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
 _MOST_SHARE = 4  # rows that change, as a fraction of all
@@ -34,7 +34,7 @@ def keep_rows(graph: Graph) -> Graph:
     if not any(assembly(node) is Assembly.SEGMENT_SUM for node in graph.nodes()):
         return graph
     found = _Found()
-    return rewritten(rewritten(graph, _joined), found.changed)
+    return rewrite_once(rewrite_once(graph, _joined), found.changed)
 
 
 def _joined(node: Node) -> Node | None:

@@ -26,7 +26,7 @@ from typing import Any
 
 from twofold.dtypes import int64
 from twofold.ir.bind import input_node, is_input
-from twofold.ir.graph import HANDLE, Content, Graph, has_symbols, interned, rebuild, rewrite
+from twofold.ir.graph import HANDLE, Content, Graph, has_symbols, interned, remade, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, mapped, topological
 from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp, register
@@ -98,7 +98,7 @@ def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
         return make_node(node.op, mapped(node.attrs, item), inputs, resized_type(node.type, size))
 
     types = [resized_type(type, size) for type in graph.input_types]
-    return Graph(types, rebuild(graph.outputs, make))
+    return Graph(types, remade(graph.outputs, make))
 
 
 def resized_type(type: TensorType, size: Callable[[Symbol], Any]) -> TensorType:
