@@ -18,7 +18,15 @@ from twofold.ir import unknown
 from twofold.ir.bind import input_node
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, OpenSizes, common_type, new_unknown_size, result_type, types_by
+from twofold.ir.unknown import (
+    UNKNOWN_RANK,
+    OpenSizes,
+    common_type,
+    new_unknown_size,
+    result_type,
+    types_by,
+    types_by_rank,
+)
 
 
 def with_names(type: Any, names: dict[int, int]) -> Any:
@@ -143,3 +151,29 @@ def test_what_types_of_several_ranks_agree_on():
     assert common_type([tensor_type(float32, (2, 3)), tensor_type(float32, (2,))]).shape == UNKNOWN_RANK
     a, b = common_type([tensor_type(float32, (2, 3)), tensor_type(float32, (2, 4))]).shape
     assert a == 2 and b < -1
+
+
+@pytest.mark.parametrize(
+    ("accepts", "rank"),
+    [
+        (lambda rank: rank == 2, 2),
+        (lambda rank: rank == 6, 6),
+        (lambda rank: rank in (2, 3), None),
+        (lambda rank: rank > 6, None),
+        (lambda rank: True, None),
+    ],
+)
+def test_the_rank_that_alone_fits_is_known(accepts: Any, rank: int | None) -> None:
+    def rule(types: list[Any]) -> list[Any]:
+        if not accepts(types[0].ndim):
+            raise ShapeError("another rank", "")
+        return types
+
+    (found,) = types_by_rank([tensor_type(float32, UNKNOWN_RANK)], rule, (ShapeError,))
+    assert found.shape == UNKNOWN_RANK if rank is None else found.ndim == rank
+
+
+def test_a_tensor_of_unknown_rank_may_have_more_axes_than_the_others() -> None:
+    wide = tensor_type(float32, (2,) * 6)
+    unknown = tensor_type(float32, UNKNOWN_RANK)
+    assert result_type(REGISTRY["add"], (), [unknown, wide]).shape == UNKNOWN_RANK

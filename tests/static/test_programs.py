@@ -38,6 +38,26 @@ def test_unknown_rank_takes_any_shape():
             assert session.run(y, {x: value}) == 2 * numpy.sum(value)
 
 
+def test_unknown_rank_may_have_many_axes():
+    x = tf.placeholder(tf.float32)
+    image = tf.nn.conv2d(x, tf.ones([2, 2, 3, 4]), [1] * 4, "SAME")
+    volume = tf.nn.conv3d(x, tf.ones([1, 1, 1, 3, 4]), [1] * 5, "SAME")
+    turned = tf.transpose(x, [5, 4, 3, 2, 1, 0])
+    assert [y.shape.as_list() for y in (image, volume, turned)] == [
+        [None, None, None, 4],
+        [None] * 4 + [4],
+        [None] * 6,
+    ]
+    many = numpy.arange(64.0, dtype=numpy.float32).reshape((2,) * 6)
+    with tf.Session() as session:
+        assert (session.run(turned, {x: many}) == many.T).all()
+        assert (session.run(tf.reduce_sum(x, 5), {x: many}) == many.sum(5)).all()
+        assert (session.run(x[0, 0, 0, 0, 0], {x: many}) == many[0, 0, 0, 0, 0]).all()
+        assert (session.run(tf.squeeze(x, [5]), {x: many[..., :1]}) == many[..., 0]).all()
+        assert (session.run(tf.unstack(x, 2, axis=5), {x: many}) == numpy.moveaxis(many, 5, 0)).all()
+        assert session.run(volume, {x: numpy.ones((1, 2, 2, 2, 3))}).shape == (1, 2, 2, 2, 4)
+
+
 def test_nested_fetches_keep_their_structure():
     Pair = collections.namedtuple("Pair", "one two")
     a, b = tf.constant(1.0), tf.constant(2.0)

@@ -7,7 +7,7 @@ denied is assumed instead, until it accepts: that is how ``n`` and ``m`` become 
 once more: a size that comes out otherwise depends on what is not known, and is a new unknown one.
 
 A tensor of unknown rank has the one-axis shape ``UNKNOWN_RANK``, whose size names nothing. The rule is asked about
-each small rank; what all ranks that it accepts agree on is known.
+one rank after the other; what all ranks that it accepts agree on is known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from twofold.ir.types import SIZE_NAMES, Shape, TensorType, tensor_type
 
 UNKNOWN_RANK = (-1,)
 
-_RANKS = 5
+_RANKS, _MOST_RANKS = 4, 16
+"""Largest rank that a rule is asked about where it accepts smaller ones, and at all."""
 _WAYS = 48
 """How often a rule is run at most for one call."""
 _DECISIONS = 200
@@ -357,13 +358,18 @@ def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[O
 def types_by_rank(
     types: Sequence[TensorType], rule: Callable[[list[TensorType]], list[TensorType]], refused: Errors
 ) -> list[TensorType]:
-    """What ``rule`` gives for ``types`` with every rank in place of those unknown, as far as it is the same for all."""
+    """What ``rule`` gives for ``types`` with every rank in place of those unknown, as far as it is the same for all.
+
+    A rule goes through axes one by one, so a rank is a case that it is asked about, while sizes stay symbols. It is
+    asked about ranks above those of the other types, where nothing new can come, and above the first that it accepts.
+    """
     if all(type.shape != UNKNOWN_RANK for type in types):
         return rule(list(types))
     found: list[list[TensorType]] = []
     fitting: list[int] = []
     errors: list[Exception] = []
-    for rank in range(_RANKS):
+    most = max([_RANKS, *[type.ndim + 1 for type in types]])
+    for rank in range(_MOST_RANKS + 1):
         sizes = tuple(new_unknown_size() for _ in range(rank))
         ranked = [
             tensor_type(type.dtype, sizes, type.weak) if type.shape == UNKNOWN_RANK else type
@@ -374,10 +380,12 @@ def types_by_rank(
             fitting.append(rank)
         except refused as error:  # not of this rank
             errors.append(error)
+        if rank >= most and found and (rank > fitting[-1] or len(fitting) > 1):
+            break
     if not found:
         raise errors[0]
     # a single rank that fits is the rank, unless it is the largest: larger ones might fit, too
-    if len(found) == 1 and fitting[0] == _RANKS - 1:
+    if len(found) == 1 and fitting[0] == _MOST_RANKS:
         return [tensor_type(made.dtype, UNKNOWN_RANK) for made in found[0]]
     return [common_type(candidates) for candidates in zip(*found)]
 

@@ -11,6 +11,7 @@ from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
+from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
@@ -183,7 +184,8 @@ def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
 def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -> list[Any]:
     """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``."""
     tensor = convert_to_tensor(value)
-    known = tensor.type_.shape[axis] if tensor.type_.ndim else -1
+    shape = tensor.type_.shape
+    known = -1 if shape == UNKNOWN_RANK or not shape else shape[axis]
     if num is None and known < 0:
         raise ValueError(f"unstack: the size of axis {axis} is unknown, at {here()}. Give num.")
     if num is not None and known < 0:
