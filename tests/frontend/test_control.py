@@ -270,7 +270,7 @@ def test_rows_written_in_place_are_those_of_a_copy(tier):
 
 def test_rows_in_place_are_as_cheap_as_they_are_few():
     def bodies():
-        return [c.body for c in graph._CONTENTS.values() if isinstance(c, programs.LoopSpec) and c.placed]
+        return [c.body for c in graph._CONTENTS.values() if isinstance(c, programs.LoopSpec) and c.in_place]
 
     def write(i, rows):
         rows = rows.clone()

@@ -14,6 +14,7 @@ from twofold.debug.frame_writer import NOWHERE, FrameWriter, Stop
 from twofold.debug.names import Scope
 from twofold.debug.recording import Call
 from twofold.debug.source import Position, comprehension_around, loops_around, position_of
+from twofold.ops.control_flow.programs import LoopSpec
 
 
 class _Step(NamedTuple):
@@ -108,7 +109,7 @@ class BackwardFrames:
             writer.position = position
             bodies.append(writer.body or [writer.at(ast.Pass())])
             writer.body = outside
-        if hasattr(loop.content, "carried"):
+        if isinstance(loop.content, LoopSpec):
             writer.put(ast.While(writer.do("more_backward", (loop, result)), bodies[0], []))
             return
         rest: list[ast.stmt] = []

@@ -9,6 +9,7 @@ from twofold import _core
 from twofold.debug.evaluation import computed
 from twofold.debug.recording import Call, Part
 from twofold.ir.op import REGISTRY
+from twofold.ops.control_flow.programs import LoopSpec
 from twofold.transforms.derived import PULLBACK, Pullback, pullbacks_of
 
 Tensor = _core.Tensor
@@ -71,7 +72,7 @@ class BackwardLoop:
         self.spec = loop.content
         self.row: int | None = None
         """The row of the iteration that is gone through, or the number of the branch."""
-        self.is_loop = hasattr(self.spec, "carried")
+        self.is_loop = isinstance(self.spec, LoopSpec)
         self._history: list[tuple[int, dict[int, Any]]] = []
         self._cotangents: dict[int, Any] = {}
         self._before = {number: self.gradients.get(number) for number in loop.operands}
@@ -100,17 +101,17 @@ class BackwardLoop:
         for number in known:
             self.gradients.pop(number, None)
         for k, share in self._cotangents.items():
-            if not self.is_loop or k < self.spec.carried:
+            if not self.is_loop or k < self.spec.carry:
                 add_gradient(self.gradients, self._part(self.row).results[k], share)
-            elif k < self.spec.carried + self.spec.written:
+            elif k < self.spec.carry + self.spec.ys:
                 add_gradient(self.gradients, self._part(self.row).results[k], share[self.row])
         return True
 
     def _pass_on(self) -> None:
         """Hand the gradients of what the body was given to the iteration before, or to the program around."""
         part = self._part(self.row)
-        carried = self.spec.carried if self.is_loop else 0
-        fixed = carried + self.spec.read if self.is_loop else 0
+        carried = self.spec.carry if self.is_loop else 0
+        fixed = carried + self.spec.xs if self.is_loop else 0
         first = self.spec.first if self.is_loop else 1
         for k, number in enumerate(part.inputs):
             share = self.gradients.get(number)

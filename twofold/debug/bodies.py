@@ -11,6 +11,7 @@ from twofold import _core
 from twofold.debug.evaluation import computed
 from twofold.debug.recording import GIVEN, Call, Part, Recording
 from twofold.ops.base import FUNCTIONS
+from twofold.ops.control_flow.programs import LoopSpec
 from twofold.runtime.closures import as_tensor
 
 
@@ -61,8 +62,8 @@ class Bodies:
             return False
         row = self._row(spec, loop)
         operands = [self.values[number] for number in call.operands[spec.first :]]
-        rows = [value[row] for value in operands[spec.carried : spec.carried + spec.read]]
-        fixed = operands[spec.carried + spec.read :]
+        rows = [value[row] for value in operands[spec.carry : spec.carry + spec.xs]]
+        fixed = operands[spec.carry + spec.xs :]
         for number, value in zip(part.inputs, [*loop.carried, *rows, *fixed]):
             self.values[number] = value
         return True
@@ -75,7 +76,7 @@ class Bodies:
         if spec.counted:
             count = max(int(given[spec.first - 1]), 0)
             most = count if most is None else min(count, most)
-        return _Loop(given[spec.first : spec.first + spec.carried], go_on, most)
+        return _Loop(given[spec.first : spec.first + spec.carry], go_on, most)
 
     @staticmethod
     def _row(spec: Any, loop: _Loop) -> int:
@@ -83,10 +84,10 @@ class Bodies:
 
     def _iterated(self, loop: _Loop, spec: Any, part: Part) -> None:
         found = [self.values[number] for number in part.results]
-        loop.carried = found[: spec.carried]
+        loop.carried = found[: spec.carry]
         row = self._row(spec, loop)
-        for k in range(spec.written):
-            loop.written.setdefault(k, []).append((row, found[spec.carried + k]))
+        for k in range(spec.ys):
+            loop.written.setdefault(k, []).append((row, found[spec.carry + k]))
         loop.go_on = bool(found[-1]) if spec.conditional else True
         loop.made += 1
 
@@ -95,7 +96,7 @@ class Bodies:
         spec: Any = call.content
         types = call.result_types
         found = [as_tensor(value, type) for value, type in zip(loop.carried, types)]
-        for k, type in enumerate(types[spec.carried : -1]):
+        for k, type in enumerate(types[spec.carry : -1]):
             rows = FUNCTIONS["zeros"](type.shape, dtype=type.dtype)
             for row, value in loop.written.get(k, ()):
                 rows[row] = value
@@ -127,7 +128,7 @@ class Bodies:
 
     def run_quietly(self, call: Call) -> Iterator[int]:
         """Run a loop or branch where nobody looks, up to each end of a body that it comes to; yields its row."""
-        if not hasattr(call.content, "carried"):
+        if not isinstance(call.content, LoopSpec):
             chosen = [k for k in reversed(range(len(call.parts))) if self._chosen((call, k))]
             self._run_part(call.parts[chosen[0]])
             yield chosen[0]

@@ -33,6 +33,7 @@ from twofold.debug.source import (
     parameters_of,
     position_of,
 )
+from twofold.ops.control_flow.programs import LoopSpec
 
 
 class Frames:
@@ -355,11 +356,11 @@ class _Writer(FrameWriter):
     def _carried(self, item: Item) -> list[int] | None:
         """What a loop hands to the function that it calls here."""
         for one in self.activation.items:
-            if one.parts and one.site == item.site and hasattr(one.call.content, "carried"):  # type: ignore[union-attr]
+            if one.parts and one.site == item.site and isinstance(one.call.content, LoopSpec):  # type: ignore[union-attr]
                 call: Any = one.call
                 spec = call.content
                 first = spec.first + 1
-                return list(call.operands[first : first + spec.carried - 1])
+                return list(call.operands[first : first + spec.carry - 1])
         return None
 
     def _parts(self, item: Item, call: Call) -> None:
@@ -368,7 +369,7 @@ class _Writer(FrameWriter):
         bodies = [
             _Part(self, inside, part, content).written() for inside, part in zip(item.parts, call.parts)
         ]
-        if hasattr(content, "carried"):
+        if isinstance(content, LoopSpec):
             self.put(ast.While(self.do("more", call), bodies[0], []))
             return
         rest: list[ast.stmt] = []
@@ -381,7 +382,7 @@ class _Writer(FrameWriter):
         loop, site = item.call, item.site
         assert loop is not None and site is not None
         numbers = self.frames.recording.results_of(loop)
-        first = 1 if hasattr(loop.content, "carried") else 0
+        first = 1 if isinstance(loop.content, LoopSpec) else 0
         by_start: dict[tuple[Any, int], int] = {}
         flat: dict[int, Any] = {}
         for call in (one.call for one in group if one.call is not None):
@@ -399,7 +400,7 @@ class _Writer(FrameWriter):
             held.append(by_start.get((type.dtype, start), number))
         shown = held[first : len(held) - first]
         if self._is_static_scan(site):
-            shown = held[loop.content.carried : len(held) - 1]
+            shown = held[loop.content.carry : len(held) - 1]
         return shown[0] if len(shown) == 1 else tuple(shown)
 
     def _is_static_scan(self, site: Site) -> bool:
@@ -499,9 +500,9 @@ class _Part(_Writer):
         return self.body or [self.at(ast.Pass())]
 
     def _carried(self, item: Item) -> list[int] | None:
-        if not hasattr(self.content, "carried"):
+        if not isinstance(self.content, LoopSpec):
             return None
         self.called += 1
         held = self.part.inputs if self.called == 1 else self.part.results
-        rows = self.content.read if self.called == 1 else 0
-        return list(held[1 : self.content.carried + rows])
+        rows = self.content.xs if self.called == 1 else 0
+        return list(held[1 : self.content.carry + rows])

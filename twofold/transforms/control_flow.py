@@ -145,14 +145,14 @@ def _block_of_padded(source: Node, start: int, size: int) -> Node | None:
 def _iterations_key(node: Node) -> tuple[Any, ...]:
     """Equal for loops that make the same iterations, whatever rows they write."""
     spec: LoopSpec = node.attrs[0]
-    carried = spec.body.outputs[: spec.carried]
-    go_on = spec.body.outputs[spec.carried + spec.written :]
+    carried = spec.body.outputs[: spec.carry]
+    go_on = spec.body.outputs[spec.carry + spec.ys :]
     return (node.inputs, spec.body.input_types, carried, go_on, *spec.key()[1:])
 
 
 def _rows(node: Node) -> tuple[Node, ...]:
     spec = node.attrs[0]
-    return tuple(spec.body.outputs[spec.carried : spec.carried + spec.written])
+    return tuple(spec.body.outputs[spec.carry : spec.carry + spec.ys])
 
 
 def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
@@ -163,15 +163,15 @@ def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
     spec: LoopSpec = first.attrs[0]
     rows = list(dict.fromkeys(row for node in group for row in _rows(node)))
     outputs = spec.body.outputs
-    last = spec.carried + spec.written
-    body = Graph(spec.body.input_types, [*outputs[: spec.carried], *rows, *outputs[last:]])
+    last = spec.carry + spec.ys
+    body = Graph(spec.body.input_types, [*outputs[: spec.carry], *rows, *outputs[last:]])
     results = run("loop", (spec.with_body(body),), own.inputs)
     number = part.attrs[0]
-    if number < spec.carried:
+    if number < spec.carry:
         return results[number]
-    if number == spec.carried + own.attrs[0].written:
+    if number == spec.carry + own.attrs[0].ys:
         return results[-1]
-    return results[spec.carried + rows.index(_rows(own)[number - spec.carried])]
+    return results[spec.carry + rows.index(_rows(own)[number - spec.carry])]
 
 
 # Dead results
@@ -180,11 +180,11 @@ def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
 def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
     """The used results of a loop by number, from a loop that does less; empty if it does only what is needed."""
     spec: LoopSpec = node.attrs[0]
-    body, count = spec.body, spec.carried
+    body, count = spec.body, spec.carry
     inputs = [input_node(k, type) for k, type in enumerate(body.input_types)]
     same = {k for k in range(count) if body.outputs[k] is inputs[k]}
-    rows = [k for k in range(count, count + spec.written) if k in used]
-    ends = list(body.outputs[count + spec.written :])
+    rows = [k for k in range(count, count + spec.ys) if k in used]
+    ends = list(body.outputs[count + spec.ys :])
     alive = {k for k in used if k < count and k not in same}
     needed: set[int] = set()
     while True:
@@ -194,20 +194,20 @@ def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
             break
         alive = found
     carried = sorted(alive)
-    read = [k for k in range(count, count + spec.read) if inputs[k].id in needed]
-    fixed = [k for k in (*sorted(same), *range(count + spec.read, len(inputs))) if inputs[k].id in needed]
-    if (len(carried), len(rows), len(read), len(fixed)) == (count, spec.written, spec.read, spec.fixed):
+    read = [k for k in range(count, count + spec.xs) if inputs[k].id in needed]
+    fixed = [k for k in (*sorted(same), *range(count + spec.xs, len(inputs))) if inputs[k].id in needed]
+    if (len(carried), len(rows), len(read), len(fixed)) == (count, spec.ys, spec.xs, spec.consts):
         return {}
     positions = [*carried, *read, *fixed]
     outputs = [*[body.outputs[k] for k in (*carried, *rows)], *ends]
     made = spec.with_body(
-        renumbered(outputs, [inputs[k] for k in positions]), carried=len(carried), read=len(read)
+        renumbered(outputs, [inputs[k] for k in positions]), carry=len(carried), xs=len(read)
     )
     values = node.inputs[spec.first :]
     results = run("loop", (made,), [*node.inputs[: spec.first], *[values[k] for k in positions]])
     by_number: dict[int, Node] = {k: values[k] for k in same}
     by_number.update(zip((*carried, *rows), results))
-    by_number[count + spec.written] = results[-1]
+    by_number[count + spec.ys] = results[-1]
     return by_number
 
 

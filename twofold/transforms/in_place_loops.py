@@ -37,10 +37,10 @@ def change_in_place(graph: Graph) -> Graph:
 def _placed_part(part: Node) -> Node | None:
     node = part.inputs[0]
     spec = loop_spec_of(node)
-    if spec is None or spec.placed or spec.limit == 0:
+    if spec is None or spec.in_place or spec.limit == 0:
         return None
     spec = spec.with_body(canonicalize(spec.body))
-    changes = {k: found for k in range(spec.carried) if (found := _change(spec, k)) is not None}
+    changes = {k: found for k in range(spec.carry) if (found := _change(spec, k)) is not None}
     if not changes:
         return None
     outputs = list(spec.body.outputs)
@@ -53,10 +53,10 @@ def _placed_part(part: Node) -> Node | None:
             block = apply("add", apply("slice", carried, change.start, attrs=attrs), block)
             inputs[spec.first + k] = _normalised(spec, inputs, inputs[spec.first + k])
         outputs[k] = block
-    last = spec.carried + spec.written
+    last = spec.carry + spec.ys
     positions = [convert(change.start, int64) for change in changes.values()]
     body = Graph(spec.body.input_types, [*outputs[:last], *positions, *outputs[last:]])
-    return run("loop", (spec.with_body(body, placed=tuple(changes)),), inputs)[part.attrs[0]]
+    return run("loop", (spec.with_body(body, in_place=tuple(changes)),), inputs)[part.attrs[0]]
 
 
 def _normalised(spec: LoopSpec, inputs: Sequence[Node], start: Node) -> Node:

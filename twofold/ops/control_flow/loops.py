@@ -42,8 +42,8 @@ class Loop(ControlFlowOp):
     def results(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[TensorType, ...]:
         spec = attrs[0]
         types = [node.type for node in spec.body.outputs]
-        carried, rows = types[: spec.carried], types[spec.carried : spec.carried + spec.written]
-        for position in spec.placed:
+        carried, rows = types[: spec.carry], types[spec.carry : spec.carry + spec.ys]
+        for position in spec.in_place:
             carried[position] = spec.body.input_types[position]
         return (*carried, *[tensor_type(t.dtype, (spec.limit, *t.shape)) for t in rows], ITERATIONS_TYPE)
 
@@ -53,14 +53,16 @@ class Loop(ControlFlowOp):
     def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
         spec = attrs[0]
         types = spec.body.input_types
-        carried = [node.type.nbytes for node in spec.body.outputs[: spec.carried]]
+        carried = [node.type.nbytes for node in spec.body.outputs[: spec.carry]]
         placed = [
-            number for k in spec.placed for number in (types[k].nbytes, types[k].nbytes // types[k].shape[0])
+            number
+            for k in spec.in_place
+            for number in (types[k].nbytes, types[k].nbytes // types[k].shape[0])
         ]
-        read = [type.nbytes for type in types[spec.carried : spec.carried + spec.read]]
-        written = [node.type.nbytes for node in spec.body.outputs[spec.carried :]][: spec.written]
-        counts = len(carried), len(read), len(written), spec.fixed
-        form = (spec.descending, spec.conditional, spec.counted, *counts, spec.placed)
+        read = [type.nbytes for type in types[spec.carry : spec.carry + spec.xs]]
+        written = [node.type.nbytes for node in spec.body.outputs[spec.carry :]][: spec.ys]
+        counts = len(carried), len(read), len(written), spec.consts
+        form = (spec.descending, spec.conditional, spec.counted, *counts, spec.in_place)
         return form, [-1 if spec.limit is None else spec.limit, *carried, *read, *written, *placed]
 
     def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
@@ -73,17 +75,17 @@ class Loop(ControlFlowOp):
         spec = attrs[0]
         body = spec.body
         rest = list(arrays[spec.first :])
-        carried, rows = rest[: spec.carried], rest[spec.carried : spec.carried + spec.read]
+        carried, rows = rest[: spec.carry], rest[spec.carry : spec.carry + spec.xs]
         count = int(arrays[spec.first - 1]) if spec.counted else spec.limit
         most = count if spec.limit is None else min(max(count, 0), spec.limit)
         types = self.results(attrs, ())
-        written = [numpy.zeros(t.shape, t.dtype.numpy) for t in types[spec.carried : -1]]
+        written = [numpy.zeros(t.shape, t.dtype.numpy) for t in types[spec.carry : -1]]
         go_on, made = not spec.conditional or bool(arrays[0]), 0
         while go_on and (most is None or made < most):
             row = most - 1 - made if spec.descending else made
-            found = evaluate(body, [*carried, *[r[row] for r in rows], *rest[spec.carried + spec.read :]])
-            carried = found[: spec.carried]
-            for target, value in zip(written, found[spec.carried :]):
+            found = evaluate(body, [*carried, *[r[row] for r in rows], *rest[spec.carry + spec.xs :]])
+            carried = found[: spec.carry]
+            for target, value in zip(written, found[spec.carry :]):
                 target[row] = value
             go_on = not spec.conditional or bool(found[-1])
             made += 1
@@ -99,9 +101,9 @@ class _LoopGradient:
         types = spec.body.input_types
         self.primal = [input_node(k, type) for k, type in enumerate(types)]
         positions = [k for k, type in enumerate(types) if is_differentiable(type)]
-        self.carried = [k for k in positions if k < spec.carried]
-        self.read = [k for k in positions if spec.carried <= k < spec.carried + spec.read]
-        self.fixed = [k for k in positions if k >= spec.carried + spec.read]
+        self.carried = [k for k in positions if k < spec.carry]
+        self.read = [k for k in positions if spec.carry <= k < spec.carry + spec.xs]
+        self.fixed = [k for k in positions if k >= spec.carry + spec.xs]
         self.numbers = len(types)
 
     def _fresh(self, type: TensorType) -> Node:
@@ -114,9 +116,7 @@ class _LoopGradient:
         spec, primal = self.spec, self.primal
         outputs = spec.body.outputs
         ahead = [self._fresh(primal[k].type) for k in self.carried]
-        row_indices = [
-            k for k in range(spec.carried, spec.carried + spec.written) if self.cotangents[k] is not None
-        ]
+        row_indices = [k for k in range(spec.carry, spec.carry + spec.ys) if self.cotangents[k] is not None]
         row_seeds = [self._fresh(outputs[k].type) for k in row_indices]
         wanted = [*self.carried, *self.read, *self.fixed]
         roots = [*[outputs[k] for k in self.carried], *[outputs[k] for k in row_indices]]
@@ -183,7 +183,7 @@ class _LoopGradient:
         used = inputs_below(whole)
         there = {node.id: rows for node, rows in saved}  # zeros in iterations that are not made
         values = self.node.inputs[spec.first :]
-        read = range(spec.carried, spec.carried + spec.read)
+        read = range(spec.carry, spec.carry + spec.xs)
         saved += [(primal[k], values[k]) for k in read if primal[k].id in used]
         for number, k in seeds.items():
             node = next(n for n in topological(whole) if n.id == number) if number in used else None
@@ -191,7 +191,7 @@ class _LoopGradient:
                 seed = self.cotangents[k]
                 assert seed is not None
                 saved.append((node, seed))
-        same = [k for k in range(spec.carried + spec.read, len(primal)) if primal[k].id in used]
+        same = [k for k in range(spec.carry + spec.xs, len(primal)) if primal[k].id in used]
         computed = [node for node in factors if below_reshapes(node).id not in there]
         body_rows = [node for node, _ in saved]
         body = renumbered([*results, *computed], [*ahead, *sums, *body_rows, *[primal[k] for k in same]])
@@ -218,22 +218,22 @@ class _LoopGradient:
     def _with_saved(self, whole: list[Node]) -> tuple[list[Node], list[tuple[Node, Node]], list[Node]]:
         """Nodes that read rows for values worth keeping, the rows and what they hold, and the loop that writes them."""
         spec, primal = self.spec, self.primal
-        written = spec.body.outputs[spec.carried : spec.carried + spec.written]
+        written = spec.body.outputs[spec.carry : spec.carry + spec.ys]
         kept = _worth_keeping(whole, {node.id for node in primal}, {node.id for node in written})
         rows = [self._fresh(node.type) for node in kept]
         positions = {node.id: row for node, row in zip(kept, rows)}
         whole = list(rewrite(whole, lambda node: positions.get(node.id)))
         used = inputs_below(whole)
-        starts = [primal[k] for k in range(spec.carried) if primal[k].id in used]
+        starts = [primal[k] for k in range(spec.carry) if primal[k].id in used]
         forward = self._forward([*starts, *kept])
-        saved = list(zip([*starts, *rows], forward[spec.carried + spec.written : -1]))
+        saved = list(zip([*starts, *rows], forward[spec.carry + spec.ys : -1]))
         return whole, saved, forward
 
     def _forward(self, extra: Sequence[Node]) -> list[Node]:
         """The results of the loop itself, made to write ``extra`` as further rows."""
         spec = self.spec
         outputs = spec.body.outputs
-        last = spec.carried + spec.written
+        last = spec.carry + spec.ys
         body = Graph(spec.body.input_types, [*outputs[:last], *extra, *outputs[last:]])
         return run("loop", (spec.with_body(body),), self.node.inputs)
 

@@ -223,36 +223,37 @@ class Branches(WrittenContent):
 
 
 class LoopSpec(WrittenContent):
-    """A loop: ``body`` takes the carried values, rows and fixed values, in this order.
+    """A loop, as ``lax.scan`` or ``lax.while_loop``: ``body`` takes the carry, a slice of each of xs, and constants.
 
-    It returns the carried values of the next iteration, rows, and (``conditional``) whether to go on. There are at
-    most ``limit`` iterations (None: any number, and no rows). ``counted``: their number is an input of the node.
-    ``descending``: the first iteration reads and writes the last row.
+    It returns the carry of the next iteration, a slice of each of ys, and (``conditional``) whether to go on. There are
+    at most ``limit`` iterations (None: any number, and no xs or ys). ``counted``: their number is an input of the node.
+    ``descending``: the first iteration reads and writes the last slice.
 
-    ``placed`` are carried values of which an iteration changes some rows in place (``transforms.in_place_loops``): for
-    them the body returns the changed rows, and after the rows it writes the int64 numbers of the first of each.
+    ``in_place`` are values of the carry of which an iteration changes some rows where they lie
+    (``transforms.in_place_loops``): for them the body returns the changed rows, and behind the slices of ys the int64
+    index of the first of these rows for each.
     """
 
-    __slots__ = ("body", "carried", "conditional", "counted", "descending", "limit", "placed", "read")
+    __slots__ = ("body", "carry", "conditional", "counted", "descending", "in_place", "limit", "xs")
 
     def __init__(
         self,
         body: Graph,
-        carried: int,
-        read: int = 0,
+        carry: int,
+        xs: int = 0,
         limit: int | None = None,
         descending: bool = False,
         conditional: bool = False,
         counted: bool = False,
-        placed: Sequence[int] = (),
+        in_place: Sequence[int] = (),
     ) -> None:
-        self.body, self.carried, self.read, self.limit = body, carried, read, limit
+        self.body, self.carry, self.xs, self.limit = body, carry, xs, limit
         self.descending, self.conditional, self.counted = descending, conditional, counted
-        self.placed = tuple(placed)
+        self.in_place = tuple(in_place)
 
     def parts(self) -> tuple[Any, ...]:
         flags = (self.descending, self.conditional, self.counted)
-        return (self.body, self.carried, self.read, self.limit, *flags, self.placed)
+        return (self.body, self.carry, self.xs, self.limit, *flags, self.in_place)
 
     def text(self) -> str:
         return f"{self.parts()[1:]} {format_graph(self.body)}"
@@ -267,18 +268,18 @@ class LoopSpec(WrittenContent):
         return int(self.conditional) + int(self.counted)
 
     @property
-    def written(self) -> int:
-        """How many rows an iteration writes."""
-        return len(self.body.outputs) - self.carried - len(self.placed) - int(self.conditional)
+    def ys(self) -> int:
+        """How many slices an iteration writes."""
+        return len(self.body.outputs) - self.carry - len(self.in_place) - int(self.conditional)
 
     @property
-    def fixed(self) -> int:
+    def consts(self) -> int:
         """How many values are the same for all iterations."""
-        return len(self.body.input_types) - self.carried - self.read
+        return len(self.body.input_types) - self.carry - self.xs
 
     def with_body(self, body: Graph, **changes: Any) -> LoopSpec:
         """The same loop with another body, and other numbers."""
-        names = ("carried", "read", "limit", "descending", "conditional", "counted", "placed")
+        names = ("carry", "xs", "limit", "descending", "conditional", "counted", "in_place")
         made: LoopSpec = interned(
             LoopSpec(body, **{**{name: getattr(self, name) for name in names}, **changes})
         )
