@@ -179,7 +179,7 @@ ENTRIES: dict[str, str] = {
         "nuttall_window bartlett_window cosine_window exponential_window gaussian_window kaiser_window"
     ),
     "twofold.transforms.batched_operations": "batched_view batched_kernel batched_host",
-    "twofold.transforms.derived": "pullback pullback_rows pullback_chain each_sample",
+    "twofold.transforms.derived": "pullback pullback_rows pullback_chain vmap",
 }
 FUNCTIONS: dict[str, str] = {
     "twofold.frontend.counting": (

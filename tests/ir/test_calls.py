@@ -22,7 +22,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.verify import verify
 from twofold.ops.base import ops
 from twofold.transforms.reverse import backward
-from twofold.transforms.vmap import batch_graph, with_samples
+from twofold.transforms.vmap import batch_graph, batched_type
 
 Draw = Any
 
@@ -142,7 +142,7 @@ def test_gradients_and_batches_of_calls_are_those_of_what_they_compute() -> None
         for one in (graph, inline_calls(graph))
     )
     assert found == expected and None not in found
-    inputs = [input_node(0, with_samples(X, 5)), input_node(1, X)]
+    inputs = [input_node(0, batched_type(X, 5)), input_node(1, X)]
     assert batch_graph(graph, inputs, (True, False)) == batch_graph(
         inline_calls(graph), inputs, (True, False)
     )

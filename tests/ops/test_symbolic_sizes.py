@@ -25,7 +25,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.op import REGISTRY
 from twofold.ops.samples import Sample
 from twofold.transforms.derived import PULLBACK, Pullback, pullbacks_of, stable_graph, traits_of
-from twofold.transforms.vmap import with_samples
+from twofold.transforms.vmap import batched_type
 
 NAMES = sampled.operations_with_samples()
 MOST = 4
@@ -247,7 +247,7 @@ def test_rows_of_a_batch_have_the_bits_of_calls_alone(name: str) -> None:
                     arrays[position] = numpy.roll(arrays[position], row)
             together = list(sample.arrays)
             together[position] = numpy.stack([arrays[position] for arrays in alone])
-            whole = Graph([], [input_node(0, with_samples(graph.outputs[0].type, rows))])
+            whole = Graph([], [input_node(0, batched_type(graph.outputs[0].type, rows))])
             by_itself = compile_graph(graph).program()
             expected = b"".join(run(by_itself, graph, arrays) for arrays in alone)
             assert run(program, whole, together) == expected, (sample.attrs, sample.types, position)

@@ -181,8 +181,8 @@ def _once() -> Found:
     yield array(first), 2 * normal(3)
 
 
-@internal("each_sample", "batched_view", "batched_host")
-def _each_sample() -> Found:
+@internal("vmap", "batched_view", "batched_host")
+def _vmap() -> Found:
     x, y = normal(4, 3), normal(4, 3, seed=1)
     found = torch.func.vmap(lambda a, b: (a * b).flip(0).cumsum(0))(tensor(x), tensor(y))
     yield array(found), numpy.cumsum((x * y)[:, ::-1], 1)

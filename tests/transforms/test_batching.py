@@ -22,7 +22,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.types import tensor_type
 from twofold.ir.verify import verify
 from twofold.ops.samples import Sample
-from twofold.transforms.derived import EACH_SAMPLE, Pullback, pullbacks_of, stable_graph
+from twofold.transforms.derived import VMAP, Pullback, pullbacks_of, stable_graph
 
 NAMES = sampled.operations_with_samples()
 SIZE = 3
@@ -63,7 +63,7 @@ def test_each_sample_by_the_reference(name: str) -> None:
         for flags in choices(len(sample.arrays)):
             arrays = batches(sample, flags)
             attrs = (name, sample.attrs, flags)
-            graph = stable_graph(EACH_SAMPLE, attrs, types_of(arrays, sample.dtypes))
+            graph = stable_graph(VMAP, attrs, types_of(arrays, sample.dtypes))
             verify(graph)
             (found,) = evaluate(graph, arrays)
             (halved,) = evaluate(single, one(arrays, flags, 1))
@@ -95,7 +95,7 @@ def test_each_sample_on_machine_code(name: str) -> None:
     for tier in ("fused", "unfused"):  # fused first: it compiles the kernels of all samples in one go
         with compiled.tier(tier):
             together = [
-                _core.record(EACH_SAMPLE, (name, sample.attrs, flags), tensors(given, sample.dtypes))
+                _core.record(VMAP, (name, sample.attrs, flags), tensors(given, sample.dtypes))
                 for sample, flags, given in cases
             ]
             together = [value._numpy().copy() for value in together]
@@ -135,13 +135,13 @@ def test_gradients_of_a_batch(name: str) -> None:
             arrays = batches(sample, flags)
             types = tuple(types_of(arrays, sample.dtypes))
             attrs = (name, sample.attrs, flags)
-            graph = stable_graph(EACH_SAMPLE, attrs, types)
+            graph = stable_graph(VMAP, attrs, types)
             cotangents = generator.normal(size=graph.outputs[0].shape)
             for index, flag in enumerate(flags):
                 if index in op.without_gradient:
                     continue
                 own = pullbacks_of(op, sample.attrs, sample.types, (index,), single).get(index)
-                whole = pullbacks_of(EACH_SAMPLE, attrs, types, (index,), graph).get(index)
+                whole = pullbacks_of(VMAP, attrs, types, (index,), graph).get(index)
                 assert (own is None) == (whole is None)
                 if own is None or whole is None:
                     continue

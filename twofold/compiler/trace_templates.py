@@ -28,7 +28,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
 from twofold.transforms.derived import stable_graph
 from twofold.transforms.outline import Entry
-from twofold.transforms.vmap import batch_graph, with_samples
+from twofold.transforms.vmap import batch_graph, batched_type
 
 
 def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> ProgramTemplate | None:
@@ -124,7 +124,7 @@ def _batched(
             raise NotImplementedError("programs inside and functions of the host are run one by one")
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
-        own = [with_samples(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
+        own = [batched_type(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
         inputs = [input_node(k, type) for k, type in enumerate(own)]
         outputs = [
             # what reads no operand that has the axis is the same for all

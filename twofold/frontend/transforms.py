@@ -19,10 +19,10 @@ from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
 from twofold.transforms.derived import (
-    EACH_SAMPLE,
     PULLBACK,
     PULLBACK_CHAIN,
     PULLBACK_ROWS,
+    VMAP,
     Pullback,
     Pullbacks,
     pullbacks_of,
@@ -344,7 +344,7 @@ def _lift_calls(outputs: Sequence[Tensor], lifted: Lifted) -> None:
         operands = [_operand(call, index, value) for index, (value, _) in enumerate(found)]
         with _where(call):
             if any(flags):
-                made = _core.record(EACH_SAMPLE, (call.op.name, call.attrs, flags), operands)
+                made = _core.record(VMAP, (call.op.name, call.attrs, flags), operands)
             else:
                 made = _core.record(call.op, call.attrs, operands)
         lifted[call.key] = made, any(flags)

@@ -1,4 +1,4 @@
-"""Operations that run another operation once for each sample along a leading axis; made by ``transforms.vmap``."""
+"""Batched operations: they run another operation once for each sample; made by ``transforms.vmap``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from twofold.ir.op import REGISTRY, HostOp, LoopOp, ViewOp
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Custom, Host, View, custom, host, strong, view
 from twofold.ops.examples import example
-from twofold.transforms.vmap import batched_vjp, elements, with_samples, without_samples
+from twofold.transforms.vmap import batched_type, batched_vjp, elements, sample_type
 
 
 def _inner_types(attrs: Attributes, inputs: Sequence[TensorType]) -> list[TensorType]:
     flags = attrs[2]
-    return [without_samples(type) if flag else type for type, flag in zip(inputs, flags, strict=True)]
+    return [sample_type(type) if flag else type for type, flag in zip(inputs, flags, strict=True)]
 
 
 class _Batched:
-    """Attributes ``(name, attributes, flags)`` of the operation; flagged inputs have the axis of samples."""
+    """Attributes ``(name, attributes, flags)`` of the operation; flagged inputs have the batch axis."""
 
     functions: tuple[str, ...] = ()
 
@@ -34,7 +34,7 @@ class _Batched:
         types = _inner_types(attrs, [value.type for value in values])
         single = REGISTRY[name].build(inner, [input_node(k, type) for k, type in enumerate(types)])
         size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
-        return make_node(self, attrs, values, with_samples(single.type, size))  # type: ignore[arg-type]
+        return make_node(self, attrs, values, batched_type(single.type, size))  # type: ignore[arg-type]
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -123,7 +123,7 @@ class batched_kernel(_Batched, Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
         _, inner, flags = attrs
-        types, single = _inner_types(attrs, inputs), without_samples(output)
+        types, single = _inner_types(attrs, inputs), sample_type(output)
         op = self._operation(attrs)
         strides = [elements(type) for type, flag in zip(types, flags, strict=True) if flag]
         own = tuple(op.parameters(inner, types, single))
@@ -140,12 +140,12 @@ class batched_kernel(_Batched, Custom):
 
     def _aside(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
         """The scratch bytes of one sample, so that each begins on a line of the cache."""
-        single = without_samples(output)
+        single = sample_type(output)
         own = self._operation(attrs).scratch(attrs[1], _inner_types(attrs, inputs), single)
         return -(-own // 64) * 64
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        types, single = _inner_types(attrs, inputs), without_samples(output)
+        types, single = _inner_types(attrs, inputs), sample_type(output)
         items, grain = self._operation(attrs).work(attrs[1], types, single)
         return (output.shape[0], max(1, grain // items)) if items else (0, 1)
 
@@ -153,14 +153,14 @@ class batched_kernel(_Batched, Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
         name, inner, flags = attrs
-        types, single = _inner_types(attrs, inputs), without_samples(output)
+        types, single = _inner_types(attrs, inputs), sample_type(output)
         op = self._operation(attrs)
         numbers, aside = len(op.parameters(inner, types, single)), self._aside(attrs, inputs, output) > 0
         return (name, flags, numbers, aside, op.code_key(inner, types, single))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, (_, inner, flags) = builder, attrs
-        types, single = _inner_types(attrs, inputs), without_samples(output)
+        types, single = _inner_types(attrs, inputs), sample_type(output)
         op = self._operation(attrs)
         first = len(op.parameters(inner, types, single))
         items = b.param(first)

@@ -1,7 +1,7 @@
-"""Operations derived from other operations: the pullbacks of its inputs, and a call for every sample.
+"""Operations derived from other operations: the pullbacks of their inputs, and ``vmap``, a batched call.
 
 Both name the operation that they come from in their attributes, so one entry serves all operations, and both
-may be derived again: a pullback has a pullback, and a call for every sample of samples is one, too.
+may be derived again: a pullback has a pullback, and a batched call may be batched.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from twofold.transforms.stabilize import stabilize
 _USED = {"cotangent": -1, "output": -2}
 
 __all__ = [
-    "EACH_SAMPLE",
     "PULLBACK",
     "PULLBACK_CHAIN",
     "PULLBACK_ROWS",
+    "VMAP",
     "Pullback",
     "Pullbacks",
     "Traits",
@@ -218,22 +218,21 @@ class _PullbackChainOp(_PullbackOp):
         return begun_at(graph, input_node(len(inputs) - 1, inputs[-1].type))
 
 
-class _EachSample(_Derived):
-    """A call for every sample; attributes ``(name, attributes, flags)``: flagged inputs hold samples."""
+class _Vmap(_Derived):
+    """A batched call; attributes ``(name, attributes, flags)``: flagged inputs have the batch axis."""
 
-    name = "each_sample"
+    name = "vmap"
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The call's graph, batched."""
-        from twofold.transforms.vmap import batch_graph, without_samples
+        from twofold.transforms.vmap import batch_graph, sample_type
 
         name, inner, flags = attrs
         types = [
-            without_samples(node.type) if flag else node.type
-            for node, flag in zip(inputs, flags, strict=True)
+            sample_type(node.type) if flag else node.type for node, flag in zip(inputs, flags, strict=True)
         ]
-        ((result, has_samples),) = batch_graph(stable_graph(REGISTRY[name], inner, types), inputs, flags)
-        if has_samples:
+        ((result, is_batched),) = batch_graph(stable_graph(REGISTRY[name], inner, types), inputs, flags)
+        if is_batched:
             return result
         size = next(node.shape[0] for node, flag in zip(inputs, flags, strict=True) if flag)
         shared: Any = result
@@ -244,7 +243,7 @@ class _EachSample(_Derived):
 PULLBACK = register(_PullbackOp())
 PULLBACK_ROWS = register(_PullbackRowsOp())
 PULLBACK_CHAIN = register(_PullbackChainOp())
-EACH_SAMPLE = register(_EachSample())
+VMAP = register(_Vmap())
 
 
 def pullback_rows() -> Op:

@@ -1,7 +1,7 @@
-"""Which calls only move elements: their result is a part of an operand, or their operands behind each other.
+"""Calls that only move data: their result is a contiguous slice of an operand, or a concatenation of operands.
 
-Where calls run in batches these are no launches: the core says of the value where it lies (``csrc/batch_plan.cc``). Of
-sizes that are symbols nothing is taken for granted but what they are.
+Where calls run in batches they launch no kernel: the core takes the result as a range of memory
+(``csrc/batch_plan.cc``). Sizes that are symbols are equal here where they are equal as expressions.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from twofold.ir.views import assembly, below, is_cast, view_form
 
 
 class Movement(NamedTuple):
-    """What the core is told: which operands, whether they are joined, and where a part of one begins, in bytes."""
+    """For the core: which operands, whether they are concatenated, and where a slice of one begins, in bytes."""
 
     operands: tuple[int, ...]
     joins: bool
     number: int
-    """The operand, a Python integer, by which the part moves ``step`` bytes for each one; -1 if there is none."""
+    """The operand that is the index of the slice, a Python integer of ``step`` bytes each; -1 if there is none."""
     offset: int
     step: int
 
 
 def movement_in(graph: Graph) -> Movement | None:
-    """What a call with this graph moves; None if it computes anything.
+    """The data movement of a call with this graph; None if it computes anything.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.op import REGISTRY
@@ -46,16 +46,16 @@ def movement_in(graph: Graph) -> Movement | None:
         if not _same(prod(output.shape[:axis]), 1) or not all(map(is_input, parts)):
             return None
         return Movement(tuple(node.attrs[0] for node in parts), True, -1, 0, 0)
-    return _part(output)
+    return _slice(output)
 
 
 def _same(a: int, b: int) -> bool:
-    """Whether two numbers are one, for all sizes."""
+    """Whether two numbers are equal for all sizes."""
     return identity(a) == identity(b)
 
 
 def _same_bytes(node: Node) -> Node:
-    """The node below that lies in memory as this one."""
+    """The value below with the same bytes in memory."""
     return below(node, _keeps_bytes)
 
 
@@ -67,7 +67,7 @@ def _keeps_bytes(node: Node) -> bool:
     return (dense or is_cast(node)) and node.inputs[0].dtype is node.dtype
 
 
-def _part(output: Node) -> Movement | None:
+def _slice(output: Node) -> Movement | None:
     node, offset, number, step = _same_bytes(output), 0, -1, 0
     while view_form(node) is ViewForm.SLICE:
         source, *starts = node.inputs

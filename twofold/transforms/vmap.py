@@ -1,6 +1,6 @@
-"""Batching: from a closed graph to the graph that computes it for every sample along a new leading axis.
+"""Batching: from a closed graph to the graph that computes it for each sample along a new leading axis, the batch axis.
 
-What a node becomes follows from its kind alone:
+Each kind of operation has a batching rule:
 
 * element-wise: operands without the new axis are broadcast along it;
 * reduction: the reduced axes move up by one, so each sample is combined in its own order, as before;
@@ -8,11 +8,11 @@ What a node becomes follows from its kind alone:
 * contraction: one more batch axis, or more rows of one product where only the left side has samples;
 * custom: its own kernel in a loop over the samples, each with its part of every buffer;
 * host: its own function of each sample's arrays;
-* program: a call is that of the batched graph, inlined; a choice that all samples share is one between batched graphs;
-  of others the samples run in turn.
+* control flow: a call is that of the batched graph, inlined; a branch whose index all samples share is one between
+  batched graphs; of others the samples run in turn.
 
-An entry may say it better in ``batching_rule``, as most views do, with a ``batch`` rule for their attributes. So a
-sample of a batch has the bits that it has alone. What no batched input reaches stays as it is.
+An entry may have a ``batching_rule`` of its own, as most views do, with a ``batch`` rule for their attributes. A sample
+of a batch has the bits that it has alone. What no batched input reaches stays as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Flags = tuple[bool, ...]
 
 
 def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> list[tuple[Node, bool]]:
-    """The outputs of ``graph`` on ``inputs``, of which the flagged ones have a leading axis of samples.
+    """The outputs of ``graph`` on ``inputs``, of which the flagged ones have a leading batch axis.
 
     Each output comes with whether it has that axis, too.
     """
@@ -52,7 +52,7 @@ def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> 
 
 
 def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, bool]:
-    """``node`` on ``values`` in place of its inputs, and whether the result has the axis of samples."""
+    """``node`` on ``values`` in place of its inputs, and whether the result has the batch axis."""
     if not any(flags):
         return make_node(node.op, node.attrs, tuple(values), node.type), False
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
@@ -67,23 +67,23 @@ def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, 
     return _BY_KIND[node.op.kind](node, values, flags, size)
 
 
-def with_samples(type: TensorType, size: int) -> TensorType:
+def batched_type(type: TensorType, size: int) -> TensorType:
     """``type`` with a leading axis of ``size`` samples."""
     return tensor_type(type.dtype, (size, *type.shape), type.weak)
 
 
-def without_samples(type: TensorType) -> TensorType:
+def sample_type(type: TensorType) -> TensorType:
     """``type`` of one sample."""
     return tensor_type(type.dtype, type.shape[1:], type.weak)
 
 
 def _with_attrs(node: Node, attrs: Attributes, values: Sequence[Node], size: int) -> tuple[Node, bool]:
-    return make_node(node.op, attrs, tuple(values), with_samples(node.type, size)), True
+    return make_node(node.op, attrs, tuple(values), batched_type(node.type, size)), True
 
 
 def _wrapped(name: str, node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
     attrs = (node.op.name, node.attrs, flags)
-    return make_node(REGISTRY[name], attrs, tuple(values), with_samples(node.type, size)), True
+    return make_node(REGISTRY[name], attrs, tuple(values), batched_type(node.type, size)), True
 
 
 def _elementwise(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
@@ -199,8 +199,8 @@ def batched_vjp(
 ) -> list[Node | None]:
     """The cotangents of a wrapped node's inputs: the batched gradients of the operation that it wraps."""
     name, inner, flags = attrs
-    types = [without_samples(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
-    single = without_samples(output.type)
+    types = [sample_type(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
+    single = sample_type(output.type)
     ct, known, *given = [input_node(k, type) for k, type in enumerate((single, single, *types))]
     shares = input_shares(REGISTRY[name], inner, ct, known, tuple(given))
     actual, batched = (cotangent, output, *inputs), (True, True, *flags)
@@ -215,8 +215,8 @@ def batched_vjp(
 
 def _share(graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: bool, size: int) -> Any:
     """One input's cotangent; that of an input that all samples share is the sum of theirs."""
-    ((share, has_samples),) = batch_graph(graph, actual, batched)
-    if not has_samples:
+    ((share, is_batched),) = batch_graph(graph, actual, batched)
+    if not is_batched:
         share = broadcast(share, (size, *share.shape))
     return share if flag else apply("sum", share, attrs=((0,), False))
 
