@@ -87,6 +87,10 @@ class Registry(LazyDict[T]):
         if name not in self._modules:
             self[name] = value
 
+    def is_importable(self, name: str) -> bool:
+        """Whether every process finds the name, by an import."""
+        return name in self._modules
+
     def _import(self, name: str) -> T:
         module = import_module(self._modules[name])
         if getattr(module.__spec__, "_initializing", False):

@@ -63,6 +63,34 @@ print(process.pid)
 """
 )
 
+PLANS = (
+    LONG
+    + """
+from twofold.compiler import trace_templates
+
+def sized(rows):
+    x = torch.linspace(-1, 1, rows * 4).reshape(rows, 4)
+    return torch.tanh(x * 2).sum(0).numpy().copy()
+
+def looped(count):
+    w = torch.linspace(-1, 1, 64).reshape(8, 8)
+    cells = [torch.tanh(torch.full((8,), float(k)) @ w) + (k % 3) for k in range(count)]
+    return torch.stack(cells).numpy().copy()
+
+if sys.argv[1] == "elsewhere":
+    fusing._START_NANOSECONDS = 0
+    trace_templates.compile_outlined = trace_templates.compile_graph = None  # none of it is planned here
+found = []
+for step in range(20):
+    found += [sized(3 + step), looped(40 + step)]
+    torch.wait_for_compiler()
+stats = torch.stats()
+assert stats.trace_plan_uses > 0 and stats.batch_launches > 0, stats
+assert fusing._process.runs == (sys.argv[1] == "elsewhere")
+print(b"".join(value.tobytes() for value in found).hex())
+"""
+)
+
 KILLED = (
     LONG
     + """
@@ -149,6 +177,13 @@ def ends(pid: int) -> bool:
 
 def test_a_long_trace_is_compiled_elsewhere_with_the_same_bits() -> None:
     assert ends(int(run(COMPILES)))
+
+
+def test_plans_for_all_sizes_and_of_batches_are_made_elsewhere_with_the_same_bits(tmp_path: Path) -> None:
+    here, elsewhere = (
+        run(PLANS, how, TWOFOLD_CACHE_DIR=str(tmp_path / how)).strip() for how in ("here", "elsewhere")
+    )
+    assert here and here == elsewhere
 
 
 def test_a_process_that_is_killed_is_started_again_and_not_needed() -> None:

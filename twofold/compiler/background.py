@@ -6,6 +6,7 @@ import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ class Background:
         self._outstanding: list[tuple[Any, threading.Event]] = []
         self._thread: threading.Thread | None = None
         self.failures: list[BaseException] = []
+        self.nanoseconds = 0  # CPU time that the work has taken
         self._interval: float | None = None  # of the program, while another one is set
         os.register_at_fork(after_in_child=self._start_again)
 
@@ -70,12 +72,14 @@ class Background:
         source = self._queue
         while True:
             item, done = source.get()
+            start = time.thread_time_ns()
             try:
                 self._give_way()
                 self._work(item)
             except BaseException as error:  # the program goes on without; tests read the failure
                 self.failures.append(error)
             finally:
+                self.nanoseconds += time.thread_time_ns() - start
                 self._end_giving_way()
                 done.set()
 

@@ -9,7 +9,6 @@ written it: it belongs to the user or to root, is a regular file, and others may
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import mmap
 import os
 import stat
@@ -19,13 +18,14 @@ import zlib
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from twofold.cache import content_hash
 from twofold.files import atomic_write, remove_stale_in
 
 _ARCHIVE = b"TWOFOLDA"
 _COUNT = struct.Struct("<Q")
 _ENTRY = struct.Struct("<32sQQ")
 _MAGIC = b"TWOFOLD2"
-_HEADER = len(_MAGIC) + hashlib.sha256().digest_size
+_HEADER = len(_MAGIC) + content_hash().digest_size
 _BLOCK = 4096
 _DAY = 86400.0
 _FEW = 1024
@@ -54,7 +54,7 @@ def _is_trusted(status: os.stat_result) -> bool:
 
 
 def _header(key: str, payload: bytes) -> bytes:
-    return _MAGIC + hashlib.sha256(key.encode() + b"\0" + payload).digest()
+    return _MAGIC + content_hash(key.encode() + b"\0" + payload).digest()
 
 
 class DiskCache:
@@ -212,7 +212,7 @@ class Archive:
         (count,) = _COUNT.unpack_from(self._content, len(_ARCHIVE))
         start = len(_ARCHIVE) + _COUNT.size
         table = self._content[start : start + count * _ENTRY.size]
-        self.identity = hashlib.sha256(table).digest()
+        self.identity = content_hash(table).digest()
         self._entries = {key: (offset, length) for key, offset, length in _ENTRY.iter_unpack(table)}
 
     def __len__(self) -> int:

@@ -15,11 +15,11 @@ from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import finite_checks
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.portable_template import ProgramTemplate
-from twofold.compiler.portable_trace import PortableTrace
+from twofold.compiler.portable_trace import PortableTrace, compiled
 from twofold.compiler.process import CompileProcess
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.spans import Spans, spanned
-from twofold.compiler.trace_templates import Member, template_batch, template_body, template_trace
+from twofold.compiler.trace_templates import Caller, Member, template_batch, template_body, template_trace
 from twofold.config import config
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
@@ -29,7 +29,20 @@ from twofold.ir.types import TensorType
 _LONG = 200
 """Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
 
+_START_NANOSECONDS = 400_000_000
+"""CPU time that starting a process takes. Once the thread has worked as long, as much more is likely to come."""
+
 _process = CompileProcess()
+
+
+def _process_pays(operations: int = 0) -> bool:
+    """Whether work with a graph of so many operations is better done by the process."""
+    return _process.runs or operations >= _LONG or _background.nanoseconds >= _START_NANOSECONDS
+
+
+def _elsewhere(operations: int = 0) -> Caller | None:
+    """What calls functions of the compiler in its process, where that pays."""
+    return _process.call if config.background_compile and _process_pays(operations) else None
 
 
 @spanned("compile trace")
@@ -49,13 +62,15 @@ def _compile(executable: Any, location: tuple[int, int], waited: bool, start: in
             _core.set_fused(executable, saved.program(), time.thread_time_ns() - start)
             _note(executable, location, saved.found(), waited)
             return
-    if request is not None and not waited and (_process.runs or len(trace.entries) >= _LONG):
-        elsewhere = _process.compile(request)
+    if request is not None and not waited and _process_pays(len(trace.entries)):
+        elsewhere = _process.call(compiled, request, otherwise=lambda: None)
         if elsewhere is not None:
-            _core.set_fused(executable, elsewhere.program, elsewhere.nanoseconds)
-            saved_plans().keep(key, elsewhere.portable)
-            _note(executable, location, elsewhere.portable, waited)
-            return
+            portable, nanoseconds = elsewhere
+            with contextlib.suppress(LookupError):  # no disk by which to hand over older kernels
+                _core.set_fused(executable, portable.program(), nanoseconds)
+                saved_plans().keep(key, portable)
+                _note(executable, location, portable, waited)
+                return
     program = compile_outlined(Trace.of(_core.describe_executable(executable)))
     with contextlib.suppress(NotImplementedError):
         saved_plans().keep(key, PortableProgram.of(program))
@@ -70,7 +85,8 @@ def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], 
     found = None
     try:
         with finite_checks(_core.tells_finite()):
-            found = template_trace(_core.describe_executable(executable), varies)
+            described = _core.describe_executable(executable)
+            found = template_trace(described, varies, None if waited else _elsewhere(len(described[1])))
     finally:
         _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:
@@ -154,7 +170,7 @@ def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int
 def _plan_batch(
     family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
 ) -> None:
-    found = template_batch(op, attrs, types, flags, count)
+    found = template_batch(op, attrs, types, flags, count, _elsewhere())
     _add_batch_plan(family, found, f"{op.name} of {', '.join(map(str, types))} for many calls at once")
 
 
@@ -192,7 +208,7 @@ def _plan_body(
     flags: tuple[bool, ...],
     count: int,
 ) -> None:
-    found = template_body(members, outputs, types, flags, count)
+    found = template_body(members, outputs, types, flags, count, _elsewhere())
     _add_batch_plan(family, found, f"{len(members)} calls from {members[0][0].name} on, for many at once")
 
 

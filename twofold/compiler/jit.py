@@ -8,7 +8,6 @@ that several kernels call (the tiles of matrix products, most of their code) is 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import mmap
 import os
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from twofold import _core
-from twofold.cache import Cache
+from twofold.cache import Cache, content_hash
 from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, default_directory
 from twofold.compiler.lower.values import SHARED
 from twofold.config import config
@@ -74,7 +73,7 @@ def _llvm_identity() -> str:
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("Twofold needs the package llvmlite, which is not installed.")
     with open(os.path.join(next(iter(spec.submodule_search_locations)), "_version.py"), "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        return content_hash(file.read()).hexdigest()
 
 
 class _AtWork:
@@ -170,7 +169,7 @@ def _renamed(text: str, symbol: str) -> str:
 
 def key_of_text(text: str) -> str:
     """The key of the kernel that a text defines, whatever its name is there."""
-    return hashlib.sha256(f"{_CODE_VERSION} {_renamed(text, '')}".encode()).hexdigest()
+    return content_hash(f"{_CODE_VERSION} {_renamed(text, '')}".encode()).hexdigest()
 
 
 def payload_of(keys: Sequence[str], called: Sequence[str], image: bytes) -> bytes:
@@ -228,7 +227,7 @@ class Jit:
 
     def _file(self, key: str) -> str:
         """The name of a kernel on disk, where code for other processors lies, too."""
-        return hashlib.sha256(self.salt + key.encode()).hexdigest()
+        return content_hash(self.salt + key.encode()).hexdigest()
 
     def cached_only(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
         """Those kernels that need no compiling."""
@@ -337,7 +336,7 @@ class Jit:
     def adopt(self, payload: bytes) -> None:
         """Take in an object that the jit of another process has put in its ``made``, and has kept on disk."""
         code = self._load_payload(payload)
-        self._objects[hashlib.sha256(self.salt + payload).hexdigest()] = code
+        self._objects[content_hash(self.salt + payload).hexdigest()] = code
         self.compiled += len(code.addresses)
         for key in code.addresses:
             self._kernels.replace(key, Kernel.of(code, key))
@@ -368,7 +367,7 @@ class Jit:
         code = self._load(image, keys, list(called.values()))
         self.compiled += len(keys)
         payload = payload_of(keys, list(called), image)
-        object_key = hashlib.sha256(self.salt + payload).hexdigest()
+        object_key = content_hash(self.salt + payload).hexdigest()
         self._objects[object_key] = code
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
         if self.made is not None:

@@ -60,11 +60,19 @@ class ProgramTemplate(NamedTuple):
         sizes, program = self.encoded
         return sizes, _with_kernels(program, key_of), self.bodies, self.calls
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.portable(), self[1:])
+
     @classmethod
     def found(cls, portable: tuple[Any, ...]) -> ProgramTemplate:
         """It in a process that has found it; LookupError where neither memory nor disk holds a kernel."""
         sizes, program, bodies, calls = portable
         return cls((sizes, _with_kernels(program, kernel_by)), bodies, 0, calls)
+
+
+def _received(portable: tuple[Any, ...], rest: tuple[Any, ...]) -> ProgramTemplate:
+    """A template from another process; LookupError where neither memory nor disk holds a kernel."""
+    return ProgramTemplate(ProgramTemplate.found(portable).encoded, *rest)
 
 
 def fitting(

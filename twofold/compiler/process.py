@@ -1,6 +1,7 @@
 """The compiler in a process of its own, which leaves the interpreter lock and most of the processors to the program.
 
-It is started for the first long trace, runs at low priority, ends with this process or when it has had nothing to do
+It is started for the first long trace, or once compiling in this process has taken as long as a start does; runs at low
+priority, ends with this process or when it has had nothing to do
 for a while, and is no condition: where it cannot be started, or cannot do what is asked, the caller compiles itself.
 """
 
@@ -12,28 +13,25 @@ import pickle
 import select
 import subprocess
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TypeVar
 
 from twofold.compiler import worker as compile_worker
 from twofold.compiler.jit import Jit, shared
-from twofold.compiler.portable_program import PortableProgram
-from twofold.compiler.worker import Answer, receive, send
+from twofold.compiler.lower.memory import MODE
+from twofold.compiler.worker import Answer, Request, receive, send
 from twofold.config import config
 
 _START_SECONDS = 120.0
 _PROGRAM = "import sys; sys.path.extend({path!r}); from twofold.compiler.worker import serve; serve()"
 
 
-class Compiled(NamedTuple):
-    """A program for the core, what it was made from, and how long that took."""
-
-    program: Any
-    portable: PortableProgram
-    nanoseconds: int
+T = TypeVar("T")
+S = TypeVar("S")
 
 
 class CompileProcess:
-    """Compiles traces elsewhere; used by one thread at a time."""
+    """Calls functions of the compiler elsewhere; used by one thread at a time."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -46,22 +44,34 @@ class CompileProcess:
         """Whether it has been started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def compile(self, request: bytes) -> Compiled | None:
-        """The program of a trace, see ``PortableTrace.request``; None where that is not to be had here."""
+    def call(self, function: Callable[..., T], *arguments: object, otherwise: Callable[[], S]) -> T | S:
+        """What a function of a module of this package returns in that process.
+
+        Args:
+            function: Pickled by its name; its arguments and its result by what they hold.
+            arguments: What it is called with.
+            otherwise: Called where there is no process, or the call cannot be sent, fails, or has a result that cannot
+                be sent.
+        """
+        try:
+            request = pickle.dumps(Request(function, arguments, MODE.on), pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever an object raises that cannot be pickled
+            return otherwise()
         jit = shared()
         try:
             found = self._ask(request, jit)
         except Exception:
             self.stop()
-            return None
-        if found is None or found.program is None:
-            return None
+            found = None
+        if found is None:
+            return otherwise()
         try:
             for payload in found.objects:
                 jit.adopt(payload)
-            return Compiled(found.program.program(), found.program, found.nanoseconds)
+            result: T = pickle.loads(found.result)
         except LookupError:  # no disk by which to hand over older kernels
-            return None
+            return otherwise()
+        return result
 
     def _ask(self, request: bytes, jit: Jit) -> Answer | None:
         if not self.runs:
@@ -71,7 +81,7 @@ class CompileProcess:
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         send(process.stdin.fileno(), request)
-        found: Answer = pickle.loads(receive(process.stdout.fileno()))
+        found: Answer | None = pickle.loads(receive(process.stdout.fileno()))
         return found
 
     def _start(self, jit: Jit) -> bool:

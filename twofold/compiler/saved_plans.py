@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import hashlib
 import os
 import pickle
 import sys
@@ -19,6 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from twofold.cache import content_hash
 from twofold.compiler import jit
 from twofold.compiler.disk_cache import Archive, DiskCache
 from twofold.config import config
@@ -40,7 +40,7 @@ class _Unwritten(Exception):
 
 def _fingerprint() -> bytes:
     """What changes with every change of a source file of this package, or of the core."""
-    hashed = hashlib.sha256()
+    hashed = content_hash()
     folders = [Path(__file__).parents[1]]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -62,7 +62,7 @@ _PLANNING = ("ir", "ops", "transforms", "compiler")
 @functools.cache
 def _planning_sources() -> bytes:
     """What changes with the contents of these sources, wherever they lie."""
-    hashed = hashlib.sha256()
+    hashed = content_hash()
     home = os.fspath(Path(__file__).parents[1])
     for top in ("", *_PLANNING):
         for folder, folders, files in os.walk(os.path.join(home, top)):
@@ -125,8 +125,8 @@ class SavedPlans:
         self._most_bytes = most_bytes
         self._most_plans = most_plans  # under one key
         found_in = b"" if archive is None else archive.identity
-        self._made_by = hashlib.sha256(_fingerprint() + jit.shared().salt + found_in).digest()
-        self._name = f"plans-{hashlib.sha256(program.encode()).hexdigest()}"
+        self._made_by = content_hash(_fingerprint() + jit.shared().salt + found_in).digest()
+        self._name = f"plans-{content_hash(program.encode()).hexdigest()}"
         self._read: dict[bytes, bytes] = self._on_disk()
         self._used: set[bytes] = set()
         self._new: dict[bytes, bytes] = {}
@@ -155,7 +155,7 @@ class SavedPlans:
             text = _written(parts)
         except _Unwritten:
             return None
-        return hashlib.sha256(text.encode()).digest()
+        return content_hash(text.encode()).digest()
 
     def key_for_sizes(
         self, op: Op, attrs: Attributes, types: Sequence[TensorType], any_numbers: bool
@@ -263,7 +263,7 @@ class SavedPlans:
 
 
 def _package_key(key: bytes) -> str:
-    return hashlib.sha256(_planning_sources() + key).hexdigest()
+    return content_hash(_planning_sources() + key).hexdigest()
 
 
 def _program() -> str:

@@ -282,8 +282,16 @@ def template_program(template: Template, values: tuple[int, ...], kept: bool = F
 
 
 def fitting_program(
-    key: bytes | None, values: Sequence[int], make: Callable[[Facts], ProgramTemplate] | None
+    key: bytes | None,
+    values: Sequence[int],
+    make: Callable[[Facts], ProgramTemplate] | None,
+    elsewhere: Callable[..., ProgramTemplate | None] | None = None,
 ) -> ProgramTemplate | None:
-    """A program for ``values`` that was kept, or is made now if there is ``make``."""
+    """A program for ``values`` that was kept, or is made now if there is ``make``.
+
+    ``elsewhere(otherwise=make)`` has it made in another process where that can be.
+    """
     made = partial(attempt, partial(narrowing, make, Facts())) if make else None
+    if elsewhere is not None:
+        made = partial(elsewhere, otherwise=made)
     return fitting(key, values, made, ProgramTemplate.portable, ProgramTemplate.found)

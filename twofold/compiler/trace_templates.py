@@ -30,8 +30,13 @@ from twofold.transforms.derived import stable_graph
 from twofold.transforms.outline import Entry
 from twofold.transforms.vmap import batch_graph, batched_type
 
+Caller = Callable[..., "ProgramTemplate | None"]
+"""Calls a function in another process, see ``CompileProcess.call``."""
 
-def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> ProgramTemplate | None:
+
+def template_trace(
+    described: tuple[Any, ...], varies: tuple[bool, ...], call: Caller | None = None
+) -> ProgramTemplate | None:
     """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
     written, entries, outputs, steps = described
     numbers = [size for _, shape, _ in written for size in shape]
@@ -54,7 +59,8 @@ def template_trace(described: tuple[Any, ...], varies: tuple[bool, ...]) -> Prog
         return planned(recording, partial(compile_outlined, _declared_trace(described, given)))
 
     key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps), MODE.on)
-    return fitting_program(key, free_numbers, make)
+    elsewhere = call and partial(call, template_trace, described, varies)
+    return fitting_program(key, free_numbers, make, elsewhere)
 
 
 def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
@@ -79,14 +85,20 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
 
 
 def template_batch(
-    op: Op, attrs: Attributes, types: Sequence[TensorType], flags: Sequence[bool], count: int
+    op: Op,
+    attrs: Attributes,
+    types: Sequence[TensorType],
+    flags: Sequence[bool],
+    count: int,
+    call: Caller | None = None,
 ) -> ProgramTemplate | None:
     """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
 
     None if it has no such program.
     """
     key = saved_plans().key("batch", op, attrs, tuple(types), tuple(flags))
-    return _batched(key, lambda: stable_graph(op, attrs, types), types, flags, count)
+    elsewhere = call and partial(call, template_batch, op, attrs, types, flags, count)
+    return _batched(key, lambda: stable_graph(op, attrs, types), types, flags, count, elsewhere)
 
 
 Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
@@ -99,6 +111,7 @@ def template_body(
     types: Sequence[TensorType],
     flags: Sequence[bool],
     count: int,
+    call: Caller | None = None,
 ) -> ProgramTemplate | None:
     """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
 
@@ -108,7 +121,8 @@ def template_body(
 
     calls = tuple([(op, attrs, tuple(own), tuple(refs)) for op, attrs, own, refs in members])
     key = saved_plans().key("batch", calls, tuple(outputs), tuple(types), tuple(flags))
-    return _batched(key, graph, types, flags, count)
+    elsewhere = call and partial(call, template_body, members, outputs, types, flags, count)
+    return _batched(key, graph, types, flags, count, elsewhere)
 
 
 def _batched(
@@ -117,6 +131,7 @@ def _batched(
     types: Sequence[TensorType],
     flags: Sequence[bool],
     count: int,
+    elsewhere: Caller | None,
 ) -> ProgramTemplate | None:
     def make(facts: Facts) -> ProgramTemplate:
         whole = graph()
@@ -133,4 +148,4 @@ def _batched(
         ]
         return planned(recording, partial(compile_graph, Graph(own, outputs)))
 
-    return fitting_program(key, [count], make)
+    return fitting_program(key, [count], make, elsewhere)

@@ -1,4 +1,4 @@
-"""What the compiler's process runs: traces come in by standard input, programs go out by standard output."""
+"""What the compiler's process runs: calls come in by standard input, results go out by standard output."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ import pickle
 import queue
 import struct
 import threading
-import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from twofold.compiler.jit import shared
-from twofold.compiler.linking import compile_outlined
 from twofold.compiler.lower.memory import finite_checks
-from twofold.compiler.portable_program import PortableProgram
-from twofold.compiler.portable_trace import PortableTrace
 
 NICENESS = 10  # gives way to the program, which may have a thread for each core, and still comes to an end
 _IDLE_SECONDS = 30.0
 
 
-class Answer(NamedTuple):
-    """A program with the objects that were compiled for it, or what went wrong."""
+class Request(NamedTuple):
+    """A call of a function of this package; ``tells_finite`` where kernels are to tell what is not finite."""
 
-    program: PortableProgram | None
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    tells_finite: bool
+
+
+class Answer(NamedTuple):
+    """A pickled result, and the objects that were compiled for it, without which it may not be readable."""
+
+    result: bytes
     objects: list[bytes]
-    nanoseconds: int
-    error: str
 
 
 _LENGTH = struct.Struct("=Q")
@@ -58,18 +61,18 @@ def _read(source: int, count: int) -> bytes:
     return b"".join(parts)
 
 
-def answer(trace: PortableTrace) -> bytes:
-    """A pickled ``Answer``."""
+def answer(request: bytes) -> bytes:
+    """A pickled ``Answer`` to a pickled ``Request``; a pickled None where the call raises."""
     jit = shared()
     jit.made = []
-    start = time.thread_time_ns()
     try:
-        with finite_checks(trace.tells_finite):
-            program = PortableProgram.of(compile_outlined(trace.trace()))
-        found = Answer(program, jit.made, time.thread_time_ns() - start, "")
+        call: Request = pickle.loads(request)
+        with finite_checks(call.tells_finite):
+            result = call.function(*call.arguments)
+        found = Answer(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), jit.made)
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        return pickle.dumps(Answer(None, [], 0, repr(error)))
+    except Exception:
+        return pickle.dumps(None)
 
 
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
@@ -103,7 +106,7 @@ def serve() -> None:
         except queue.Empty:
             os._exit(0)
         try:
-            send(target, answer(pickle.loads(request)))
+            send(target, answer(request))
         except BrokenPipeError:  # its program ended meanwhile
             os._exit(0)
         gc.collect()

@@ -58,6 +58,14 @@ class Op:
     memory: tuple[float, str] = (2, "")
     """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The name, by which another process finds the entry; TypeError if it is of this process alone."""
+        if not REGISTRY.is_importable(self.name):
+            raise TypeError(
+                f"the operation {self.name!r} is not of this package: another process does not find it"
+            )
+        return entry_of, (self.name,)
+
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The nodes that compute this operation on ``inputs`` of any dtypes and shapes it accepts.
 
@@ -370,6 +378,11 @@ class DerivedOp(CompositeOp):
 
 REGISTRY: Registry[Op] = Registry(by_name(ENTRIES))
 """Every operation by name; a look-up imports the module of its entry."""
+
+
+def entry_of(name: str) -> Op:
+    """The operation of a name."""
+    return REGISTRY[name]
 
 
 def register(op: Op) -> Op:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from twofold.cache import content_hash
 from twofold.compiler.lower.addresses import once
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.expression import Expression, Position
@@ -22,7 +22,7 @@ class NestEpilogue:
         self.params = len(nest.parameters())
         self._builder: Builder | None = None
         self._values: dict[int, Val] = {}
-        self.key = "epilogue " + hashlib.sha256(repr(nest.key()).encode()).hexdigest()
+        self.key = "epilogue " + content_hash(repr(nest.key()).encode()).hexdigest()
 
     def emit(self, b: Builder, acc: Val, row: Val, col: Val, mask: Val | None, batch: Val) -> None:
         """Emit the nest for the sums ``acc`` of row ``row``, columns ``col`` to ``col`` + 15."""
