@@ -20,7 +20,7 @@ from twofold.compiler.linking import Trace, compile_outlined
 from twofold.ir.graph import Graph, called, inline_calls
 from twofold.ir.text import format_graph, parse_graph
 from twofold.ir.verify import verify
-from twofold.transforms.outline import Entry, Kind, Outlined, outline
+from twofold.transforms.outline import InstanceInfo, Instruction, Outlined, outline
 
 F = nn.functional
 WIDTH = 8
@@ -38,19 +38,19 @@ def check_same_bits(compute: Callable[[], list[Any]]) -> Outlined:
         expected = found()
     executable = _core.last_executable()
     trace = Trace.of(_core.describe_executable(executable))
-    for least in (10**9, 12, 1):
-        check_graph(trace, least)
-        _core.set_fused(executable, compile_outlined(trace, least).program(), 1)
+    for min_saved in (10**9, 12, 1):
+        check_graph(trace, min_saved)
+        _core.set_fused(executable, compile_outlined(trace, min_saved).program(), 1)
         with tier("fused"):
             for _ in range(2):
-                assert found() == expected, least
+                assert found() == expected, min_saved
         assert _core.last_executable() is not None
     return trace.outlined(1)
 
 
-def check_graph(trace: Trace, least: int) -> None:
+def check_graph(trace: Trace, min_saved: int) -> None:
     """The graph of calls: valid, the same from its text, and inlined the graph of the trace."""
-    graph = trace.outlined(least).graph
+    graph = trace.outlined(min_saved).graph
     verify(graph)
     assert parse_graph(format_graph(graph)) == graph
     assert inline_calls(graph) == trace.inlined()
@@ -359,53 +359,55 @@ def operation(text: str) -> Graph:
     )
 
 
-LOOP, HEAVY, SHOWN = 0, 1, 2
-KINDS = [
-    Kind(operation("%2 = add(%0, %1)"), 4, False, True),
-    Kind(operation("%2 = matmul(%0, %1)"), 4, False, False),
-    Kind(operation("%2 = reshape(%0) {(1, 1)}"), 4, True, True),
+LOOP, HEAVY, VIEW = 0, 1, 2
+INSTANCES = [
+    InstanceInfo(operation("%2 = add(%0, %1)"), 4, False, True),
+    InstanceInfo(operation("%2 = matmul(%0, %1)"), 4, False, False),
+    InstanceInfo(operation("%2 = reshape(%0) {(1, 1)}"), 4, True, True),
 ]
-TYPES = [KINDS[0].graph.input_types[0]] * 2
+TYPES = [INSTANCES[0].graph.input_types[0]] * 2
 
 
-def outlined(entries: list[Entry], output: list[int], **options: int) -> Outlined:
+def outlined(instructions: list[Instruction], output: list[int], **options: int) -> Outlined:
     """With a second operand where there is none."""
-    return outline(TYPES, KINDS, [Entry(k, (*refs, ~1)[:2]) for k, refs, _ in entries], output, **options)
+    return outline(
+        TYPES, INSTANCES, [Instruction(k, (*refs, ~1)[:2]) for k, refs, _ in instructions], output, **options
+    )
 
 
 def test_short_traces_and_those_without_repetition_are_one_body():
-    entries = [Entry(LOOP, (~0,)), *[Entry(LOOP, (k,)) for k in range(100)]]
-    assert len(outlined(entries[:60], [59]).calls) == 1
-    assert len(outlined(entries, [100]).calls) > 1
-    kinds = [KINDS[LOOP]] * 200
-    other = [Entry(k, (k - 1, ~1)) for k in range(200)]
-    assert len(outline(TYPES, kinds, other, [199]).calls) == 1
+    instructions = [Instruction(LOOP, (~0,)), *[Instruction(LOOP, (k,)) for k in range(100)]]
+    assert len(outlined(instructions[:60], [59]).calls) == 1
+    assert len(outlined(instructions, [100]).calls) > 1
+    instances = [INSTANCES[LOOP]] * 200
+    other = [Instruction(k, (k - 1, ~1)) for k in range(200)]
+    assert len(outline(TYPES, instances, other, [199]).calls) == 1
 
 
-def test_what_only_shows_memory_is_made_again_where_it_is_read():
+def test_views_are_rematerialised_where_they_are_read():
     """The view is an argument of no body, and a result only where the trace returns it."""
-    entries = [Entry(HEAVY, (~0,)), Entry(SHOWN, (0,))]
+    instructions = [Instruction(HEAVY, (~0,)), Instruction(VIEW, (0,))]
     for k in range(4):
-        entries.append(Entry(LOOP, (1, max(k + 1, 1))))
+        instructions.append(Instruction(LOOP, (1, max(k + 1, 1))))
 
-    def shown(found: Outlined) -> tuple[int, int]:
+    def views(found: Outlined) -> tuple[int, int]:
         """How often the view is computed by a body, and how often returned by one."""
         bodies = [body for call in found.calls if (body := called(call)) is not None]
-        made = sum(operations(body).count(KINDS[SHOWN].graph) for body in bodies)
+        made = sum(operations(body).count(INSTANCES[VIEW].graph) for body in bodies)
         returned = [called(node.inputs[0]) for body in bodies for node in body.outputs]
-        return made, returned.count(KINDS[SHOWN].graph)
+        return made, returned.count(INSTANCES[VIEW].graph)
 
-    assert shown(outlined(entries, [5], least=1)) == (4, 0)
-    assert shown(outlined(entries, [5, 1], least=1))[1] == 1
+    assert views(outlined(instructions, [5], min_saved=1)) == (4, 0)
+    assert views(outlined(instructions, [5, 1], min_saved=1))[1] == 1
 
 
 def test_windows_are_cut_where_nothing_is_fused():
     """A product reads what the loop before it made: the cut is between them, not behind the product."""
-    entries = [Entry(LOOP, (~0,))]
+    instructions = [Instruction(LOOP, (~0,))]
     for _ in range(8):
-        entries.append(Entry(HEAVY, (len(entries) - 1, ~1)))
-        entries.append(Entry(LOOP, (len(entries) - 1,)))
-    found = outlined(entries, [len(entries) - 1], least=2)
+        instructions.append(Instruction(HEAVY, (len(instructions) - 1, ~1)))
+        instructions.append(Instruction(LOOP, (len(instructions) - 1,)))
+    found = outlined(instructions, [len(instructions) - 1], min_saved=2)
     bodies = [called(call) for call in found.calls]
     (body,) = {body for body in bodies if body is not None and bodies.count(body) > 1}
-    assert operations(body) == [KINDS[HEAVY].graph, KINDS[LOOP].graph]
+    assert operations(body) == [INSTANCES[HEAVY].graph, INSTANCES[LOOP].graph]

@@ -1,6 +1,6 @@
 """Linking: each body of an outlined trace is planned once, and its calls become one flat program.
 
-Plans of bodies are kept by what the bodies compute: traces of other lengths, or with other results, share most of them.
+Plans are cached by the closed graph of a body: traces of other lengths, or with other outputs, share most of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twofold.compiler.compile import (
     Inside,
     compile_graphs,
 )
-from twofold.compiler.kept_values import keep_values
+from twofold.compiler.hoisted_values import hoist_values
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, may_fail
@@ -30,119 +30,137 @@ from twofold.ir.sizes import example_of, keys_by_identity
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ir.views import assembly
 from twofold.transforms.derived import graph_of_entry
-from twofold.transforms.outline import LEAST, Entry, Kind, Outlined, Ref, outline
+from twofold.transforms.outline import MIN_SAVED, InstanceInfo, Instruction, Outlined, Ref, outline
 from twofold.transforms.sparse_rows import is_sparse
 
 Slot = tuple[int, int]
 
 
 class Trace:
-    """Calls of graphs on each other's results and on leaves, by what they are: ``graphs[kind]`` of each entry."""
+    """A trace as instructions of op instances, after common subexpression elimination.
+
+    Attributes:
+        input_types: The types of the trace inputs.
+        graphs: The closed graphs of the op instances, by number.
+        instructions: What is computed, equal instructions once.
+        outputs: What the trace returns.
+    """
 
     def __init__(
         self,
-        leaf_types: Sequence[TensorType],
+        input_types: Sequence[TensorType],
         graphs: Sequence[Graph],
-        entries: Sequence[Entry],
+        recorded: Sequence[Instruction],
         outputs: Sequence[Ref],
         symbolic: bool = False,
         steps: Sequence[int] = (),
     ) -> None:
-        """``steps``: the entries in the order in which they run, where some are computed again."""
-        self.leaf_types = list(leaf_types)
-        self.symbolic = symbolic  # sizes are symbols of one recording: no other trace has its bodies
-        kinds: dict[Graph, int] = {}
+        """Merge equal instructions, and hoist values that are recomputed far apart (see ``compiler.hoisted_values``).
+
+        Args:
+            input_types: The types of the trace inputs.
+            graphs: The closed graphs of the op instances, by number; some may be equal.
+            recorded: The instructions as they were recorded.
+            outputs: What the trace returns.
+            symbolic: Whether sizes are symbols of one recording, so that no other trace has the same bodies.
+            steps: Positions of the instructions in the order in which they run, if some run more than once.
+        """
+        self.input_types = list(input_types)
+        self.symbolic = symbolic
+        numbers: dict[Graph, int] = {}
         with keys_by_identity():
-            same = [kinds.setdefault(graph, len(kinds)) for graph in graphs]
-        self.graphs = list(kinds)
-        self.entries: list[Entry] = []
-        # what is computed, for which of the entries that were given
+            same = [numbers.setdefault(graph, len(numbers)) for graph in graphs]
+        self.graphs = list(numbers)
+        self.instructions: list[Instruction] = []
+        # pairs of a position here and that of a recorded instruction which it computes
         self._sources: list[tuple[Ref, int]] = []
-        own = [Entry(same[entry.kind], entry.refs) for entry in entries]
-        self._positions = self._numbered(own, steps or range(len(own)))
-        self._first_of: dict[Ref, Ref] = {}  # kept values, by the entry that is the first to read them
-        kept = keep_values(self.graphs, self.entries) if len(self.entries) >= 2 * LEAST else None
-        if kept is not None:
-            self.graphs, self.entries, refs, values = kept
-            self._positions = [refs[ref] if ref >= 0 else ref for ref in self._positions]
+        own = [Instruction(same[instance], operands) for instance, operands, _ in recorded]
+        positions = self._merge(own, steps or range(len(own)))
+        self._first_readers: dict[Ref, Ref] = {}  # of hoisted values
+        hoisted = (
+            hoist_values(self.graphs, self.instructions) if len(self.instructions) >= 2 * MIN_SAVED else None
+        )
+        if hoisted is not None:
+            self.graphs, self.instructions, refs, readers = hoisted
+            positions = [refs[ref] if ref >= 0 else ref for ref in positions]
             self._sources = [(refs[ref], number) for ref, number in self._sources]
-            self._first_of = {value: refs[number] for value, number in values.items()}
-        self.outputs = [self._positions[ref] if ref >= 0 else ref for ref in outputs]
+            self._first_readers = {value: refs[number] for value, number in readers.items()}
+        self.outputs = [positions[ref] if ref >= 0 else ref for ref in outputs]
 
     @classmethod
     def of(cls, description: tuple[Any, ...]) -> Trace:
-        """A trace that the core describes, with the order in which its entries run or without."""
-        leaves, described, outputs, *steps = description
-        kinds: dict[int, int] = {}
+        """The trace of ``(input types, entries, outputs)`` as the core describes it, perhaps with ``steps``."""
+        input_types, entries, outputs, *steps = description
+        numbers: dict[int, int] = {}
         graphs: list[Graph] = []
-        entries: list[Entry] = []
-        for entry in described:
+        recorded: list[Instruction] = []
+        for entry in entries:
             types = entry[5]  # one list for all entries of an op instance
-            kind = kinds.setdefault(id(types), len(graphs))
-            if kind == len(graphs):
+            number = numbers.setdefault(id(types), len(graphs))
+            if number == len(graphs):
                 graphs.append(graph_of_entry(entry))
-            entries.append(Entry(kind, entry[1]))
-        return cls([type_from_code(*type) for type in leaves], graphs, entries, outputs, False, *steps)
+            recorded.append(Instruction(number, entry[1]))
+        return cls([type_from_code(*type) for type in input_types], graphs, recorded, outputs, False, *steps)
 
     def sources(self) -> list[list[int]]:
-        """Which of the entries that were given each entry stands for."""
-        found: list[list[int]] = [[] for _ in self.entries]
+        """For each instruction, the positions of the recorded instructions that it computes."""
+        sources: list[list[int]] = [[] for _ in self.instructions]
         for position, number in self._sources:
             if position >= 0:
-                found[position].append(number)
-        for value, position in self._first_of.items():
-            found[value] += found[position]
-        return found
+                sources[position].append(number)
+        for value, position in self._first_readers.items():
+            sources[value] += sources[position]
+        return sources
 
-    def _numbered(self, entries: Sequence[Entry], steps: Sequence[int]) -> list[Ref]:
-        """Take entries in, equal ones once and those that return an operand not at all; what each stands for."""
-        shown = [_shown(graph) for graph in self.graphs]
-        known: dict[Entry, Ref] = {}
-        positions: list[Ref] = [0] * len(entries)
-        made = bytearray(len(entries))
+    def _merge(self, recorded: Sequence[Instruction], steps: Sequence[int]) -> list[Ref]:
+        """Eliminate common subexpressions and identities; returns the operand that each instruction became."""
+        forwarded = [_forwarded_input(graph) for graph in self.graphs]
+        merged: dict[Instruction, Ref] = {}
+        positions: list[Ref] = [0] * len(recorded)
+        computed = bytearray(len(recorded))
         for number in steps:
-            kind, refs, _ = entries[number]
-            own = tuple([positions[ref] if ref >= 0 else ref for ref in refs])
-            operand = shown[kind]
+            instance, operands, _ = recorded[number]
+            own = tuple([positions[ref] if ref >= 0 else ref for ref in operands])
+            operand = forwarded[instance]
             if operand is None:
-                entry = Entry(kind, own, bool(made[number]))
-                positions[number] = known.setdefault(entry, len(known))
+                instruction = Instruction(instance, own, bool(computed[number]))
+                positions[number] = merged.setdefault(instruction, len(merged))
                 self._sources.append((positions[number], number))
             else:
                 positions[number] = own[operand]
-            made[number] = True
-        self.entries = list(known)
+            computed[number] = True
+        self.instructions = list(merged)
         return positions
 
     def inlined(self) -> Graph:
         """All calls as one closed primitive graph."""
-        calls = [(entry.refs, self.graphs[entry.kind]) for entry in self.entries]
-        return inline_calls(graph_of_calls(self.leaf_types, calls, self.outputs))
+        calls = [(operands, self.graphs[instance]) for instance, operands, _ in self.instructions]
+        return inline_calls(graph_of_calls(self.input_types, calls, self.outputs))
 
-    def outlined(self, least: int = LEAST) -> Outlined:
-        """It as a graph of calls of bodies, see ``transforms.outline``."""
-        kinds = [_kind(graph) for graph in self.graphs]
-        return outline(self.leaf_types, kinds, self.entries, self.outputs, least)
+    def outlined(self, min_saved: int = MIN_SAVED) -> Outlined:
+        """The trace as a graph of calls of bodies, see ``transforms.outline``."""
+        instances = [_instance_info(graph) for graph in self.graphs]
+        return outline(self.input_types, instances, self.instructions, self.outputs, min_saved)
 
 
-def _shown(graph: Graph) -> int | None:
-    """The input that a graph returns as it is; None if it returns another value."""
+def _forwarded_input(graph: Graph) -> int | None:
+    """The input that an identity returns; None if the graph computes something."""
     (output,) = graph.outputs
     number: int | None = output.attrs[0] if is_input(output) else None
     return number
 
 
-def _kind(graph: Graph) -> Kind:
+def _instance_info(graph: Graph) -> InstanceInfo:
     (output,) = graph.outputs
     nodes = graph.nodes()
-    # operations on numbers say where a view begins
+    # operations on scalars compute the offset of a view
     kinds = {node.op.kind for node in nodes if node is output or example_of(node.type.size) > 1}
-    rows = any(assembly(node) is Assembly.SEGMENT_SUM for node in nodes)
+    sums_rows = any(assembly(node) is Assembly.SEGMENT_SUM for node in nodes)
     free = kinds <= {"source", "view"} or (
-        rows and is_sparse(output, sum(type.nbytes for type in graph.input_types))
+        sums_rows and is_sparse(output, sum(type.nbytes for type in graph.input_types))
     )
-    loops = kinds <= {"source", "view", "elementwise", "reduction"}
-    return Kind(graph, example_of(output.type.nbytes), free, loops)
+    fusible = kinds <= {"source", "view", "elementwise", "reduction"}
+    return InstanceInfo(graph, example_of(output.type.nbytes), free, fusible)
 
 
 class BodyPlan(NamedTuple):
@@ -180,9 +198,9 @@ _plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
 """By the closed graph of a body, and whether its kernels tell what is not finite."""
 
 
-def compile_outlined(trace: Trace, least: int = LEAST) -> FlatProgram:
+def compile_outlined(trace: Trace, min_saved: int = MIN_SAVED) -> FlatProgram:
     """The program of a trace, each of its bodies planned once."""
-    graph, calls = trace.outlined(least)
+    graph, calls = trace.outlined(min_saved)
     if sum(map(bool, calls.values())) <= 1:
         return compile_graphs([trace.inlined()])[0]
     bodies = list(dict.fromkeys(filter(None, map(called, calls))))

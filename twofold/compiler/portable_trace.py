@@ -12,20 +12,22 @@ from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.saved_plans import saved_plans
-from twofold.ir.graph import Graph
 from twofold.ir.op import Op
-from twofold.ir.types import type_from_code
-from twofold.transforms.derived import stable_graph
-from twofold.transforms.outline import Entry
 
 
 class PortableTrace(NamedTuple):
-    """A trace by its operations; entries of one op instance share one list of types.
+    """A trace that can be pickled.
 
-    ``tells_finite`` where its kernels are to tell what is not finite.
+    Attributes:
+        input_types: The types of the trace inputs, as the core writes them.
+        entries: For each instruction its operands, its operation, the attributes, and the types of its operands: one
+            list object for all instructions of an op instance.
+        outputs: What the trace returns.
+        steps: Positions of the instructions in the order in which they run.
+        tells_finite: Whether its kernels report values that are not finite.
     """
 
-    leaves: list[Any]
+    input_types: list[Any]
     entries: list[tuple[list[int], Op, tuple[Any, ...], list[Any]]]
     outputs: list[int]
     steps: list[int]
@@ -33,41 +35,40 @@ class PortableTrace(NamedTuple):
 
     @classmethod
     def of(cls, executable: Any) -> PortableTrace:
-        """What the core keeps of a trace."""
-        leaves, entries, outputs, steps = _core.describe_executable(executable)
+        """The trace of an executable of the core."""
+        input_types, entries, outputs, steps = _core.describe_executable(executable)
         own = [(refs, op, attrs, types) for _, refs, op, attrs, _, types in entries]
-        return cls(leaves, own, outputs, steps, MODE.on)
+        return cls(input_types, own, outputs, steps, MODE.on)
 
     def request(self) -> bytes | None:
-        """What another process reads; None where attributes hold functions or graphs, or an operation is foreign."""
+        """The pickled trace; None if attributes hold functions or graphs, or an operation is not of this package."""
         try:
             return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
         except Exception:  # whatever an object raises that cannot be pickled
             return None
 
     def key(self, request: bytes | None) -> bytes | None:
-        """The key of its program on disk."""
+        """The key of its program in the disk cache."""
         if request is None:
             return None
         operations = {id(types): (op, attrs) for _, op, attrs, types in self.entries}
         return saved_plans().key("trace", tuple(operations.values()), content_hash(request).digest())
 
     def trace(self) -> Trace:
-        """It with its graphs."""
-        kinds: dict[int, int] = {}
-        graphs: list[Graph] = []
-        entries: list[Entry] = []
-        for refs, op, attrs, types in self.entries:
-            kind = kinds.setdefault(id(types), len(graphs))
-            if kind == len(graphs):
-                graphs.append(stable_graph(op, attrs, [type_from_code(*type) for type in types]))
-            entries.append(Entry(kind, refs))
-        types = [type_from_code(*type) for type in self.leaves]
-        return Trace(types, graphs, entries, self.outputs, steps=self.steps)
+        """The trace with the closed graphs of its op instances."""
+        entries = [(None, refs, op, attrs, None, types) for refs, op, attrs, types in self.entries]
+        return Trace.of((self.input_types, entries, self.outputs, self.steps))
 
 
 def compiled(request: bytes) -> tuple[PortableProgram, int]:
-    """The fused program of what ``PortableTrace.request`` gave, and the CPU time of making it, in nanoseconds."""
+    """Compile a pickled trace, in any process.
+
+    Args:
+        request: What ``PortableTrace.request`` gave.
+
+    Returns:
+        The fused program, and the CPU time of compiling it in nanoseconds.
+    """
     start = time.thread_time_ns()
     trace: PortableTrace = pickle.loads(request)
     program = PortableProgram.of(compile_outlined(trace.trace()))

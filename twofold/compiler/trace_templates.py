@@ -1,4 +1,4 @@
-"""Plans for symbolic sizes of traces, and of calls in batches: the sizes that vary, or the count, are symbols.
+"""Templates of traces and of batched calls: programs for symbolic sizes, or for a symbolic batch size.
 
 See ``twofold.compiler.templates`` for those of single calls.
 """
@@ -27,7 +27,7 @@ from twofold.ir.sizes import identity
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import broadcast
 from twofold.transforms.derived import stable_graph
-from twofold.transforms.outline import Entry
+from twofold.transforms.outline import Instruction
 from twofold.transforms.vmap import batch_graph, batched_type
 
 Caller = Callable[..., "ProgramTemplate | None"]
@@ -37,7 +37,16 @@ Caller = Callable[..., "ProgramTemplate | None"]
 def template_trace(
     described: tuple[Any, ...], varies: tuple[bool, ...], call: Caller | None = None
 ) -> ProgramTemplate | None:
-    """The program of a trace for symbols in place of the numbers that vary, see ``planned``; None if it has none."""
+    """Plan a trace for all values of some of its numbers.
+
+    Args:
+        described: ``(input types, entries, outputs, steps)`` as the core describes the trace.
+        varies: For each size of an input, then each number in the attributes of an entry, whether it is a symbol.
+        call: Where given, calls this function in another process.
+
+    Returns:
+        The program over symbols, see ``planned``; None if it cannot be planned for all sizes.
+    """
     written, entries, outputs, steps = described
     numbers = [size for _, shape, _ in written for size in shape]
     lowest: list[int | None] = [0] * len(numbers)
@@ -49,7 +58,7 @@ def template_trace(
     free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
 
     fixed = iter([None if own else value for value, own in zip(numbers, varies)])
-    leaves = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
+    input_types = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
     calls = tuple([(op, replaced(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
 
     def make(facts: Facts) -> ProgramTemplate:
@@ -58,30 +67,32 @@ def template_trace(
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
         return planned(recording, partial(compile_outlined, _declared_trace(described, given)))
 
-    key = saved_plans().key("trace for all sizes", leaves, calls, tuple(outputs), tuple(steps), MODE.on)
+    key = saved_plans().key("trace for all sizes", input_types, calls, tuple(outputs), tuple(steps), MODE.on)
     elsewhere = call and partial(call, template_trace, described, varies)
     return fitting_program(key, free_numbers, make, elsewhere)
 
 
 def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
-    """A trace over symbols: with ``numbers`` as those of its leaves and attributes."""
+    """A trace over symbols, with ``numbers`` as the sizes of its inputs and the numbers in its attributes."""
     written, described_entries, outputs, steps = described
     types = [
         tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
         for code, shape, weak in written
     ]
-    kinds: dict[Any, int] = {}
+    instances: dict[Any, int] = {}
     graphs: list[Graph] = []
-    entries: list[Entry] = []
+    instructions: list[Instruction] = []
     for _, refs, op, attrs, _, _ in described_entries:
         own = replaced(attrs, numbers)
-        given = [graphs[entries[ref].kind].outputs[0].type if ref >= 0 else types[~ref] for ref in refs]
-        key = op, id(attrs), identity(own), tuple(given)  # 1 and True are equal
-        kind = kinds.setdefault(key, len(graphs))
-        if kind == len(graphs):
-            graphs.append(stable_graph(op, own, given))
-        entries.append(Entry(kind, refs))
-    return Trace(types, graphs, entries, outputs, symbolic=True, steps=steps)
+        operand_types = [
+            graphs[instructions[ref].instance].outputs[0].type if ref >= 0 else types[~ref] for ref in refs
+        ]
+        key = op, id(attrs), identity(own), tuple(operand_types)  # 1 and True are equal
+        instance = instances.setdefault(key, len(graphs))
+        if instance == len(graphs):
+            graphs.append(stable_graph(op, own, operand_types))
+        instructions.append(Instruction(instance, refs))
+    return Trace(types, graphs, instructions, outputs, symbolic=True, steps=steps)
 
 
 def template_batch(
@@ -92,9 +103,18 @@ def template_batch(
     count: int,
     call: Caller | None = None,
 ) -> ProgramTemplate | None:
-    """A call for any number of samples along a leading axis of the operands that ``flags`` name, see ``planned``.
+    """Plan a batched call for every batch size.
 
-    None if it has no such program.
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands for one sample.
+        flags: For each operand, whether it has a leading batch axis.
+        count: The batch size at hand.
+        call: Where given, calls this function in another process.
+
+    Returns:
+        The program over a symbolic batch size, see ``planned``; None if the call has no such program.
     """
     key = saved_plans().key("batch", op, attrs, tuple(types), tuple(flags))
     elsewhere = call and partial(call, template_batch, op, attrs, types, flags, count)
@@ -102,7 +122,7 @@ def template_batch(
 
 
 Member = tuple[Op, Attributes, Sequence[TensorType], list[int]]
-"""A call in a body: what it computes, and its operands: an earlier member, or ``~k`` for input ``k`` of the body."""
+"""A call in a body, and its operands: the position of an earlier member, or ``~k`` for input ``k`` of the body."""
 
 
 def template_body(
@@ -113,7 +133,19 @@ def template_body(
     count: int,
     call: Caller | None = None,
 ) -> ProgramTemplate | None:
-    """As ``template_batch``, of calls on each other's results, of which ``outputs`` are wanted."""
+    """Plan a batched body for every batch size.
+
+    Args:
+        members: The calls in the body.
+        outputs: The members whose results it returns.
+        types: The types of its inputs for one sample.
+        flags: For each input, whether it has a leading batch axis.
+        count: The batch size at hand.
+        call: Where given, calls this function in another process.
+
+    Returns:
+        As of ``template_batch``.
+    """
 
     def graph() -> Graph:
         calls = [(refs, stable_graph(op, attrs, own)) for op, attrs, own, refs in members]
@@ -136,7 +168,7 @@ def _batched(
     def make(facts: Facts) -> ProgramTemplate:
         whole = graph()
         if any(node.op.kind in ("program", "host") for node in whole.nodes()):
-            raise NotImplementedError("programs inside and functions of the host are run one by one")
+            raise NotImplementedError("control flow and host calls are run one by one")
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs
         own = [batched_type(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]

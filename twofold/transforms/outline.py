@@ -1,8 +1,9 @@
-"""Outlining: a long trace as a graph of a few calls of bodies, each of which stands for entries that repeat.
+"""Outlining: rewrites a long trace as a graph of a few calls, each of a body that stands for repeated instructions.
 
-Entries repeat where layers, steps of an unrolled loop, their backward passes and the updates of their parameters
-stand behind each other. Windows of a period become calls of one body; what stands between them becomes bodies that
-are called once. Entries that only show memory, or make constants, are made again in each body that reads them.
+Traces repeat themselves: layers, steps of an unrolled loop, their backward passes, updates of parameters. The maximal
+repetitions of the sequence of op instances (runs: Kolpakov and Kucherov, "Finding maximal repetitions in a word in
+linear time", 1999) are divided into windows of whole periods, which become calls of one body; the instructions between
+them become bodies that are called once. Views and constants are rematerialised in each body that reads them.
 """
 
 from __future__ import annotations
@@ -16,42 +17,56 @@ from twofold.ir.graph import Graph, call, called
 from twofold.ir.node import Node
 from twofold.ir.types import TensorType
 
-LEAST = 64
-"""Entries that windows of one period must save together to be cut out: less is not worth what fusion loses there."""
+MIN_SAVED = 64
+"""Least number of instructions that the windows of a run must save: less is not worth the fusion lost at their ends."""
 
-_WINDOW = 32  # entries of a window at least: fewer periods than that make are one window
-_GRAM = 8  # entries by which a long period is found where single ones repeat within it
-_DEEPEST = 8  # entries made again on top of each other
+_MIN_WINDOW = 32  # instructions: shorter periods are repeated up to this length
+_GRAM = (
+    8  # length of the n-grams by which a long period is found although single instructions repeat within it
+)
+_MAX_CHAIN = 8  # instructions rematerialised on top of each other
 
 Ref = int
-"""As in the core: entry number, or ~leaf number."""
+"""An operand, as in the core: the position of an instruction, or ``~k`` for trace input ``k``."""
 
 
-class Entry(NamedTuple):
-    """One operation of a trace: entries of one ``kind`` are the same operation on the same types.
+class Instruction(NamedTuple):
+    """One operation of a trace.
 
-    One that is computed ``again`` has an equal one before it, whose result is not kept until it is read once more.
+    Attributes:
+        instance: The number of its op instance: equal for the same operation and attributes on the same types.
+        operands: What it reads.
+        recomputed: Whether an equal instruction comes before it, whose result is freed before it is read once more.
     """
 
-    kind: int
-    refs: Sequence[Ref]
-    again: bool = False
+    instance: int
+    operands: Sequence[Ref]
+    recomputed: bool = False
 
 
-class Kind(NamedTuple):
-    """What outlining knows of an operation."""
+class InstanceInfo(NamedTuple):
+    """What outlining asks of an op instance.
 
-    graph: Graph  # what it computes: one result
-    nbytes: int  # of the result
-    is_free: bool  # shows its operands, or is a constant: costs nothing to make again
-    is_loop: bool  # may be fused with what makes its operands
+    Attributes:
+        graph: The closed graph that it computes, with one output.
+        nbytes: The size of the result.
+        is_free: Whether it is a view or a constant, so that it is rematerialised where it is read.
+        is_fusible: Whether it is a loop that may be fused with the producers of its operands.
+    """
+
+    graph: Graph
+    nbytes: int
+    is_free: bool
+    is_fusible: bool
 
 
 class Outlined(NamedTuple):
-    """A graph of calls of bodies, which are graphs of calls of operations.
+    """A graph of calls of bodies, which are graphs of calls of op instances.
 
-    ``calls`` are its calls in the order of the trace, with the entries that they compute: in the order of the calls in
-    the body. What only copies leaves or results to further outputs comes last, and has none.
+    Attributes:
+        graph: The graph, with the inputs and outputs of the trace.
+        calls: Its calls in the order of the trace. Each maps to the positions of the instructions that it computes, in
+            the order of the calls in its body. The call that copies inputs or repeated outputs comes last, with none.
     """
 
     graph: Graph
@@ -60,19 +75,26 @@ class Outlined(NamedTuple):
 
 def outline(
     types: Sequence[TensorType],
-    kinds: Sequence[Kind],
-    entries: Sequence[Entry],
+    instances: Sequence[InstanceInfo],
+    instructions: Sequence[Instruction],
     outputs: Sequence[Ref],
-    least: int = LEAST,
+    min_saved: int = MIN_SAVED,
 ) -> Outlined:
-    r"""The calls that compute ``outputs`` of a trace on leaves of ``types``.
+    r"""Rewrite a trace as calls of bodies.
+
+    Args:
+        types: The types of the trace inputs.
+        instances: The op instances that instructions name by their number.
+        instructions: The trace, in a topological order.
+        outputs: What the trace returns; a reference may occur more than once.
+        min_saved: Least number of instructions that the windows of a run must save.
 
     >>> import twofold.ops
     >>> from twofold.ir.text import format_graph, parse_graph, parse_type
     >>> sine = parse_graph("graph(%0 : float32[2]) {\n %1 = sin(%0) : float32[2]\n return %1\n}")
-    >>> entries = [Entry(0, (~0,)), Entry(0, (0,)), Entry(0, (1,))]
-    >>> found = outline([parse_type("float32[2]")], [Kind(sine, 8, False, True)], entries, [2], least=1)
-    >>> print(format_graph(found.graph))
+    >>> trace = [Instruction(0, (~0,)), Instruction(0, (0,)), Instruction(0, (1,))]
+    >>> result = outline([parse_type("float32[2]")], [InstanceInfo(sine, 8, False, True)], trace, [2], 1)
+    >>> print(format_graph(result.graph))
     @0 = graph(%0 : float32[2]) {
       %1 = sin(%0) : float32[2]
       return %1
@@ -88,269 +110,302 @@ def outline(
       return %3
     }
     """
-    wanted = {ref for ref in outputs if ref >= 0}
-    free = _free(entries, kinds)
-    segments = _Cutter(entries, kinds, free, wanted).segments(least)
-    return _Outliner(types, kinds, entries, free, wanted).outlined(segments, outputs)
+    live_out = {ref for ref in outputs if ref >= 0}
+    free = _rematerialised(instructions, instances)
+    segments = _Segmenter(instructions, instances, free, live_out).segments(min_saved)
+    return _Outliner(types, instances, instructions, free, live_out).outlined(segments, outputs)
 
 
-def _free(entries: Sequence[Entry], kinds: Sequence[Kind]) -> bytearray:
-    """Which entries are made again where they are read."""
-    depths = [0] * len(entries)
-    for number, (kind, refs, _) in enumerate(entries):
-        if kinds[kind].is_free:
-            depth = 1 + max([depths[ref] for ref in refs if ref >= 0], default=0)
-            depths[number] = depth if depth <= _DEEPEST else 0
+def _rematerialised(instructions: Sequence[Instruction], instances: Sequence[InstanceInfo]) -> bytearray:
+    """A flag for each instruction: whether it is rematerialised where it is read."""
+    depths = [0] * len(instructions)
+    for position, (instance, operands, _) in enumerate(instructions):
+        if instances[instance].is_free:
+            depth = 1 + max([depths[ref] for ref in operands if ref >= 0], default=0)
+            depths[position] = depth if depth <= _MAX_CHAIN else 0
     return bytearray([depth > 0 for depth in depths])
 
 
 class _Run(NamedTuple):
-    """Entries ``start`` to ``end``, each of the kind of the one ``period`` entries before it, where that is in it."""
+    """A maximal repetition: in ``[start, end)`` each op instance equals the one ``period`` positions before it."""
 
     period: int
     start: int
     end: int
 
 
-def _candidates(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Entries with the distance to the next one that is alike, or that begins as many alike ones."""
-    grams: list[Sequence[object]] = [kinds]
-    if len(kinds) > _GRAM:
-        grams.append(list(zip(*[kinds[k:] for k in range(_GRAM)])))
-    for gram in grams:
+def _candidates(instances: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Pairs ``(position, period)``: the distances between successive equal items, and between equal n-grams."""
+    sequences: list[Sequence[object]] = [instances]
+    if len(instances) > _GRAM:
+        sequences.append(list(zip(*[instances[k:] for k in range(_GRAM)])))
+    for sequence in sequences:
         last: dict[object, int] = {}
-        for number, item in enumerate(gram):
-            before = last.get(item)
-            last[item] = number
-            if before is not None:
-                yield before, number - before
+        for position, item in enumerate(sequence):
+            previous = last.get(item)
+            last[item] = position
+            if previous is not None:
+                yield previous, position - previous
 
 
-def _runs(kinds: Sequence[int], least: int) -> list[_Run]:
-    """Runs that would save ``least`` entries, shortest periods first."""
-    found = set()
-    seen: dict[int, int] = {}  # by period: up to where runs of it are known
-    count = len(kinds)
-    for start, period in sorted(_candidates(kinds)):
-        if start < seen.get(period, 0):
+def _runs(instances: Sequence[int], min_saved: int) -> list[_Run]:
+    """Runs that would save ``min_saved`` instructions, shortest periods first."""
+    runs = set()
+    searched: dict[int, int] = {}  # by period: up to where its runs are known
+    count = len(instances)
+    for start, period in sorted(_candidates(instances)):
+        low = searched.get(period, 0)
+        if start < low:
             continue
-        low = seen.get(period, 0)
         end = start
-        while end + period < count and kinds[end] == kinds[end + period]:
+        while end + period < count and instances[end] == instances[end + period]:
             end += 1
-        seen[period] = end
-        while start > low and kinds[start - 1] == kinds[start - 1 + period]:
+        searched[period] = end
+        while start > low and instances[start - 1] == instances[start - 1 + period]:
             start -= 1
-        if end - start >= max(period, least):
-            found.add(_Run(period, start, end + period))
-    return sorted(found)
+        if end - start >= max(period, min_saved):
+            runs.add(_Run(period, start, end + period))
+    return sorted(runs)
 
 
-class _Cutter:
-    """Where a trace is cut."""
+class _Segmenter:
+    """Divides a trace into the ranges of instructions that become bodies."""
 
     def __init__(
-        self, entries: Sequence[Entry], kinds: Sequence[Kind], free: bytearray, wanted: set[Ref]
+        self,
+        instructions: Sequence[Instruction],
+        instances: Sequence[InstanceInfo],
+        free: bytearray,
+        live_out: set[Ref],
     ) -> None:
-        self._entries = entries
-        self._kinds = kinds
+        self._instructions = instructions
+        self._instances = instances
         self._free = free
-        self._wanted = wanted
-        self._last = [0] * len(entries)  # what reads a result last, itself or by showing it
-        for number in range(len(entries) - 1, -1, -1):
-            last = max(number, self._last[number]) if free[number] else number
-            for ref in entries[number].refs:
+        self._live_out = live_out
+        self._last_use = [0] * len(instructions)  # of each result, by itself or through a view
+        for position in range(len(instructions) - 1, -1, -1):
+            last = max(position, self._last_use[position]) if free[position] else position
+            for ref in instructions[position].operands:
                 if ref >= 0:
-                    self._last[ref] = max(self._last[ref], last)
+                    self._last_use[ref] = max(self._last_use[ref], last)
 
-    def segments(self, least: int) -> list[tuple[int, int]]:
-        """Consecutive ranges of entries."""
-        count = len(self._entries)
-        taken = bytearray(count)
-        starts = {0, count}
-        for run in _runs([entry.kind for entry in self._entries], least):
-            for start, end in _gaps(taken, run.start, run.end):
-                size = run.period * -(-min(_WINDOW, least) // run.period)
-                if (end - start) // size < 2 or end - start - size < least:
+    def segments(self, min_saved: int) -> list[tuple[int, int]]:
+        """Consecutive ranges ``(start, end)`` that cover the trace."""
+        count = len(self._instructions)
+        covered = bytearray(count)
+        boundaries = {0, count}
+        for run in _runs([instruction.instance for instruction in self._instructions], min_saved):
+            for start, end in _gaps(covered, run.start, run.end):
+                size = run.period * -(-min(_MIN_WINDOW, min_saved) // run.period)
+                if (end - start) // size < 2 or end - start - size < min_saved:
                     continue
-                # with few windows, none is given up for a better cut
+                # with few windows, none is given up for cheaper boundaries
                 most = run.period - 1 if (end - start) // size >= 4 else (end - start) % size
                 first = start + self._phase(run.period, start, end, min(most, run.period - 1))
                 windows = range(first, end - size + 1, size)
-                starts.update(windows)
+                boundaries.update(windows)
                 last = windows[-1] + size
-                starts.add(last)
-                taken[first:last] = b"\1" * (last - first)
-        again = [number for number, entry in enumerate(self._entries) if entry.again and not taken[number]]
-        starts.update(again[:1])  # within one body it would not be computed again
-        ordered = sorted(starts)
-        return list(pairwise(ordered))
+                boundaries.add(last)
+                covered[first:last] = b"\1" * (last - first)
+        recomputed = [
+            position
+            for position, instruction in enumerate(self._instructions)
+            if instruction.recomputed and not covered[position]
+        ]
+        # within one body it would be merged with the equal instruction before it, and its result kept
+        boundaries.update(recomputed[:1])
+        return list(pairwise(sorted(boundaries)))
 
     def _phase(self, period: int, start: int, end: int, most: int) -> int:
-        """Where in a run its first window begins: where the fewest bytes pass from window to window in vain."""
-        costs = self._costs(period, start, end)
+        """Offset of the first window in a run, at most ``most``: where boundaries cost the fewest bytes."""
+        costs = self._boundary_bytes(period, start, end)
         return min(range(most + 1), key=lambda phase: costs[phase])
 
-    def _costs(self, period: int, start: int, end: int) -> list[int]:
-        """By phase: bytes of results that a cut there stores, and of those that are read again for it."""
+    def _boundary_bytes(self, period: int, start: int, end: int) -> list[int]:
+        """By phase: bytes that a boundary there makes kernels store and load, which fusion would have avoided."""
         middle = start + ((end - start) // period - 1) // 2 * period
-        sources: dict[Ref, tuple[Ref, ...]] = {}
-        lasts: dict[Ref, int] = {}  # the last loop near by that reads a result
+        bases: dict[Ref, tuple[Ref, ...]] = {}  # what each instruction reads, views looked through
+        last_loop: dict[Ref, int] = {}  # the last fusible consumer near by
         beyond = middle + 2 * period
-        far = {n for n in range(middle, middle + period) if n in self._wanted or self._last[n] >= beyond}
-        for number in range(middle, min(beyond, end)):
-            kind, refs, _ = self._entries[number]
+        stored_anyway = {
+            position
+            for position in range(middle, middle + period)
+            if position in self._live_out or self._last_use[position] >= beyond
+        }
+        for position in range(middle, min(beyond, end)):
+            instance, operands, _ = self._instructions[position]
             read: list[Ref] = []
-            for ref in refs:
+            for ref in operands:
                 if ref >= middle:
-                    read += sources[ref] if self._free[ref] else (ref,)
-            sources[number] = tuple(read)
-            if not self._free[number] and self._kinds[kind].is_loop:
+                    read += bases[ref] if self._free[ref] else (ref,)
+            bases[position] = tuple(read)
+            if not self._free[position] and self._instances[instance].is_fusible:
                 for ref in read:
-                    lasts[ref] = number
+                    last_loop[ref] = position
         changes = [0] * (2 * period + 1)
-        for ref, last in lasts.items():
+        for ref, last in last_loop.items():
             if ref < middle + period and last <= ref + period:
-                nbytes = self._kinds[self._entries[ref].kind].nbytes
-                cost = nbytes if ref in far else 2 * nbytes
+                nbytes = self._instances[self._instructions[ref].instance].nbytes
+                cost = nbytes if ref in stored_anyway else 2 * nbytes
                 changes[ref + 1 - middle] += cost
                 changes[last + 1 - middle] -= cost
-        costs, open_bytes = [0] * period, 0
-        for position, change in enumerate(changes[:-1]):
-            open_bytes += change
-            costs[position % period] += open_bytes
+        costs, live_bytes = [0] * period, 0
+        for offset, change in enumerate(changes[:-1]):
+            live_bytes += change
+            costs[offset % period] += live_bytes
         shift = (middle - start) % period
         return [costs[(phase - shift) % period] for phase in range(period)]
 
 
-def _gaps(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Ranges between ``start`` and ``end`` that are not taken."""
+def _gaps(covered: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Ranges within ``[start, end)`` that are not covered."""
     while start < end:
-        first = taken.find(0, start, end)
+        first = covered.find(0, start, end)
         if first < 0:
             return
-        last = taken.find(1, first, end)
+        last = covered.find(1, first, end)
         start = end if last < 0 else last
         yield first, start
 
 
 class _Segment:
-    """A range of entries as a body: what it reads becomes arguments, in the order in which it is read."""
+    """A range of instructions in terms of a body's own inputs, which are in the order in which they are read.
 
-    def __init__(self, entries: Sequence[Entry], free: bytearray, start: int, end: int) -> None:
-        self._entries = entries
+    Attributes:
+        arguments: What the body is called on, as operands in the trace.
+        instructions: Those of the body, with operands in the body.
+        positions: Of each of them, its position in the trace.
+    """
+
+    def __init__(self, trace: Sequence[Instruction], free: bytearray, start: int, end: int) -> None:
+        self._trace = trace
         self._free = free
-        self._known: dict[Ref, Ref] = {}  # refs of the trace -> of the body
+        self._local: dict[Ref, Ref] = {}  # operands in the trace -> in the body
         self.arguments: list[Ref] = []
-        self.own: list[Entry] = []
-        self.numbers: list[int] = []
-        for number in range(start, end):
-            if not free[number]:
-                self._add(number)
+        self.instructions: list[Instruction] = []
+        self.positions: list[int] = []
+        for position in range(start, end):
+            if not free[position]:
+                self._add(position)
 
-    def _add(self, number: int) -> Ref:
-        kind, refs, _ = self._entries[number]
-        self.own.append(Entry(kind, tuple([self.local(ref) for ref in refs])))
-        self.numbers.append(number)
-        found = self._known[number] = len(self.own) - 1
-        return found
+    def _add(self, position: int) -> Ref:
+        instance, operands, _ = self._trace[position]
+        self.instructions.append(Instruction(instance, tuple([self.local(ref) for ref in operands])))
+        self.positions.append(position)
+        local = self._local[position] = len(self.instructions) - 1
+        return local
 
     def local(self, ref: Ref) -> Ref:
-        """What the body calls a result or a leaf."""
-        found = self._known.get(ref)
-        if found is not None:
-            return found
+        """The operand in the body that stands for an operand in the trace."""
+        local = self._local.get(ref)
+        if local is not None:
+            return local
         if ref >= 0 and self._free[ref]:
             return self._add(ref)
-        found = self._known[ref] = ~len(self.arguments)
+        local = self._local[ref] = ~len(self.arguments)
         self.arguments.append(ref)
-        return found
+        return local
 
 
 class _Outliner:
-    """Makes segments calls of bodies."""
+    """Builds the graph of calls from segments, equal segments as calls of one body."""
 
     def __init__(
         self,
         types: Sequence[TensorType],
-        kinds: Sequence[Kind],
-        entries: Sequence[Entry],
+        instances: Sequence[InstanceInfo],
+        instructions: Sequence[Instruction],
         free: bytearray,
-        wanted: set[Ref],
+        live_out: set[Ref],
     ) -> None:
         self._types = types
-        self._graphs = [kind.graph for kind in kinds]
-        self._entries = entries
+        self._graphs = [instance.graph for instance in instances]
+        self._instructions = instructions
         self._free = free
-        self._wanted = wanted
+        self._live_out = live_out
         self._values = {~k: input_node(k, type) for k, type in enumerate(types)}
         self._bodies: dict[object, tuple[Graph, list[int]]] = {}
 
-    def outlined(self, segments: Sequence[tuple[int, int]], outputs: Sequence[Ref]) -> Outlined:
-        """The calls of all segments."""
-        free, wanted = self._free, self._wanted
-        made = []
-        for start, end in segments:
-            segment = _Segment(self._entries, free, start, end)
+    def outlined(self, ranges: Sequence[tuple[int, int]], outputs: Sequence[Ref]) -> Outlined:
+        """The graph that calls the bodies of all ranges."""
+        free, live_out = self._free, self._live_out
+        segments = []
+        for start, end in ranges:
+            segment = _Segment(self._instructions, free, start, end)
             for ref in range(start, end):
-                if free[ref] and ref in wanted:
+                if free[ref] and ref in live_out:
                     segment.local(ref)
-            made.append(segment)
-        read = wanted.union(*[segment.arguments for segment in made])
+            segments.append(segment)
+        read = live_out.union(*[segment.arguments for segment in segments])
         calls: dict[Node, tuple[int, ...]] = {}
-        for segment, (start, end) in zip(made, segments):
-            results = [ref for ref in range(start, end) if ref in read and (ref in wanted or not free[ref])]
+        for segment, (start, end) in zip(segments, ranges):
+            results = [ref for ref in range(start, end) if ref in read and (ref in live_out or not free[ref])]
             if results:
-                body, order = self._body(segment, tuple([segment.local(ref) for ref in results]))
-                nodes = self._called(body, segment.arguments)
+                body, order = self._body_of(segment, tuple([segment.local(ref) for ref in results]))
+                nodes = self._call(body, segment.arguments)
                 self._values.update(zip(results, nodes))
-                calls[nodes[0].inputs[0]] = tuple([segment.numbers[k] for k in order])
+                calls[nodes[0].inputs[0]] = tuple([segment.positions[k] for k in order])
         return Outlined(Graph(self._types, self._with_copies(outputs, calls)), calls)
 
-    def _body(self, segment: _Segment, results: tuple[Ref, ...]) -> tuple[Graph, list[int]]:
-        """What a segment computes, and which of its entries each call in that is."""
-        key = tuple(segment.own), results
-        found = self._bodies.get(key)
-        if found is None:
+    def _body_of(self, segment: _Segment, results: tuple[Ref, ...]) -> tuple[Graph, list[int]]:
+        """See ``_build_body``; once for equal segments."""
+        key = tuple(segment.instructions), results
+        body = self._bodies.get(key)
+        if body is None:
             types = [self._type_of(ref) for ref in segment.arguments]
-            found = self._bodies[key] = _body(types, self._graphs, segment.own, results)
-        return found
+            body = self._bodies[key] = _build_body(types, self._graphs, segment.instructions, results)
+        return body
 
     def _type_of(self, ref: Ref) -> TensorType:
-        return self._types[~ref] if ref < 0 else self._graphs[self._entries[ref].kind].outputs[0].type
+        if ref < 0:
+            return self._types[~ref]
+        return self._graphs[self._instructions[ref].instance].outputs[0].type
 
-    def _called(self, body: Graph, arguments: Sequence[Ref]) -> list[Node]:
+    def _call(self, body: Graph, arguments: Sequence[Ref]) -> list[Node]:
         return call(body, [self._values[ref] for ref in arguments])
 
     def _with_copies(self, outputs: Sequence[Ref], calls: dict[Node, tuple[int, ...]]) -> list[Node]:
-        """The outputs, each a result of its own: leaves, and results that are wanted once more, are copied."""
+        """The outputs, each a result of its own: inputs, and values that were returned before, are copied."""
         seen: set[Ref] = set()
         copied = []
-        found: list[Node] = []
-        for position, ref in enumerate(outputs):
+        nodes: list[Node] = []
+        for index, ref in enumerate(outputs):
             if ref < 0 or ref in seen:
-                copied.append(position)
+                copied.append(index)
             seen.add(ref)
-            found.append(self._values[ref])
+            nodes.append(self._values[ref])
         if copied and calls:
-            types = [found[position].type for position in copied]
-            same = Graph(types, [input_node(k, type) for k, type in enumerate(types)])
-            nodes = self._called(same, [outputs[position] for position in copied])
-            calls[nodes[0].inputs[0]] = ()
-            for position, node in zip(copied, nodes):
-                found[position] = node
-        return found
+            types = [nodes[index].type for index in copied]
+            identity = Graph(types, [input_node(k, type) for k, type in enumerate(types)])
+            copies = self._call(identity, [outputs[index] for index in copied])
+            calls[copies[0].inputs[0]] = ()
+            for index, node in zip(copied, copies):
+                nodes[index] = node
+        return nodes
 
 
-def _body(
-    types: Sequence[TensorType], graphs: Sequence[Graph], own: Sequence[Entry], results: Sequence[Ref]
+def _build_body(
+    types: Sequence[TensorType],
+    graphs: Sequence[Graph],
+    instructions: Sequence[Instruction],
+    results: Sequence[Ref],
 ) -> tuple[Graph, list[int]]:
-    """The graph of calls of entries, and which entry each call is, in the order of its nodes."""
+    """A graph with one call for each instruction.
+
+    Args:
+        types: The types of its inputs.
+        graphs: The closed graphs of op instances, by number.
+        instructions: What it computes.
+        results: What it returns.
+
+    Returns:
+        The graph, and for each of its calls, in the order of its nodes, the position of the instruction.
+    """
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
-    numbers: dict[Node, int] = {}
-    for number, (kind, refs, _) in enumerate(own):
-        values += call(graphs[kind], [values[ref] if ref >= 0 else inputs[~ref] for ref in refs])
-        numbers.setdefault(values[-1].inputs[0], number)
+    positions: dict[Node, int] = {}
+    for position, (instance, operands, _) in enumerate(instructions):
+        values += call(graphs[instance], [values[ref] if ref >= 0 else inputs[~ref] for ref in operands])
+        positions.setdefault(values[-1].inputs[0], position)
     body = Graph(types, [values[ref] for ref in results])
-    return body, [numbers[node] for node in body.nodes() if called(node) is not None]
+    return body, [positions[node] for node in body.nodes() if called(node) is not None]
