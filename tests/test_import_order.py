@@ -95,7 +95,7 @@ LATE_IMPORTS = {
     ("compiler/templates.py", "twofold.compiler.log"),
     ("compiler/templates.py", "twofold.compiler.planned"),
     ("runtime/instances.py", "twofold.compiler"),
-    ("runtime/instances.py", "twofold.ir.unknown"),
+    ("runtime/instances.py", "twofold.ir.shape_inference"),
     ("runtime/instances.py", "twofold.transforms.sparse_rows"),
     ("runtime/instances.py", "twofold.compiler.compile"),
     ("runtime/instances.py", "twofold.compiler.recompute"),

@@ -102,7 +102,7 @@ def test_blocks_keep_every_bit(dtype: Any, kind: str | None) -> None:
             (False, (ONE, FEW, HEADS)[number % 3]),
         ):
             made = graph(settings, attrs, arrays, dtypes)
-            assert settings is not ONE or any(node.op.kind == "program" for node in made.nodes())
+            assert settings is not ONE or any(node.op.kind == "control_flow" for node in made.nodes())
             assert bits(made, arrays, fuse) == wanted, (batch, t, s, settings)
 
 

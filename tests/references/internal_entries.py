@@ -62,7 +62,7 @@ def _frequency_scaled() -> Found:
     yield array(table.grad), expected
 
 
-@internal("branch", "part", "program_results", "result_block")
+@internal("branch", "get_output", "program_results", "result_block")
 def _branch() -> Found:
     for sign in (1.0, -1.0):
         x = tensor(sign * abs(normal(3)), grad=True)

@@ -48,8 +48,8 @@ def test_blocks_keep_every_bit(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(blocks, "WHOLE", scores.nbytes - 1)
     monkeypatch.setattr(blocks, "BLOCK", 1)
     graph = written_out(shapes, False)
-    assert any(node.op.kind == "program" for node in run_passes(graph).nodes())
+    assert any(node.op.kind == "control_flow" for node in run_passes(graph).nodes())
     assert bits(graph, arrays) == wanted
     kept = written_out(shapes, True)  # what is read outside is stored whole
-    assert not any(node.op.kind == "program" for node in run_passes(kept).nodes())
+    assert not any(node.op.kind == "control_flow" for node in run_passes(kept).nodes())
     assert bits(kept, arrays)[0] == wanted[0]

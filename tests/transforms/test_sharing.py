@@ -25,7 +25,7 @@ from twofold.ir.node import Node
 from twofold.ir.op import REGISTRY, ContractionOp, TemplateOp
 from twofold.runtime.instances import OpInstance, compile_signature
 from twofold.transforms.derived import stable_graph
-from twofold.transforms.reverse import vjp_of, vjp_pieces
+from twofold.transforms.reverse import split_vjp, vjp_of
 
 NAMES = sampled.operations_with_samples()
 
@@ -45,11 +45,11 @@ def test_the_pieces_put_together_are_the_gradient_of_each_input_alone(name: str)
     op: Any = REGISTRY[name]
     for sample in list(op.samples())[:2] if op.differentiable else ():
         graph = stable_graph(op, sample.attrs, sample.types)
-        if any(node.op.kind == "program" for node in graph.nodes()):
+        if any(node.op.kind == "control_flow" for node in graph.nodes()):
             continue  # results are packed: another graph of the same bits
         floating = [k for k, type in enumerate(sample.types) if type.dtype.is_differentiable]
         wanted = [k for k in floating if k not in op.without_gradient]
-        pieces = vjp_pieces(op, sample.attrs, graph, wanted)
+        pieces = split_vjp(op, sample.attrs, graph, wanted)
         for k in wanted:
             alone = vjp_of(op, sample.attrs, graph, k)
             assert (alone is None) == (k not in pieces)

@@ -12,7 +12,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.transforms.sparse_rows import keep_rows
+from twofold.transforms.sparse_rows import sparse_table_updates
 
 ROWS, WIDTH = 3000, 9
 F = torch.nn.functional
@@ -103,8 +103,8 @@ def test_no_table_of_gradients_is_made():
 @pytest.mark.parametrize(("rows", "count"), [(100, 2), (1000, 400)])
 def test_small_tables_and_many_rows_stay_dense(rows, count):
     graph = update_graph(rows, count)
-    assert keep_rows(graph) is graph or all(
-        node.op.name != "changed_rows" for node in keep_rows(graph).nodes()
+    assert sparse_table_updates(graph) is graph or all(
+        node.op.name != "changed_rows" for node in sparse_table_updates(graph).nodes()
     )
 
 

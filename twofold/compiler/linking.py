@@ -229,7 +229,7 @@ class _Linker:
         self._slots: dict[int, Slot] = {}  # by id of a node
         self._results: dict[int, list[Node]] = {}  # by id of a call
         for node in graph.nodes():
-            if node.op.kind == "part":
+            if node.op.kind == "get_output":
                 self._results.setdefault(node.inputs[0].id, []).append(node)
             elif node.op.kind == "source":
                 self._slots[node.id] = INPUT, node.attrs[0]

@@ -17,11 +17,11 @@ from twofold.compiler.portable_template import ProgramTemplate, fitting
 from twofold.compiler.saved_plans import key_at_once, saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
-from twofold.ir.attribute_numbers import numbers_in, replaced, with_examples
+from twofold.ir.attribute_numbers import numbers_in, replace_numbers, with_examples
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
-from twofold.ir.recording import Facts, Narrowed, Recording
+from twofold.ir.recording import Facts, Recording, Restart
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.types import TensorType, check_limits, tensor_type
 from twofold.transforms.derived import PULLBACK, Traits, pullbacks_of, stable_graph, traits_of
@@ -117,13 +117,13 @@ def template_of(
         if (
             traits.movement and traits.movement.joins
         ):  # of rows in any numbers, which two operands may share by chance
-            made = _declared(op, attrs, types, facts, values, apart=True)
+            made = _declared(op, attrs, types, facts, values, distinct=True)
             traits = traits_of(op, made.graph)
         return made, traits
 
     fixed = iter([None if own else value for value, own in zip(values, varies)])
     known = (
-        replaced(attrs, fixed),
+        replace_numbers(attrs, fixed),
         tuple([(type.dtype, tuple([next(fixed) for _ in type.shape]), type.weak) for type in types]),
     )
     key = key_at_once(op, attrs, types, varies) if at_once else saved_plans().key("template", op, *known)
@@ -165,7 +165,7 @@ def narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
     while True:
         try:
             return make(facts)
-        except Narrowed as narrowed:
+        except Restart as narrowed:
             facts = facts.also(narrowed.facts)
 
 
@@ -175,23 +175,23 @@ def _declared(
     types: Sequence[TensorType],
     facts: Facts,
     values: Sequence[int],
-    apart: bool = False,
+    distinct: bool = False,
 ) -> Parts:
     """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example.
 
-    See ``Recording`` for ``apart``.
+    See ``Recording`` for ``distinct``.
     """
     given = len(numbers_in(attrs))
     lowest = [None] * given + [0] * (len(values) - given)
-    recording = Recording(values, lowest, facts, strict=True, apart=apart)
+    recording = Recording(values, lowest, facts, strict=True, distinct=distinct)
     symbols = iter(recording.inputs)
-    own_attrs = replaced(attrs, symbols)
+    own_attrs = replace_numbers(attrs, symbols)
     own_types = tuple(
         [tensor_type(type.dtype, tuple([next(symbols) for _ in type.shape]), type.weak) for type in types]
     )
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
-    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values, apart)
+    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values, distinct)
     return Parts(recording, op, own_attrs, own_types, graph, again)
 
 

@@ -17,7 +17,7 @@ from twofold.compiler.portable_template import ProgramTemplate
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.templates import fitting_program
 from twofold.dtypes import BY_CODE
-from twofold.ir.attribute_numbers import numbers_in, replaced
+from twofold.ir.attribute_numbers import numbers_in, replace_numbers
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_of_calls, inline_calls
 from twofold.ir.node import Attributes
@@ -59,7 +59,7 @@ def template_trace(
 
     fixed = iter([None if own else value for value, own in zip(numbers, varies)])
     input_types = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
-    calls = tuple([(op, replaced(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
+    calls = tuple([(op, replace_numbers(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
 
     def make(facts: Facts) -> ProgramTemplate:
         recording = Recording(free_numbers, free_lowest, facts, strict=True)
@@ -83,7 +83,7 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
     graphs: list[Graph] = []
     instructions: list[Instruction] = []
     for _, refs, op, attrs, _, _ in described_entries:
-        own = replaced(attrs, numbers)
+        own = replace_numbers(attrs, numbers)
         operand_types = [
             graphs[instructions[ref].instance].outputs[0].type if ref >= 0 else types[~ref] for ref in refs
         ]
@@ -167,7 +167,7 @@ def _batched(
 ) -> ProgramTemplate | None:
     def make(facts: Facts) -> ProgramTemplate:
         whole = graph()
-        if any(node.op.kind in ("program", "host") for node in whole.nodes()):
+        if any(node.op.kind in ("control_flow", "host") for node in whole.nodes()):
             raise NotImplementedError("control flow and host calls are run one by one")
         recording = Recording([count], [2], facts, strict=True)
         (size,) = recording.inputs

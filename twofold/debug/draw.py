@@ -24,8 +24,8 @@ from twofold.debug.picture import (
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.frontend.gradients import enable_grad
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.nn.module import Module
 from twofold.runtime.attribution import scheduled, stages_of, traced_graph
 from twofold.runtime.profiling import Frame, Recorder

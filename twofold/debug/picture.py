@@ -363,14 +363,14 @@ def _add_nodes(
             [numbers[value.id] for value in node.inputs],
             [(type, nbytes)],
             boxes=path,
-            attributes="" if node.op.kind == "program" else _short(node.attrs),
+            attributes="" if node.op.kind == "control_flow" else _short(node.attrs),
             backward=bool(own) and all(step.backward for step in own),
             lines=list(dict.fromkeys(step.lines[0] for step in own if step.lines)),
             source=first.source if first else "",
             flops=node_flops(node),
             nbytes=nbytes,
         )
-        if node.op.kind == "program":
+        if node.op.kind == "control_flow":
             program: Any = node.op
             for number, body in enumerate(program.graphs(node.attrs)):
                 box = (*path, f"{node.op.name} {len(view.steps)}: body {number}")

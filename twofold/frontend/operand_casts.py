@@ -19,9 +19,9 @@ from twofold.frontend.options import get_default_dtype
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
+from twofold.ir.shape_inference import result_type
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import result_type
 from twofold.ops.base import Elementwise, apply
 from twofold.ops.promotion import common_beside_scalars
 from twofold.transforms.derived import stable_graph

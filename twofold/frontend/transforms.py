@@ -27,7 +27,7 @@ from twofold.transforms.derived import (
     Pullbacks,
     pullbacks_of,
 )
-from twofold.transforms.factors import COMPUTED, Kind
+from twofold.transforms.gradient_forms import COMPUTED, GradientKind
 
 Tensor = _core.Tensor
 
@@ -101,11 +101,11 @@ def pull(
         arrived = waiting[call.key]
         positions = [index for index, key in enumerate(call.keys) if key in reaching and call.flows_to(index)]
         shares = _pullbacks(call, positions)
-        transposes = len(call.keys) == 1 and shares and shares[0].form[0] == Kind.TRANSPOSE
+        transposes = len(call.keys) == 1 and shares and shares[0].form[0] == GradientKind.TRANSPOSE
         if transposes and call.key not in wanted:
-            products = [term for term in arrived.terms if term.kind == Kind.PRODUCT]
+            products = [term for term in arrived.terms if term.kind == GradientKind.PRODUCT]
             waiting[call.keys[0]].terms += [term.transposed() for term in products]
-            arrived.terms = [term for term in arrived.terms if term.kind != Kind.PRODUCT]
+            arrived.terms = [term for term in arrived.terms if term.kind != GradientKind.PRODUCT]
         cotangent = arrived.total()
         if cotangent is None:
             continue
@@ -165,18 +165,18 @@ class _Arrived:
     def take(self, position: int, call: Call, found: Pullback, values: list[Any]) -> None:
         """The contribution of the call at a position."""
         kind, left, right = found.form
-        if kind in (Kind.PRODUCT, Kind.TABLE):
+        if kind in (GradientKind.PRODUCT, GradientKind.TABLE):
             sides = (values[found.slots.index(left)], values[found.slots.index(right)])
             self.terms.append(_Term(position, call, kind, *sides, (found, values)))
-        elif kind == Kind.ROWS:
+        elif kind == GradientKind.ROWS:
             rows = None if right == COMPUTED else values[found.slots.index(right)]
             self.terms.append(_Term(position, call, kind, left, rows, (found, values)))
-        elif kind == Kind.CHAIN:
+        elif kind == GradientKind.CHAIN:
             self.terms.append(_Term(position, call, kind, None, None, (found, values)))
         else:
             share = _core.record(PULLBACK, found.attrs, values)
             if self.is_source:
-                self.terms.append(_Term(position, call, Kind.PLAIN, None, share, None))
+                self.terms.append(_Term(position, call, GradientKind.PLAIN, None, share, None))
             else:
                 self.add(share)
 
@@ -184,11 +184,13 @@ class _Arrived:
         """The sum of what has arrived; None if nothing has."""
         terms, self.terms = self.terms[::-1], []
         terms.sort(key=lambda term: term.position)
-        products = [term for term in terms if term.kind in (Kind.PRODUCT, Kind.CHAIN)]
+        products = [term for term in terms if term.kind in (GradientKind.PRODUCT, GradientKind.CHAIN)]
         groups = [list(group) for kind, group in groupby(products, lambda term: term.kind)]
-        groups += [[term for term in terms if term.kind == kind] for kind in (Kind.TABLE, Kind.ROWS)]
+        groups += [
+            [term for term in terms if term.kind == kind] for kind in (GradientKind.TABLE, GradientKind.ROWS)
+        ]
         for group in groups:
-            if group and group[0].kind == Kind.CHAIN:
+            if group and group[0].kind == GradientKind.CHAIN:
                 for term in group:
                     self._add_group([term])
             elif group:
@@ -197,7 +199,7 @@ class _Arrived:
             self.add(self.summed)
             self.summed = None
         for term in terms:
-            if term.kind == Kind.PLAIN:
+            if term.kind == GradientKind.PLAIN:
                 self.add(term.right)
         return self.plain
 
@@ -207,7 +209,7 @@ class _Arrived:
             found, values = group[0].alone or (None, [])
             if found is not None and len(group) == 1 and self.summed is None:
                 self.summed = _core.record(PULLBACK, found.attrs, values)
-            elif found is not None and group[0].kind == Kind.CHAIN:
+            elif found is not None and group[0].kind == GradientKind.CHAIN:
                 self.summed = _core.record(PULLBACK_CHAIN, found.attrs, [*values, self.summed])
             else:
                 self.summed = self._sum(group[0].kind, group)
@@ -215,11 +217,11 @@ class _Arrived:
     def _sum(self, kind: int, terms: list[_Term]) -> Tensor:
         begin = () if self.summed is None else (self.summed,)
         lefts, rights = [term.left for term in terms], [term.right for term in terms]
-        if kind == Kind.PRODUCT:
+        if kind == GradientKind.PRODUCT:
             return apply("product_over_rows", _joined(lefts, 1), _joined(rights, 1), *begin)
         assert terms[0].alone is not None
         shape = terms[0].alone[0].graph.outputs[0].shape
-        if kind == Kind.ROWS:
+        if kind == GradientKind.ROWS:
             rows = [apply("concatenate_rows", term.rows(), attrs=(term.left,)) for term in terms]
             return apply("sum_of_rows", _joined(rows, 1), *begin, attrs=tuple(shape))
         sides = _joined(lefts, 0), _joined(rights, len(shape) - 1)

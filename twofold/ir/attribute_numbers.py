@@ -1,4 +1,4 @@
-"""The integers in the attributes of a call, as the core counts them, and symbols in their place."""
+"""The integers in the attributes of a call, as the core counts them, and their replacement by symbols."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 from twofold.ir.node import mapped, rebuilt
 from twofold.ir.sizes import Symbol, example_of
 
-_WIDEST = 63
+_MAX_BITS = 63
 
 
 def _is_number(value: Any) -> bool:
-    """Whether the core counts a value among the numbers of attributes."""
-    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _WIDEST
+    """Whether the core counts a value as an integer of attributes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _MAX_BITS
 
 
-def replaced(value: Any, numbers: Iterator[Any]) -> Any:
-    """Attributes with their integers replaced in order."""
+def replace_numbers(value: Any, numbers: Iterator[Any]) -> Any:
+    """Attributes with their integers replaced by ``numbers``, in order."""
     if isinstance(value, tuple):
-        return rebuilt(value, [replaced(item, numbers) for item in value])
+        return rebuilt(value, [replace_numbers(item, numbers) for item in value])
     return next(numbers) if _is_number(value) else value
 
 
 def numbers_in(value: Any) -> list[Any]:
-    """The integers and symbols of attributes in order."""
+    """The integers and symbols of attributes, in order."""
     if isinstance(value, tuple):
         return [number for item in value for number in numbers_in(item)]
     return [value] if _is_number(value) or isinstance(value, Symbol) else []
 
 
 def with_examples(value: Any) -> Any:
-    """Attributes with the example of each symbol in its place."""
+    """Attributes with symbols replaced by their examples."""
     return mapped(value, example_of)

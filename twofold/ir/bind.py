@@ -1,4 +1,4 @@
-"""``bind``: apply an operation to whatever it is given — nodes in rules, tensors in programs."""
+"""Application of operations to nodes or tensors, and the two nodes without operands: inputs and constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twofold.ir.types import TensorType, tensor_type
 
 
 def constant(value: bool | int | float | complex, dtype: DType | None = None) -> Node:
-    """A 0-d constant node; without ``dtype`` it is weak and takes its partner's dtype."""
+    """A scalar constant; without ``dtype`` it is weakly typed, as in JAX."""
     weak = dtype is None
     if dtype is None:
         kind = int if isinstance(value, Symbol) and not value.is_real else type(value)
@@ -44,7 +44,16 @@ def is_input(node: Node) -> bool:
 
 
 def bind(op: operations.Op, inputs: Sequence[Any], attrs: Attributes = ()) -> Any:
-    """Apply ``op``; the result is a Node if an input is one, else whatever the recorder makes of tensors."""
+    """Apply an operation.
+
+    Args:
+        op: The operation.
+        inputs: Its operands, nodes or tensors.
+        attrs: Its attributes.
+
+    Returns:
+        A node if an operand is one, else what the recorder returns: a tensor.
+    """
     for value in inputs:
         if isinstance(value, Node):
             return op.build(attrs, [item if isinstance(item, Node) else constant(item) for item in inputs])

@@ -1,7 +1,7 @@
-"""Closed graphs: numbered inputs, outputs, and nothing from outside; a graph may call others.
+"""Closed graphs: numbered inputs and outputs, without captured values; a graph may call others.
 
-A ``call`` node is a handle of its results, which ``part`` nodes take. ``Called``, in its attributes, holds the called
-graph.
+A ``call`` node is a handle of its results, which ``get_output`` nodes take. Its attribute, a ``Callee``, holds the
+called graph.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class Graph:
         return rewrite(self.outputs, replace)
 
     def rebuilt(self, make: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-        """The graph with every node made again, bottom-up: ``make(node, inputs)`` gives what stands for it."""
-        return Graph(self.input_types, remade(self.outputs, make))
+        """The graph with every node replaced bottom-up by ``make(node, inputs)``."""
+        return Graph(self.input_types, rebuild_nodes(self.outputs, make))
 
 
 _NODE_BYTES = 512
 
 
 def graph_bytes(graph: Graph) -> int:
-    """What a graph takes, roughly; nodes that other graphs have too are counted.
+    """The approximate memory of a graph; nodes that it shares with other graphs are counted.
 
     >>> graph_bytes(Graph((), ()))
     512
@@ -71,23 +71,30 @@ def graph_bytes(graph: Graph) -> int:
 
 
 def rebuild(outputs: Sequence[Node], make: Callable[[Node, tuple[T, ...]], T]) -> tuple[T, ...]:
-    """What becomes of ``outputs``, bottom-up: ``make(node, inputs)`` gives it for a node, from that of its inputs."""
+    """Interpret nodes bottom-up.
+
+    Args:
+        outputs: The nodes whose values are returned.
+        make: The value of a node, from those of its inputs.
+    """
     done: dict[int, T] = {}
     for node in topological(outputs):
         done[node.id] = make(node, tuple([done[value.id] for value in node.inputs]))
     return tuple([done[output.id] for output in outputs])
 
 
-class Rewrites:
-    """What nodes became, in order, while somebody asks for it: ``noted`` is a list then."""
+class RewriteLog:
+    """Provenance of rewrites: pairs of a node and its replacement, in order, while ``pairs`` is a list."""
 
-    noted: list[tuple[Node, Node]] | None = None
+    pairs: list[tuple[Node, Node]] | None = None
 
 
-def remade(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]) -> tuple[Node, ...]:
-    """As ``rebuild``, for nodes that mostly stay: only what changes costs memory."""
+def rebuild_nodes(
+    outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Node]
+) -> tuple[Node, ...]:
+    """``rebuild`` with nodes as values, where most stay: memory is taken for changed nodes only."""
     changed: dict[int, Node] = {}
-    noted = Rewrites.noted
+    log = RewriteLog.pairs
     for node in topological(outputs):
         inputs = node.inputs
         if changed:
@@ -98,8 +105,8 @@ def remade(outputs: Sequence[Node], make: Callable[[Node, tuple[Node, ...]], Nod
         made = make(node, inputs)
         if made is not node:
             changed[node.id] = made
-            if noted is not None:
-                noted.append((node, made))
+            if log is not None:
+                log.append((node, made))
     return tuple([changed.get(output.id, output) for output in outputs])
 
 
@@ -113,55 +120,55 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def rewrite(outputs: Sequence[Node], replace: Callable[[Node], Node | None]) -> tuple[Node, ...]:
-    """Rebuild ``outputs`` bottom-up; ``replace`` gives a leaf's or node's substitute, or None to keep its operation."""
+    """Rebuild ``outputs`` bottom-up; ``replace`` returns the substitute of a node, or None to keep its operation."""
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
         substitute = replace(node)
         return with_inputs(node, inputs) if substitute is None else substitute
 
-    return remade(outputs, make)
+    return rebuild_nodes(outputs, make)
 
 
 HANDLE = tensor_type(uint8, (0,))
-"""Type of the node that stands for all results of a program."""
+"""The type of a control flow node, a handle of its results."""
 
 
-class Content:
-    """Attributes made of graphs; equal ones are one object, known by ``content_key``."""
+class GraphAttribute:
+    """An attribute that holds graphs; equal ones are one object, with a unique ``content_key``."""
 
     __slots__ = ("__weakref__", "content_key")
 
     content_key: str
 
     def key(self) -> tuple[Any, ...]:
-        """Everything that tells it from others."""
+        """A hashable value that equal attributes share."""
         raise NotImplementedError
 
     def digest(self) -> str:
-        """What tells it from others of its class, as text."""
+        """Text that equal attributes of its class share."""
         raise NotImplementedError
 
     def has_symbols(self) -> bool:
-        """Whether a symbol stands in one of its graphs."""
+        """Whether one of its graphs has symbolic sizes."""
         return False
 
 
 def has_symbols(value: Any) -> bool:
-    """Whether a symbol stands in attributes, in a graph, or in what graphs inside of it run."""
+    """Whether there are symbols in attributes or in a graph, nested graphs included."""
     if isinstance(value, tuple):
         return any(map(has_symbols, value))
     if isinstance(value, Graph):
         return has_symbols(value.input_types) or any(has_symbols((n.type, n.attrs)) for n in value.nodes())
-    if isinstance(value, Content):
+    if isinstance(value, GraphAttribute):
         return value.has_symbols()
     return has_symbols(value.shape) if isinstance(value, TensorType) else isinstance(value, Symbol)
 
 
-_CONTENTS: WeakValueDictionary[tuple[Any, ...], Content] = WeakValueDictionary()
+_CONTENTS: WeakValueDictionary[tuple[Any, ...], GraphAttribute] = WeakValueDictionary()
 
 
 def interned(made: Any) -> Any:
-    """The one object equal to ``made``."""
+    """The interned object that equals ``made``."""
     key = (type(made).__name__, *made.key())
     found = _CONTENTS.get(key)
     if found is None:
@@ -173,8 +180,8 @@ def interned(made: Any) -> Any:
 _numbers = count()
 
 
-class Called(Content):
-    """A graph that is called."""
+class Callee(GraphAttribute):
+    """The attribute of a call: the called graph."""
 
     __slots__ = ("graph",)
 
@@ -191,23 +198,32 @@ class Called(Content):
 def called(node: Node) -> Graph | None:
     """The graph that a node calls; None for other nodes."""
     content = node.attrs[0] if isinstance(node.op, ControlFlowOp) else None
-    return content.graph if isinstance(content, Called) else None
+    return content.graph if isinstance(content, Callee) else None
 
 
 def call(graph: Graph, inputs: Sequence[Node]) -> list[Node]:
     """The results of a call of ``graph`` on nodes of the types of its inputs."""
-    node = make_node(REGISTRY["call"], (interned(Called(graph)),), inputs, HANDLE)
-    return [make_node(REGISTRY["part"], (k,), (node,), output.type) for k, output in enumerate(graph.outputs)]
+    node = make_node(REGISTRY["call"], (interned(Callee(graph)),), inputs, HANDLE)
+    return [
+        make_node(REGISTRY["get_output"], (k,), (node,), output.type)
+        for k, output in enumerate(graph.outputs)
+    ]
 
 
 Ref = int
-"""As in the core: number of a call, or ~number of an input."""
+"""An operand, as in the core: the number of a call, or ``~k`` for input ``k``."""
 
 
 def graph_of_calls(
     types: Sequence[TensorType], calls: Iterable[tuple[Sequence[Ref], Graph]], outputs: Iterable[Ref]
 ) -> Graph:
-    """The closed graph of calls of graphs with one result, on each other's results and on inputs of ``types``."""
+    """The closed graph of a sequence of calls.
+
+    Args:
+        types: The types of its inputs.
+        calls: For each call its operands, and the callee, which has one result.
+        outputs: What it returns.
+    """
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     values: list[Node] = []
     for refs, graph in calls:
@@ -216,25 +232,25 @@ def graph_of_calls(
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """``graph`` with what they compute in place of all calls, those in called graphs too."""
+    """``graph`` with all calls inlined, those in callees too."""
     outputs = inlined(graph.outputs)
     return graph if outputs is None else Graph(graph.input_types, outputs)
 
 
 def inlined(outputs: Sequence[Node]) -> tuple[Node, ...] | None:
-    """``outputs`` with what they compute in place of all calls below; None if there are none."""
+    """``outputs`` with all calls below inlined; None if there are none."""
     if all(called(node) is None for node in topological(outputs)):
         return None
     flat: dict[Graph, Graph] = {}
 
-    def make(node: Node, given: tuple[Any, ...]) -> Any:
+    def make(node: Node, operands: tuple[Any, ...]) -> Any:
         callee = called(node)
         if callee is not None:
             if callee not in flat:
                 flat[callee] = inline_calls(callee)
-            return flat[callee].inline(given)
-        if isinstance(node.op, GetOutputOp) and isinstance(given[0], tuple):
-            return given[0][node.attrs[0]]
-        return with_inputs(node, given)
+            return flat[callee].inline(operands)
+        if isinstance(node.op, GetOutputOp) and isinstance(operands[0], tuple):
+            return operands[0][node.attrs[0]]
+        return with_inputs(node, operands)
 
     return rebuild(outputs, make)

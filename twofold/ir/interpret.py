@@ -1,6 +1,6 @@
-"""Evaluates graphs on NumPy arrays by the reference of every operation: the oracle of the tests.
+"""Interpreter of graphs on NumPy arrays, by the reference of each operation: the oracle of tests.
 
-Arrays are in storage form: bfloat16 travels as uint16 with the upper half of a float32's bits.
+Arrays are in storage form: bfloat16 values are uint16 with the upper half of the bits of a float32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = Any
 
 
 def widen(array: Array, dtype: DType) -> Array:
-    """An array in storage form as values that NumPy computes on: floats as float64, complex numbers as complex128.
+    """Convert an array from storage form: floats to float64, complex numbers to complex128.
 
     >>> widen(numpy.array([0x3F80], "uint16"), bfloat16)
     array([1.])
@@ -32,7 +32,7 @@ def widen(array: Array, dtype: DType) -> Array:
 
 
 def narrow(values: Array, dtype: DType) -> Array:
-    """Values rounded to ``dtype`` in storage form; ties go to even.
+    """Round values to ``dtype`` in storage form, ties to even.
 
     >>> narrow(numpy.array([1.0, 3.0]), bfloat16)
     array([16256, 16448], dtype=uint16)
@@ -43,7 +43,7 @@ def narrow(values: Array, dtype: DType) -> Array:
         wide = numpy.asarray(values, numpy.float64)
         near = wide.astype(numpy.float32)
         bits = near.view(numpy.uint32)
-        # rounded to odd first, so that the second rounding is correct
+        # round to odd first, so that double rounding is correct (Boldo and Melquiond, 2008)
         above = abs(near.astype(numpy.float64)) > abs(wide)
         inexact = (near.astype(numpy.float64) != wide) & ~numpy.isnan(wide)
         odd = numpy.where(inexact, (bits - above) | numpy.uint32(1), bits).astype(numpy.uint32)
@@ -58,7 +58,7 @@ _observers: list[Observer] = []
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Inside, ``observer(node, operands, value)`` sees every node that is evaluated, those in loop bodies too."""
+    """Inside, ``observer(node, operands, value)`` is called for each node evaluated, those in loop bodies too."""
     _observers.append(observer)
     try:
         yield
@@ -67,10 +67,17 @@ def observing(observer: Observer) -> Iterator[None]:
 
 
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
-    """The outputs of ``graph`` for input ``arrays``.
+    """Evaluate a graph. Floats are computed in float64 and rounded to the dtype of their node, after every node.
 
-    Float values are computed in float64 and rounded to the dtype of their node, after every node. What a node raises
-    has the node and the arrays of its operands as ``evaluating``.
+    Args:
+        graph: The graph.
+        arrays: Its inputs, in storage form.
+
+    Returns:
+        Its outputs, in storage form.
+
+    Raises:
+        Exception: The reference of a node fails; the error has the node and its operands as ``evaluating``.
     """
 
     def make(node: Node, operands: tuple[Array, ...]) -> Array:

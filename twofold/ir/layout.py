@@ -1,4 +1,4 @@
-"""Where the elements of a tensor lie in the storage that it shows: sizes, strides and offset."""
+"""Strided layouts: the sizes, strides and offset of a tensor in its storage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twofold.ir.types import Shape
 
 
 class Layout(NamedTuple):
-    """Element ``index`` lies ``offset + sum(stride * index)`` elements of ``dtype`` behind the start of the storage."""
+    """A strided layout: element ``index`` is at ``offset + sum(stride * index)``, in elements of ``dtype``."""
 
     dtype: DType
     size: Shape
@@ -20,21 +20,21 @@ class Layout(NamedTuple):
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie side by side in row-major order."""
+        """Whether the layout is dense and row-major."""
         return is_dense(self.size, self.stride, range(len(self.size)))
 
     @property
     def repeats(self) -> bool:
-        """Whether an axis shows one element several times."""
+        """Whether an axis is broadcast, with stride 0."""
         return any(step == 0 and size > 1 for size, step in zip(self.size, self.stride))
 
     def reshaped(self, size: Shape) -> Layout | None:
-        """The same elements in row-major order in another shape; None where no strides show them."""
+        """The layout of a reshape; None if strides cannot express it."""
         stride = merged_strides(self.size, self.stride, size)
         return None if stride is None else self._replace(size=size, stride=stride)
 
     def expanded(self, size: Shape) -> Layout:
-        """With new axes in front and axes of size 1 repeated."""
+        """The layout of a broadcast to ``size``."""
         extra, stride = len(size) - len(self.size), [0] * len(size)
         if not self.size:
             return self._replace(size=size, stride=tuple(stride))
@@ -61,7 +61,13 @@ def row_major(size: Sequence[int]) -> Shape:
 
 
 def is_dense(size: Shape, stride: Shape, order: Sequence[int]) -> bool:
-    """Whether the elements lie side by side when the axes are taken in ``order``, the last one innermost."""
+    """Whether a layout is dense.
+
+    Args:
+        size: The shape.
+        stride: The strides.
+        order: The axes from the outermost to the innermost.
+    """
     if 0 in size:
         return True
     expected = 1
@@ -74,9 +80,17 @@ def is_dense(size: Shape, stride: Shape, order: Sequence[int]) -> bool:
 
 
 def merged_strides(size: Shape, stride: Shape, wanted: Shape) -> Shape | None:
-    """The strides that show the elements in the shape ``wanted``, in row-major order; None if there are none.
+    """The strides of a reshape without a copy.
 
-    Axes between which the elements are evenly spaced form a run; the new axes must divide each run.
+    Adjacent axes with evenly spaced elements are merged; the new axes must divide each merged axis.
+
+    Args:
+        size: The shape.
+        stride: The strides.
+        wanted: The new shape, with as many elements.
+
+    Returns:
+        The new strides; None if a copy is needed.
 
     >>> merged_strides((4, 3), (6, 2), (12,)), merged_strides((2, 3), (1, 2), (6,))
     ((2,), None)
@@ -104,12 +118,12 @@ def merged_strides(size: Shape, stride: Shape, wanted: Shape) -> Shape | None:
 
 
 def dense_order(size: Shape, stride: Shape) -> tuple[int, ...]:
-    """The axes from the largest stride to the smallest; of equal ones the larger axis, then the first, comes first."""
+    """The axes by decreasing stride; of equal strides the larger axis, then the first, comes first."""
     return tuple(sorted(range(len(size)), key=lambda axis: (-stride[axis], -size[axis], axis)))
 
 
 def span(layout: Layout) -> tuple[int, int]:
-    """The first element that the layout shows, and the one behind the last, counted from the start of the storage."""
+    """The range ``(first, end)`` of the storage that a layout refers to, in elements."""
     if not prod(layout.size):
         return layout.offset, layout.offset
     ends = [(size - 1) * step for size, step in zip(layout.size, layout.stride)]

@@ -1,7 +1,7 @@
-"""Sizes that stand in the core's types as names while a graph is declared for all sizes at once.
+"""Symbolic sizes of a define-then-run graph, which the types of the core hold as names.
 
-The core's types hold integers. A symbol has a negative one there, its name; the type that a program is shown has the
-symbol again. So functions of tensors compute with symbols, and what they decide is a guard of the graph.
+The types of the core hold integers. A symbol is a negative integer there, its name. Types that Python code reads have
+the symbol again: functions of tensors compute with symbols, and their branches become guards of the graph.
 """
 
 from __future__ import annotations
@@ -16,22 +16,28 @@ from twofold.ir.bind import input_node
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
 from twofold.ir.recording import Recording
+from twofold.ir.shape_inference import new_unknown_size
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import new_unknown_size
 
-_HOLDS = {"same": operator.eq, "below": operator.lt, "at_most": operator.le}
+_HOLDS = {"eq": operator.eq, "lt": operator.lt, "le": operator.le}
 
 
 class NamedType(NamedTuple):
-    """The type of an input: as it was given, as it is declared, and the positions of its open sizes by axis."""
+    """The type of an input with symbolic sizes.
+
+    Attributes:
+        given: The type for the sizes at hand.
+        named: The type with names in place of symbolic sizes.
+        positions: For each axis the position of its size among the inputs of the recording; None for a constant.
+    """
 
     given: TensorType
     named: TensorType
     positions: tuple[int | None, ...]
 
     def sizes_in(self, type: TensorType, varies: Sequence[bool]) -> dict[int, int] | None:
-        """The sizes of a type by the positions here; None if it does not fit, or if others of its sizes are open."""
+        """The sizes of ``type`` by position; None if it does not match, or if ``varies`` tells other axes."""
         own = self.given
         if type.dtype is not own.dtype or type.weak is not own.weak or len(type.shape) != len(own.shape):
             return None
@@ -45,7 +51,7 @@ class NamedType(NamedTuple):
 
 
 class NamedSizes(Recording):
-    """A recording over the open sizes of inputs, to which more come as they are needed.
+    """A recording over symbolic sizes of inputs, which are added as they are declared.
 
     >>> from twofold.dtypes import float32
     >>> sizes = NamedSizes()
@@ -59,12 +65,15 @@ class NamedSizes(Recording):
         self._by_name: dict[int, Symbol] = {}
         self._positions: dict[int, frozenset[int]] = {}
         self.operands: list[tuple[Any, Symbol]] = []
-        """Declared tensors that are sizes, with these."""
+        """Placeholders of sizes, with their symbols."""
 
     def add_input(self, type: TensorType, varies: Sequence[bool], now: dict[int, int]) -> NamedType:
-        """The type of one more input, with the open sizes that ``varies`` tells.
+        """Add an input.
 
-        ``now`` has sizes by position, to which these come: where one is the same, the two are one symbol.
+        Args:
+            type: Its type for the sizes at hand.
+            varies: For each axis, whether its size is symbolic.
+            now: The sizes at hand by position, to which those of the input are added; equal sizes are one symbol.
         """
         positions = tuple(
             [self._add_size(size, now) if own else None for size, own in zip(type.shape, varies, strict=True)]
@@ -79,12 +88,12 @@ class NamedSizes(Recording):
         own = self._atom(("input", position), self.values[position], 0)
         self.inputs.append(own if like is None else self.inputs[like])
         if like is not None:
-            self.guards.append(("same", own, self.inputs[like], True))
+            self.guards.append(("eq", own, self.inputs[like], True))
         now[position] = size
         return position
 
     def holds(self, now: Mapping[int, int]) -> bool:
-        """Whether sizes by position are one where their symbols are, and meet the guards on them."""
+        """Whether sizes by position are equal exactly where their symbols are, and meet the guards on them."""
         by_symbol: dict[int, int] = {}
         by_size: dict[int, int] = {}
         for position, size in now.items():
@@ -99,30 +108,30 @@ class NamedSizes(Recording):
     def _is_met(self, guard: tuple[str, Any, Any, bool], known: Mapping[int, int]) -> bool:
         name, a, b, holds = guard
         try:
-            found: bool = _HOLDS[name.removeprefix("real_")](self.at(a, known), self.at(b, known))
+            found: bool = _HOLDS[name.removeprefix("f")](self.at(a, known), self.at(b, known))
         except ArithmeticError:
             return False
         return found is holds
 
     def _owner(self, position: int) -> int:
-        """The position whose atom stands for a size and all that are one with it."""
+        """The position whose atom is the symbol of a size."""
         ((atom,), _) = self.inputs[position].terms[0]
         owner: int = self.atom(atom)[1]
         return owner
 
     def registers(self, positions: Sequence[int]) -> dict[int, int]:
-        """For programs over the inputs at some positions: which of these an atom of an input is."""
+        """The registers of a size program over the inputs at some positions, by the position of atoms."""
         found = {position: k for k, position in enumerate(positions)}
         for k, position in enumerate(positions):
             found.setdefault(self._owner(position), k)
         return found
 
     def guards_over(self, known: Collection[int]) -> list[tuple[str, Any, Any, bool]]:
-        """The guards on what follows from the inputs at ``known`` positions."""
+        """The guards on expressions over the inputs at ``known`` positions."""
         return [guard for guard in self.guards if all(self.follows(x, known) for x in guard[1:3])]
 
     def follows(self, value: Any, known: Collection[int]) -> bool:
-        """Whether a number follows from the inputs at ``known`` positions."""
+        """Whether a number is an expression over the inputs at ``known`` positions."""
         return all(position in known for position in self._positions_of(value))
 
     def _positions_of(self, value: Any) -> frozenset[int]:
@@ -151,19 +160,28 @@ class NamedSizes(Recording):
         return tensor_type(type.dtype, tuple([self._name(size) for size in type.shape]), type.weak)
 
     def symbolic(self, type: TensorType) -> TensorType:
-        """A type with symbols in place of names; one that was declared elsewhere stays as it is."""
+        """A type with symbols in place of names; names of other recordings stay."""
         if not any(size in self._by_name for size in type.shape):
             return type
         shape: Any = tuple([size if size >= 0 else self._by_name[size] for size in type.shape])
         return tensor_type(type.dtype, shape, type.weak)
 
     def result_type(self, op: Op, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
-        """The type of a call, by its rule on symbols."""
+        """Execute a type rule on symbols.
+
+        Args:
+            op: The operation.
+            attrs: Its attributes.
+            types: The types of its operands, with names.
+
+        Returns:
+            The type of its result, with names.
+        """
         inputs = [input_node(k, self.symbolic(type)) for k, type in enumerate(types)]
         return self.named(op.build(attrs, inputs).type)
 
     def operand(self, symbol: Symbol) -> Any:
-        """A declared tensor that is this size when the graph runs, as a Python number."""
+        """A placeholder that is this size when the graph runs, as a Python number."""
         made = _core.placeholder(tensor_type(int64, (), True))
         self.operands.append((made, symbol))
         return made

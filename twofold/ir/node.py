@@ -1,9 +1,9 @@
-"""Immutable nodes of the primitive graph, interned: building the same node twice gives one object.
+"""Immutable nodes of the primitive graph, interned (hash-consed): equal nodes are one object.
 
-A ``Node`` is one operation applied to values: ``op``, ``attrs``, ``inputs`` and the ``type`` of its one result.
-``make_node(op, attrs, inputs, type)`` gives the one node with these fields; the inputs must already be in the
-form that the operation computes on. ``topological(outputs)`` lists all nodes below, inputs first, in an order
-that follows from the structure alone. All of them live in the core and walk without recursion.
+A ``Node`` is an operation applied to values: ``op``, ``attrs``, ``inputs`` and the ``type`` of its one result.
+``make_node(op, attrs, inputs, type)`` returns the node with these fields; the inputs must be promoted and broadcast.
+``topological(outputs)`` lists all nodes below, inputs first, in an order that depends on the structure alone. All are
+part of the core and traverse graphs without recursion.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Attributes", "Node", "make_node", "mapped", "rebuilt", "topological"
 
 
 def rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple, or a named tuple, of the kind of ``value``."""
+    """A tuple of ``items`` of the class of ``value``, which may be a named tuple."""
     return tuple(items) if type(value) is tuple else type(value)(*items)
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Attributes with what ``function`` makes of each item, also inside of tuples."""
+    """Attributes with ``function`` applied to each item, also in nested tuples."""
     if isinstance(value, tuple):
         return rebuilt(value, [mapped(item, function) for item in value])
     return function(value)

@@ -1,22 +1,22 @@
-"""What an operation is: one entry from which everything else about it is derived.
+"""Operations: the interface of an entry, from which everything else about an operation is derived.
 
-A class for each kind, by how the compiler treats a node of it:
+Each kind of operation is a class, by how the compiler treats its nodes:
 
 =================  =====================================================================================
 ``SourceOp``       no inputs: ``InputOp``, ``ConstantOp``, or ``iota`` (flat row-major element number of its shape)
 ``ElementwiseOp``  all inputs have the shape of the result; ``lower`` computes one element (or sixteen lanes)
 ``ReductionOp``    attrs ``(axes,)``, axes sorted and not negative; the reduced axes vanish; ``combine`` names how
-``ViewOp``         result elements are input elements at other positions: ``index_map`` says where
+``ViewOp``         result elements are input elements at other indices, see ``index_map``
 ``ContractionOp``  the matrix product ``[*batch, m, k] @ [*batch, k, n]``, equal batch axes; or a convolution
-``CustomOp``       a kernel of its own: ``LoopOp`` emits its loops
+``CustomOp``       a custom kernel: a ``LoopOp`` emits its loops
 ``HostOp``         ``host`` computes on NumPy arrays, in Python
-``ControlFlowOp``  calls other closed graphs; its value is only a handle of its results, whose types ``results`` tells
-``GetOutputOp``    result number ``attrs[0]`` of the program node that is its input
-``CompositeOp``    never a node of the primitive graph: ``build`` writes it with other operations
+``ControlFlowOp``  runs other closed graphs; its value is a handle of its results, whose types are ``results``
+``GetOutputOp``    result number ``attrs[0]`` of the control flow node that is its input
+``CompositeOp``    never a node of the primitive graph: ``build`` decomposes it into other operations
 =================  =====================================================================================
 
 A contraction or a custom operation may also be a ``TemplateOp``, which a kernel template computes as a whole, or an
-``AccumulatingOp``, a sum that may begin with another.
+``AccumulatingOp``, a sum that may have an initial value.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 class Op:
-    """One operation: its name, and the rules that every kind has.
+    """An operation: its name, and the rules that every kind has.
 
-    Subclasses (one per kind, then one per operation) override what they need.
+    Subclasses (one for each kind, then one for each operation) override what they need.
     """
 
     name: str
@@ -47,16 +47,18 @@ class Op:
     signature: str = ""
     doc: str = ""
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
-    may_copy: bool = False  # of such an operation: strides may fail to show the result, save of a dense input
-    exact_reference: bool = False  # the reference wants arrays of the true dtypes, not of float64
+    may_copy: bool = (
+        False  # of a view: whether it copies where strides cannot express the result (never of a dense one)
+    )
+    exact_reference: bool = False  # whether the reference takes arrays of the true dtypes, not of float64
     autocast: str = ""
     """Inside an autocast region, the dtype of floating operands narrower than float64: that of the region ("lower"),
     "float32", float32 where one of them has it ("widest"); "": their own."""
     autograd_name: Any = ""
-    """What PyTorch calls the gradient function, or a function ``(attributes, input types)`` that tells; "": the name in
-    CamelCase with "Backward0"; None: that of the call which made the first input, if there is one."""
+    """PyTorch's name of ``grad_fn``, or a function ``(attributes, input types)`` that returns it; "": the name in
+    CamelCase with "Backward0"; None: that of the producer of the first input, if there is one."""
     memory: tuple[float, str] = (2, "")
-    """How many times the bytes of inputs and result a call alone may take in all; if more than twice, why."""
+    """Peak memory of a call alone, as a multiple of the bytes of inputs and result; if more than twice, why."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The name, by which another process finds the entry; TypeError if it is of this process alone."""
@@ -67,48 +69,84 @@ class Op:
         return entry_of, (self.name,)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The nodes that compute this operation on ``inputs`` of any dtypes and shapes it accepts.
+        """Check, promote and broadcast operands, and build the nodes that compute the operation.
 
-        Promotes, broadcasts and checks; a composite operation calls other operations. Raises errors from
-        ``twofold.errors`` with ``what`` and ``fix``.
+        Args:
+            attrs: Its attributes.
+            inputs: Its operands, of any dtypes and shapes.
+
+        Returns:
+            The node of its result; for a composite that of its decomposition.
+
+        Raises:
+            TwofoldError: Operands or attributes are invalid; with ``what`` and ``fix``.
         """
         raise NotImplementedError(self.name)
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
     ) -> Sequence[Node | None]:
-        """Cotangents of the inputs of a primitive node, None for a structural zero.
+        """The gradient rule. A composite needs none, as its decomposition is differentiated, but may have one.
 
-        A composite needs none (its parts are differentiated) but may give one.
+        Args:
+            attrs: The attributes of the node.
+            cotangent: The cotangent of its result.
+            output: Its result.
+            inputs: Its inputs.
+
+        Returns:
+            The cotangents of its inputs, None for a structural zero.
         """
         raise NotImplementedError(self.name)
 
     def shares(self, cotangent: Node, node: Node, inputs: tuple[Node, ...]) -> Sequence[Any] | None:
-        """The cotangents of the inputs where they are parts of sums over calls; None: those of ``vjp`` as they are."""
+        """The gradient rule of an operation whose cotangents are terms of a sum over calls, such as products over rows.
+
+        Args:
+            cotangent: The cotangent of the result.
+            node: The node.
+            inputs: What rules read as its inputs.
+
+        Returns:
+            The cotangents of its inputs, see ``row_products.Share``; None if ``vjp`` applies.
+        """
         return None
 
     def batching_rule(
         self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
     ) -> Node | None:
-        """``node`` for ``size`` samples along a new leading axis; None: what its kind gives.
+        """The batching rule; the bits of each sample must stay as they are.
 
-        ``values`` stand for its inputs; the flagged ones have the axis of samples. Each sample must keep its bits.
+        Args:
+            node: The node for one sample.
+            values: Nodes in place of its inputs.
+            flags: For each of them, whether it has a leading batch axis.
+            size: The batch size.
+
+        Returns:
+            The node for the batch; None if the rule of its kind applies.
         """
         return None
 
     def layout(self, attrs: Attributes, source: Layout, inputs: Sequence[Any]) -> Layout | None:
-        """With ``is_view``: where the elements of the result lie in the storage of the first input; None: nowhere.
+        """The layout of a view, if ``is_view``.
 
-        ``inputs`` are the others; the strides do not depend on them.
+        Args:
+            attrs: The attributes.
+            source: The layout of the first input.
+            inputs: The other inputs, on which strides do not depend.
+
+        Returns:
+            The layout of the result in the same storage; None if strides cannot express it.
         """
         raise NotImplementedError(self.name)
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """Floating-point operations of a primitive node; a multiply-add counts as two, any other function as one."""
+        """The number of floating-point operations of a node; a multiply-add counts as two, any function as one."""
         return 0
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        """The value by NumPy (float64 where it matters), which tests compare with."""
+        """The value by NumPy, in float64 where precision matters; the oracle of tests."""
         raise NotImplementedError(self.name)
 
     def samples(self) -> Sequence[Any]:
@@ -120,7 +158,7 @@ class Op:
 
 
 class SourceOp(Op):
-    """A value that depends on no other."""
+    """An operation without operands."""
 
     kind = "source"
 
@@ -134,30 +172,37 @@ class InputOp(SourceOp):
 
 
 class ConstantOp(SourceOp):
-    """A value without axes; attributes ``(value,)``."""
+    """A scalar constant; attributes ``(value,)``."""
 
 
 class ElementwiseOp(Op):
-    """A function of single elements."""
+    """A function of one element of each operand."""
 
     kind = "elementwise"
     keeps_nan: bool = False  # whether NaNs pass with their bits; else results hold the canonical one
     converts: bool = False  # whether the result is the input in another dtype
     shifts: tuple[str, ...] = ()
-    """What moves one of two operands by the other, in the words of ``changed_rows``: the first, then the second."""
+    """For operands that the other one shifts: the mode of ``changed_rows`` for the first, then for the second."""
     selects: bool = False  # the first operand chooses between the others
     has_poles: bool = False  # whether it is infinite at some finite operands
     nonfinite: Callable[[Sequence[float], bool], str] | None = None
-    """Why a result is not finite, from the operands there and whether it is NaN; "" for no reason of its own."""
+    """Why a result is not finite, from its operands and whether it is NaN; "" if the operands are the reason."""
 
     @property
     def is_addition(self) -> bool:
-        """Whether it is the sum of two operands, either of which moves the other."""
+        """Whether it is a sum of two operands."""
         return len(self.shifts) == 2
 
     @abstractmethod
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
-        """Emits the result element(s) from ``values`` (compute dtype) with a Builder."""
+        """Emit the code of an element, or of a vector of sixteen.
+
+        Args:
+            builder: The kernel builder.
+            attrs: The attributes.
+            dtype: The dtype of the result.
+            *values: The operands, in their compute dtype.
+        """
         raise NotImplementedError(self.name)
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
@@ -166,7 +211,7 @@ class ElementwiseOp(Op):
 
 
 class ReductionOp(Op):
-    """A combination of all elements along some axes."""
+    """A reduction of all elements along some axes."""
 
     kind = "reduction"
     combine: str  # names the combination
@@ -178,7 +223,7 @@ class ReductionOp(Op):
 
 
 class ViewForm(Enum):
-    """Views that transforms know: what the result shows of the first input."""
+    """Forms of views that transforms know, by how the result indexes the first input."""
 
     RESHAPE = "all elements in row-major order, in another shape"
     PERMUTE = "all axes, in the order of the attribute ``order``"
@@ -187,17 +232,23 @@ class ViewForm(Enum):
 
 
 class ViewOp(Op):
-    """Elements of the first input at other positions."""
+    """Elements of the first input at other indices."""
 
     kind = "view"
     form: ViewForm | None = None
 
     @abstractmethod
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
-        """Per input axis ``(output axis or None, step, offset)``; None for the whole map of a reshape.
+        """The affine map from result indices to input indices.
 
-        The input index on that axis is ``step * output_index + offset``; an offset ``("input", k)`` adds the run-time
-        integer held by the node's scalar input ``k``.
+        Args:
+            attrs: The attributes.
+            input_shape: The shape of the first input.
+            output_shape: The shape of the result.
+
+        Returns:
+            For each input axis ``(output axis or None, step, offset)``: the input index is ``step * output_index +
+            offset``. An offset ``("input", k)`` is the run-time value of the scalar input ``k``. None for a reshape.
         """
         raise NotImplementedError(self.name)
 
@@ -214,18 +265,16 @@ class ContractionOp(Op):
 
 
 class Assembly(Enum):
-    """Kernels that copy or add their inputs into the result: how, as transforms know it."""
+    """Custom kernels that transforms know, by how they copy or add their inputs into the result."""
 
-    CONCATENATE = "joined along the axis that is the attribute"
-    PAD = (
-        "inputs ``(value, fill, *starts)``: the value as a block of the fill, placed as a slice would show it"
-    )
-    UPDATE_SLICE = "inputs ``(data, value, *starts)``: the data with the value as one of its blocks"
+    CONCATENATE = "inputs concatenated along the axis that is the attribute"
+    PAD = "inputs ``(value, fill, *starts)``: the fill with the value in place of the slice at ``starts``"
+    UPDATE_SLICE = "inputs ``(data, value, *starts)``: the data with the value in place of a slice"
     SCATTER = "inputs ``(data, index, rows)``: the data with rows set at an index"
     SCATTER_ADD = "inputs ``(data, index, rows)``: the data with rows added at an index"
     SEGMENT_SUM = "inputs ``(index, rows)``: zeros with rows added at an index"
     UPDATE_ROWS = (
-        "inputs ``(data, index, rows, ...)``: the data with rows changed at an index without repetitions"
+        "inputs ``(data, index, rows, ...)``: the data with rows updated at an index without duplicates"
     )
 
 
@@ -234,13 +283,13 @@ class CustomOp(Op):
 
     kind = "custom"
     assembly: Assembly | None = None
-    overwrites: int | None = None  # the input whose memory the result may take over
-    checks: bool = False  # whether it reports wrong values, and so runs even if nobody reads the result
-    may_fail: bool = False  # whether its kernel can report an error although it is not known to check values
-    returns_input: bool = False  # whether the result is the first input, once it was checked
+    overwrites: int | None = None  # the input whose buffer may be donated to the result
+    checks: bool = False  # whether it reports invalid values, and so runs even if its result is dead
+    may_fail: bool = False  # whether its kernel may report an error for other reasons
+    returns_input: bool = False  # whether the result is the first input, after a check
 
     def definition(self, attrs: Attributes, inputs: Sequence[Node]) -> Node | None:
-        """The same value by other operations, whose gradients are taken in place of ``vjp``; None: there is none."""
+        """The same value by other operations, which are differentiated in place of ``vjp``; None if ``vjp`` applies."""
         return None
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
@@ -249,31 +298,31 @@ class CustomOp(Op):
 
 
 class LoopOp(CustomOp):
-    """A custom operation that emits its loops itself."""
+    """A custom operation that emits the loops of its kernel."""
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        """Run-time integers of the kernel (sizes; never part of the code)."""
+        """The run-time integers of the kernel, such as sizes, which the code does not depend on."""
         return ()
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        """Number of work items that threads may share, and the fewest worth a thread."""
+        """The number of work items, and the grain: the fewest that are worth a thread."""
         return (1, 1)
 
     def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """Bytes of memory that a run needs beside its result, in the buffer behind that of the result."""
+        """Bytes of scratch memory, which is the buffer behind that of the result."""
         return 0
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        """What the emitted code depends on beside the dtypes."""
+        """The key of the emitted code, together with the dtypes."""
         return ()
 
     @abstractmethod
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        """Emits the kernel for work items [builder.begin, builder.end).
+        """Emit the kernel for work items ``[builder.begin, builder.end)``.
 
         Inputs are dense row-major in buffers 0, 1, ...; the output is the last buffer. Sizes come from
         ``builder.param(j)`` in the order of ``parameters``.
@@ -288,7 +337,7 @@ class TemplateOp(Op):
 
     @abstractmethod
     def kernel_shape(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> Any:
-        """The sizes that the template wants."""
+        """The kernel shape: the sizes by which the template is instantiated."""
         raise NotImplementedError(self.name)
 
 
@@ -297,12 +346,12 @@ class AccumulatingOp(Op):
 
     @abstractmethod
     def accumulates(self, node: Node) -> bool:
-        """Whether a node is such a sum, which may begin with another one."""
+        """Whether a node is such a sum and may have an initial value."""
         raise NotImplementedError(self.name)
 
     @abstractmethod
-    def accumulated(self, node: Node, start: Node) -> Node:
-        """The sum from ``start`` on, where it ``accumulates``."""
+    def accumulated(self, node: Node, initial: Node) -> Node:
+        """The sum accumulated into ``initial``, if it ``accumulates``."""
         raise NotImplementedError(self.name)
 
 
@@ -311,18 +360,18 @@ class HostOp(Op):
 
     kind = "host"
     keeps_nan: bool = False  # whether NaNs pass with their bits; else results hold the canonical one
-    pure: bool = True  # whether it may run once more without anybody seeing it
+    pure: bool = True  # whether it has no side effects
 
     @abstractmethod
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        """The value, from and to NumPy arrays."""
+        """The result of NumPy arrays, a NumPy array."""
         raise NotImplementedError(self.name)
 
 
 class ControlFlowOp(Op):
-    """An operation with several results that runs other graphs."""
+    """An operation with several results that runs other graphs: a call, branch or loop."""
 
-    kind = "program"
+    kind = "control_flow"
     runs_on_host: bool = False
 
     @abstractmethod
@@ -335,41 +384,55 @@ class ControlFlowOp(Op):
         return ()
 
     def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
-        """How the core runs the programs of the graphs: what no size changes, and numbers, see ``csrc/nested.h``."""
+        """The instruction of the core: what does not depend on sizes, and integers that do, see ``csrc/nested.h``."""
         raise NotImplementedError(self.name)
 
     def on_addresses(self, inputs: int, programs: Callable[[int], Any]) -> Callable[..., None]:
-        """Where it ``runs_on_host``, a function of the addresses of so many inputs, and of results.
+        """The host function of an operation that ``runs_on_host``.
 
-        ``programs`` gives the program with room for a number of iterations, see ``bounded_loops``.
+        Args:
+            inputs: The number of inputs.
+            programs: The program with room for a number of iterations, see ``bounded_loops``.
+
+        Returns:
+            A function of the addresses of inputs and results.
         """
         raise NotImplementedError(self.name)
 
-    def parts_vjp(
+    def results_vjp(
         self, node: Node, cotangents: Sequence[Node | None], backward: Callable[..., Any]
     ) -> Sequence[Any]:
-        """Cotangents of the inputs of ``node`` from those of its results."""
+        """The gradient rule.
+
+        Args:
+            node: The node.
+            cotangents: Those of its results, None for zero.
+            backward: ``transforms.reverse.backward_sums``.
+
+        Returns:
+            The cotangents of its inputs, see ``row_products.Share``.
+        """
         raise NotImplementedError(self.name)
 
 
 class GetOutputOp(Op):
-    """One result of a program node."""
+    """One result of a control flow node."""
 
-    kind = "part"
+    kind = "get_output"
 
 
 class CompositeOp(Op):
-    """An operation that its ``build`` writes with others."""
+    """An operation that ``build`` decomposes into others."""
 
     kind = "composite"
-    checked_above: bool = False  # a call that it is derived from has reported wrong values already
-    accumulates: bool = False  # whether it is a sum that may have a further input, the last, to begin with
+    checked_above: bool = False  # whether the call that it is derived from reports invalid values
+    accumulates: bool = False  # whether it is a sum whose last input may be an initial value
 
 
 class DerivedOp(CompositeOp):
-    """What is derived from another operation; attributes ``(its name, its attributes, ...)``."""
+    """An operation that is derived from another; attributes ``(its name, its attributes, ...)``."""
 
-    is_gradient: bool = False  # whether it computes gradients of the other, rather than its values
+    is_gradient: bool = False  # whether it computes gradients of the other operation
 
     def base(self, attrs: Attributes) -> tuple[Op, Attributes]:
         """The other operation and its attributes."""
@@ -377,7 +440,7 @@ class DerivedOp(CompositeOp):
 
 
 REGISTRY: Registry[Op] = Registry(by_name(ENTRIES))
-"""Every operation by name; a look-up imports the module of its entry."""
+"""Every operation by name; the module of an entry is imported when it is looked up."""
 
 
 def entry_of(name: str) -> Op:
@@ -386,7 +449,7 @@ def entry_of(name: str) -> Op:
 
 
 def register(op: Op) -> Op:
-    """Enter an operation; each name once."""
+    """Add an operation to the registry; each name once."""
     REGISTRY.enter(op.name, op)
     return op
 
@@ -396,5 +459,5 @@ _recorder: list[Recorder] = []
 
 
 def set_recorder(recorder: Recorder) -> None:
-    """Install what binds operations on user tensors (the frontend does, once)."""
+    """Set the function that ``bind`` calls for operands that are tensors; the frontend does so once."""
     _recorder[:] = [recorder]

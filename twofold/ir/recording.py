@@ -1,4 +1,4 @@
-"""Recordings: the inputs that symbolic sizes stand for, and every decision taken on them, as guards."""
+"""Recordings: the inputs, atoms and guards of one symbolic execution of type rules or of the planner."""
 
 from __future__ import annotations
 
@@ -12,48 +12,52 @@ from twofold.ir.sizes import Monomial, Symbol, Terms, identity, look_up, maximum
 
 _recordings = itertools.count()
 
-_OF_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
-    "quotient": operator.floordiv,
-    "modulo": operator.mod,
-    "most": maximum,
-    "least": minimum,
+_FORMULA_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": maximum,
+    "min": minimum,
 }
 
-_OF_ATOMS: dict[str, Callable[[Any, Any], Any]] = {
-    **_OF_FORMULAS,
-    "look_up": look_up,
-    "as_real": lambda a, _: real(a),
-    "real_add": operator.add,
-    "real_multiply": operator.mul,
-    "real_divide": operator.truediv,
-    "whole": lambda a, _: math.floor(a),
+_ATOM_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    **_FORMULA_OPERATIONS,
+    "lookup": look_up,
+    "to_float": lambda a, _: real(a),
+    "fadd": operator.add,
+    "fmul": operator.mul,
+    "fdiv": operator.truediv,
+    "floor": lambda a, _: math.floor(a),
 }
 
 _SLACK = 1.3
 
 Formula = tuple[tuple[int, tuple[Any, ...]], ...]
-"""A polynomial apart from any recording: factors with atoms, each ``("input", position)`` or an operation on two."""
+"""A polynomial of no recording: terms of a factor and atoms ``("input", position)`` or ``(name, a, b)``."""
 
 
 class Facts(NamedTuple):
-    """What a recording takes for granted of its inputs: positions that are fixed, and those that follow from others.
+    """Assumptions about the inputs of a recording.
 
-    A recording that finds more raises it, to be started again with these facts, too.
+    A recording that needs more of them raises ``Restart``, and is started again with these, too.
+
+    Attributes:
+        fixed: Positions of inputs that stay constants.
+        formulas: Positions of inputs that are expressions of others, with these.
     """
 
     fixed: frozenset[int] = frozenset()
     formulas: tuple[tuple[frozenset[int], Formula], ...] = ()
 
     def also(self, more: Facts) -> Facts:
-        """All facts of both."""
+        """The union of two sets of facts."""
         return Facts(self.fixed | more.fixed, self.formulas + more.formulas)
 
 
 _NONE = Facts()
 
 
-class Narrowed(Exception):
-    """Two numbers are taken to be equal, one of them at least a symbol: ``facts`` make them one."""
+class Restart(Exception):
+    """Two different expressions are assumed to be equal; ``facts`` make them one expression."""
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(f"sizes are equal: {facts}")
@@ -61,32 +65,37 @@ class Narrowed(Exception):
 
 
 class Recording:
-    """Expressions over some inputs, and the guards met while computing with them.
+    """Symbolic expressions over some inputs, and the guards met while computing with them.
 
-    ``values`` are the example; ``lowest`` what each input is at least (None if nothing is known). By ``facts`` some
-    inputs stay numbers, or follow from others; the rest are symbols, one for all that are equal in the example, so
-    that types that are equal for the example are one type over the symbols, too: which values a gradient adds up, and
-    in which order, follows from which nodes are one. For the same reason a ``strict`` recording raises Narrowed where
-    two numbers that differ are taken to be equal. With ``apart`` each input has a symbol of its own: of a call that
-    does nothing but join its operands, whose sizes are equal by chance.
+    Inputs with the same example are one symbol, so that types which are equal for the example are one type over the
+    symbols, too: which values a gradient adds up, and in which order, depends on which nodes are one.
+
+    Args:
+        values: The example of each input.
+        lower_bounds: The least value of each input; None if there is none.
+        facts: Inputs that stay constants, or are expressions of others.
+        strict: Whether ``Restart`` is raised where two different expressions are assumed to be equal; for the same
+            reason as above.
+        distinct: Whether each input has a symbol of its own: for calls that only concatenate their operands, whose
+            sizes are equal by chance.
 
     >>> recording = Recording([32, 10, 32, 7], [0, 0, 0, 0], Facts(frozenset({3})))
     >>> n, m, same, seven = recording.inputs
     >>> same is n, seven, (n * m + n) // n - 1 == m, 2 * n > m
     (True, 7, True, True)
     >>> recording.guards[2:]
-    [('same', s0, 0, False), ('below', s1, 2*s0, True)]
+    [('eq', s0, 0, False), ('lt', s1, 2*s0, True)]
     """
 
-    is_open = False  # whether nothing is known of the sizes, see ``twofold.ir.unknown``
+    is_open = False  # whether nothing is known of the sizes, see ``twofold.ir.shape_inference``
 
     def __init__(
         self,
         values: Sequence[int],
-        lowest: Sequence[int | None],
+        lower_bounds: Sequence[int | None],
         facts: Facts = _NONE,
         strict: bool = False,
-        apart: bool = False,
+        distinct: bool = False,
     ) -> None:
         self.name = f"{next(_recordings)}"
         self.values = tuple(values)
@@ -95,38 +104,44 @@ class Recording:
         self.types: dict[Any, Any] = {}
         self._atoms: list[tuple[Any, ...]] = []
         self._examples: list[int | float] = []
-        self._lowest: list[int | None] = []
+        self._lower_bounds: list[int | None] = []
         self._known: dict[Any, Symbol] = {}
         self._atom_numbers: dict[tuple[Any, ...], int] = {}
         self._decided: dict[tuple[str, Any, Any], bool] = {}
         self.strict = strict
-        self._follows = {position: formula for positions, formula in facts.formulas for position in positions}
+        self._formulas = {
+            position: formula for positions, formula in facts.formulas for position in positions
+        }
         self._shared: dict[int, Symbol] = {}
-        self._groups = range(len(values)) if apart else self.values  # inputs of one group have one symbol
-        symbols = [  # their atoms have the numbers of their positions
+        self._groups = range(len(values)) if distinct else self.values  # inputs of one group have one symbol
+        symbols = [  # their atoms are numbered by position
             self._atom(("input", number), value, low)
-            for number, (value, low) in enumerate(zip(values, lowest, strict=True))
+            for number, (value, low) in enumerate(zip(values, lower_bounds, strict=True))
         ]
         for position, (symbol, group) in enumerate(zip(symbols, self._groups)):
-            if position not in facts.fixed and position not in self._follows:
+            if position not in facts.fixed and position not in self._formulas:
                 first = self._shared.setdefault(group, symbol)
                 low = min(
-                    [low for low, other in zip(lowest, self._groups) if low is not None and other == group],
+                    [
+                        low
+                        for low, other in zip(lower_bounds, self._groups)
+                        if low is not None and other == group
+                    ],
                     default=None,
                 )
-                self._lowest[first.terms[0][0][0]] = low
+                self._lower_bounds[first.terms[0][0][0]] = low
         self.inputs: list[Any] = [
             value if position in facts.fixed else self._input(position)
             for position, value in enumerate(values)
         ]
-        self.guards += [("same", a, b, True) for a, b in zip(symbols, self.inputs) if a is not b]
+        self.guards += [("eq", a, b, True) for a, b in zip(symbols, self.inputs) if a is not b]
 
     def _input(self, position: int) -> Any:
-        formula = self._follows.get(position)
-        return self._shared[self._groups[position]] if formula is None else self._from(formula)
+        formula = self._formulas.get(position)
+        return self._shared[self._groups[position]] if formula is None else self._evaluate(formula)
 
-    def _from(self, formula: Formula) -> Any:
-        """A formula over the inputs of this recording."""
+    def _evaluate(self, formula: Formula) -> Any:
+        """The symbol of a formula over the inputs of this recording."""
         total: Any = 0
         for factor, atoms in formula:
             product: Any = factor
@@ -134,20 +149,20 @@ class Recording:
                 if name == "input":
                     product = product * self._input(arguments[0])
                 else:
-                    a, b = (self._from(part) if isinstance(part, tuple) else part for part in arguments)
-                    product = product * _OF_FORMULAS[name](a, b)
+                    a, b = (self._evaluate(part) if isinstance(part, tuple) else part for part in arguments)
+                    product = product * _FORMULA_OPERATIONS[name](a, b)
             total = total + product
         return total
 
     def _formula(self, terms: Terms) -> Formula | None:
-        """Terms apart from this recording; None where they hold real numbers or tables."""
+        """The formula of terms of this recording; None if they contain floats or tables."""
         found = []
         for monomial, factor in terms:
             atoms: list[tuple[Any, ...]] = []
             for atom in monomial:
                 name, *arguments = self._atoms[atom]
                 if name != "input":
-                    if name not in _OF_FORMULAS:
+                    if name not in _FORMULA_OPERATIONS:
                         return None
                     arguments = [self._formula(terms_of(argument)) for argument in arguments]
                     if None in arguments:
@@ -157,7 +172,7 @@ class Recording:
         return tuple(found)
 
     def _equality(self, a: Any, b: Any) -> Facts:
-        """What makes two numbers one: an input that follows from others, or else all inputs of both fixed."""
+        """Facts that make two numbers one: an input as an expression of others, or else all inputs of both fixed."""
         difference = b - a
         factors = [factor for _, factor in difference.terms]
         common = math.gcd(*factors)
@@ -180,18 +195,18 @@ class Recording:
             number = self._atom_numbers[key] = len(self._atoms)
             self._atoms.append(atom)
             self._examples.append(example)
-            self._lowest.append(low)
+            self._lower_bounds.append(low)
         return self.symbol((((number,), 1),), example)
 
     def symbol(self, terms: Terms, example: int | float) -> Symbol:
-        """The one symbol with these terms, which are in order."""
+        """The interned symbol with these terms, which are sorted."""
         found = self._known.get(terms)
         if found is None:
             found = self._known[terms] = Symbol(self, terms, example, len(self._known))
         return found
 
     def polynomial(self, terms: dict[Monomial, int], example: int) -> Any:
-        """The sum of terms: an int if constant."""
+        """The polynomial with these terms; an int if it is constant."""
         kept = tuple(sorted((monomial, factor) for monomial, factor in terms.items() if factor))
         if not kept:
             return 0
@@ -200,17 +215,25 @@ class Recording:
         return self.symbol(kept, example)
 
     def combined(self, name: str, a: Any, b: Any, example: int | float, low: int | None = None) -> Symbol:
-        """The atom that is an operation on two numbers."""
+        """A new atom.
+
+        Args:
+            name: The operation, see ``size_program.OPERATIONS``.
+            a: Its first operand.
+            b: Its second operand.
+            example: Its value for the example.
+            low: Its least value; None if it has none.
+        """
         return self._atom((name, a, b), example, low)
 
     def least(self, terms: Terms) -> int | None:
-        """What a polynomial is at least, by what its atoms are at least; None if that does not tell."""
+        """A lower bound of a polynomial, from those of its atoms; None if there is none."""
         total = 0
         for monomial, factor in terms:
             if monomial and factor < 0:
                 return None
             for atom in monomial:
-                low = self._lowest[atom]
+                low = self._lower_bounds[atom]
                 if low is None or low < 0:
                     return None
                 factor *= low
@@ -218,37 +241,47 @@ class Recording:
         return total
 
     def text(self, size: Symbol) -> str:
-        """A size of which nothing is known, for a message."""
+        """The text of a size for a message."""
         return "?"
 
     def number(self, symbol: Symbol, whole: bool = True) -> int | float:
-        """The number of a symbol where it is needed itself, as an index or not: the example's, which a guard fixes."""
+        """The value of a symbol where an index or a float is needed: that of the example, which a guard fixes."""
         value = symbol.example
-        self.decide("real_same" if symbol.is_real else "same", symbol, value, True)
+        self.decide("feq" if symbol.is_real else "eq", symbol, value, True)
         return value
 
     def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
-        """Take a decision: note that comparison ``name`` of two numbers is ``holds``, as in the example."""
+        """Add a guard.
+
+        Args:
+            name: The comparison.
+            a: Its first operand.
+            b: Its second operand.
+            holds: The result that the guard requires.
+
+        Returns:
+            ``holds``.
+        """
         key = identity((name, a, b))
         if key not in self._decided:
-            if self.strict and holds and name in ("same", "real_same"):
-                raise Narrowed(self._equality(a, b))
+            if self.strict and holds and name in ("eq", "feq"):
+                raise Restart(self._equality(a, b))
             self._decided[key] = holds
-            if name == "real_below" and not self.strict:
+            if name == "flt" and not self.strict:
                 a, b = self._with_slack(a, b, holds)
             self.guards.append((name, a, b, holds))
             self._learn(name, a, b, holds)
         return holds
 
     def _with_slack(self, a: Any, b: Any, holds: bool) -> tuple[Any, Any]:
-        """What a choice between costs is guarded by: a plan is kept as long as another costs little less.
+        """The guard of a choice between costs: a plan is kept while the other choice costs little less.
 
-        Without, every pair of kernels of a program would divide its sizes at another point.
+        Without this slack each pair of kernels would add another threshold of sizes at which a new plan is needed.
         """
         return (a, b * _SLACK) if holds else (a * _SLACK, b)
 
     def _inputs_of(self, value: Any) -> frozenset[int]:
-        """The positions of all inputs that a number depends on."""
+        """Positions of all inputs that a number depends on."""
         if not isinstance(value, Symbol):
             return frozenset()
         found: frozenset[int] = frozenset()
@@ -263,26 +296,35 @@ class Recording:
         return found
 
     def _equal_to(self, position: int) -> frozenset[int]:
-        """The positions of the inputs that share a symbol."""
+        """Positions of the inputs that share a symbol."""
         return frozenset(k for k, number in enumerate(self.inputs) if number is self.inputs[position])
 
     def _learn(self, name: str, a: Any, b: Any, holds: bool) -> None:
-        """Raise the least value of an input from what a guard says of it."""
+        """Raise the lower bound of an atom that a guard implies."""
         low: int | None = None
-        if name == "same" and not holds and (atom := _sole_atom(a)) is not None and self._lowest[atom] == b:
+        if (
+            name == "eq"
+            and not holds
+            and (atom := _sole_atom(a)) is not None
+            and self._lower_bounds[atom] == b
+        ):
             low = b + 1
-        elif name == "below" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+        elif name == "lt" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
             low = a + 1
-        elif name == "below" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
+        elif name == "lt" and not holds and isinstance(b, int) and (atom := _sole_atom(a)) is not None:
             low = b
-        elif name == "at_most" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
+        elif name == "le" and holds and isinstance(a, int) and (atom := _sole_atom(b)) is not None:
             low = a
         if low is not None and atom is not None:
-            before = self._lowest[atom]
-            self._lowest[atom] = low if before is None else max(before, low)
+            before = self._lower_bounds[atom]
+            self._lower_bounds[atom] = low if before is None else max(before, low)
 
     def at(self, value: Any, inputs: Mapping[int, Any]) -> Any:
-        """What a number over this recording is for other inputs, by position: integers, or numbers over another one.
+        """Evaluate a number of this recording for other inputs.
+
+        Args:
+            value: The number.
+            inputs: By position integers, or numbers of another recording.
 
         >>> recording = Recording([32, 10], [0, 0])
         >>> n, m = recording.inputs
@@ -305,10 +347,10 @@ class Recording:
         name, *arguments = self._atoms[atom]
         if name == "input":
             return inputs[arguments[0]]
-        return _OF_ATOMS[name](*[self.at(argument, inputs) for argument in arguments])
+        return _ATOM_OPERATIONS[name](*[self.at(argument, inputs) for argument in arguments])
 
     def atom(self, number: int) -> tuple[Any, ...]:
-        """How an atom is computed: ``("input", number)`` or ``(operation, number, number)``."""
+        """The definition of an atom: ``("input", position)`` or ``(operation, operand, operand)``."""
         return self._atoms[number]
 
 

@@ -1,4 +1,4 @@
-"""Expressions over symbolic sizes as straight code, which the core evaluates for each new size."""
+"""Compilation of symbolic expressions to straight-line code, which the core evaluates for new sizes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,40 @@ from twofold.ir.recording import Recording
 from twofold.ir.sizes import Monomial, Symbol, float_bits, identity, real
 
 OPERATIONS = (
-    "add", "multiply", "quotient", "modulo", "least", "most", "look_up",
-    "as_real", "real_add", "real_multiply", "real_divide", "whole",
-    "same", "below", "at_most", "real_same", "real_below", "real_at_most",
+    "add", "mul", "floordiv", "mod", "min", "max", "lookup",
+    "to_float", "fadd", "fmul", "fdiv", "floor",
+    "eq", "lt", "le", "feq", "flt", "fle",
 )  # fmt: skip
-"""What a size program computes, in the order of the core's codes; real numbers are held as the bits of a float64."""
+"""The operations, in the order of the opcodes of the core; floats are held as the bits of a float64."""
 
 _CODES = {name: code for code, name in enumerate(OPERATIONS)}
+_ON_FLOATS = ("fadd", "fmul", "fdiv", "feq", "flt", "fle")
 
 Position = tuple[str, int]
-"""Of a number in a program: an input, a constant, an operation or a table, and which one."""
+"""An operand: "input", "constant", "operation" or "table", and its number."""
 
 Encoded = bytes
-"""What the core takes: 32-bit counts of inputs, constants, tables, steps, steps that guards need, results and guards.
-
-Then the constants, lengths of tables, tables, steps, results and guards: see ``SizeProgram.encoded``.
-"""
+"""Byte code of the core: 32-bit counts of inputs, constants, tables, steps, steps that guards need, results and guards;
+then constants, lengths of tables, tables, steps, results and guards. See ``SizeProgram.encoded``."""
 
 
 class SizeProgram:
-    """Expressions over the inputs of a recording as straight code for the core.
+    """Straight-line code of expressions and guards.
 
-    Registers hold the inputs, then constants, then a result for each operation. ``results`` are the registers of
-    ``expressions``; the code holds where every register in ``guards`` is 1 or 0 as said beside it. ``registers`` tells
-    the input for each position in the recording where not all of them are inputs, ``inputs`` how many there are.
+    Registers hold the inputs, then constants, then a result for each operation.
+
+    Args:
+        recording: The recording that expressions and guards are of.
+        expressions: What is computed.
+        guards: The conditions under which the results are valid.
+        registers: The number of the input for each position in the recording, if not all of them are inputs.
+        inputs: The number of inputs, if not all of the recording.
+
+    Attributes:
+        code: The steps ``(opcode, register, register)``.
+        checking: The number of steps that guards need; they come first.
+        results: The registers of the expressions.
+        guards: Registers of comparisons, and the results that are required of them.
     """
 
     def __init__(
@@ -53,7 +63,7 @@ class SizeProgram:
         self._operations: list[tuple[str, Position, Position]] = []
         self._constant_indices: dict[int, int] = {}
         self._positions: dict[Any, Position] = {}
-        # guards first: most programs are asked in vain whether they hold
+        # guards first, as they fail for most programs
         checks = [
             (self._operation(name, self._operand(name, a), self._operand(name, b)), holds)
             for name, a, b, holds in guards
@@ -77,7 +87,7 @@ class SizeProgram:
         return "constant", self._constant_indices[value]
 
     def _operand(self, name: str, value: Any) -> Position:
-        return self._number(real(value) if name.startswith("real_") else value)
+        return self._number(real(value) if name in _ON_FLOATS else value)
 
     def _operation(self, name: str, a: Position, b: Position) -> Position:
         key = (name, a, b)
@@ -104,16 +114,16 @@ class SizeProgram:
     def _product(self, monomial: Monomial, factor: int) -> Position:
         product = self._constant(factor) if factor != 1 or not monomial else None
         for atom in monomial:
-            part = self._computed(atom)
-            product = part if product is None else self._operation("multiply", product, part)
+            part = self._atom(atom)
+            product = part if product is None else self._operation("mul", product, part)
         assert product is not None
         return product
 
-    def _computed(self, atom: int) -> Position:
+    def _atom(self, atom: int) -> Position:
         name, *arguments = self.recording.atom(atom)
         if name == "input":
             return "input", arguments[0] if self._registers is None else self._registers[arguments[0]]
-        if name == "look_up":
+        if name == "lookup":
             table, index = arguments
             if table not in self.tables:
                 self.tables.append(table)
@@ -121,7 +131,11 @@ class SizeProgram:
         return self._operation(name, self._number(arguments[0]), self._number(arguments[1]))
 
     def encoded(self) -> Encoded:
-        """The program as the core takes it; raises OverflowError where a constant does not fit into 64 bits."""
+        """The byte code.
+
+        Raises:
+            OverflowError: A constant does not fit into 64 bits.
+        """
         lengths = len(self.constants), len(self.tables), len(self.code)
         counts = self.inputs, *lengths, self.checking, len(self.results), len(self.guards)
         parts = [

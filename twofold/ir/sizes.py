@@ -1,13 +1,13 @@
-"""Symbolic sizes: numbers that stand for sizes not fixed yet, and the conditions under which a plan holds.
+"""Symbolic sizes: integers that are expressions over symbols, whose comparisons become guards.
 
-The rules and the planner are plain Python on numbers. Run on ``Symbol`` in place of ``int`` they compute expressions,
-and every decision that they take on a number becomes a guard: a condition on the sizes. The result is a plan for all
-sizes that meet its guards. A symbol carries an example, the sizes at hand, which decides; where a number itself is
-needed (an index, a length to count to) the guard says that it equals the example's, so a plan is never wrong, only
-narrower than it could be.
+Type rules and the planner are plain Python on integers. Run on ``Symbol`` in place of ``int`` they are traced: they
+compute expressions, and every branch on a size becomes a guard. The resulting plan holds for all sizes that meet its
+guards. A symbol has a hint, its value for the sizes at hand (``example``), by which branches are taken. Where the value
+itself is needed (an index, a trip count) a guard fixes it to the hint: a plan is never wrong, only specialised further
+than it could be.
 
-Integer expressions are kept as polynomials over atoms, so that equal ones are one object; an atom is an input or what
-is no polynomial of others (a quotient, a maximum, a real number).
+Integer expressions are polynomials over atoms in normal form and interned, so equal ones are one object. An atom is an
+input, or what is no polynomial of others (a floor division, a maximum, a float).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Terms = tuple[tuple[Monomial, int], ...]
 
 
 class Symbol:
-    """A number that depends on sizes; see the module. Not an ``int``, so nothing takes its example in silence."""
+    """A symbolic integer or float, see the module. It is no ``int``, so nothing reads its example unnoticed."""
 
     __slots__ = ("example", "is_real", "number", "recording", "terms")
 
@@ -39,14 +39,14 @@ class Symbol:
         self.terms = terms
         self.example = example
         self.number = number
-        self.is_real = isinstance(example, float)  # then it is an atom of its own
+        self.is_real = isinstance(example, float)  # floats are atoms
 
     @property
     def content_key(self) -> str:
-        """What tells this number from all others, in attributes of nodes."""
+        """A key that is unique to this expression, for attributes of nodes."""
         return f"symbol {self.recording.name}.{self.number}"
 
-    # Decisions
+    # Comparisons and conversions
 
     def __index__(self) -> int:
         if self.is_real:
@@ -64,7 +64,7 @@ class Symbol:
     def __hash__(self) -> int:
         if self.recording.is_open or getattr(_keys, "by_identity", False):
             return hash((Symbol, self.number))
-        # where a table or a set is asked, the number itself decides, as two symbols may be equal
+        # tables compare by value: two symbols may be equal, so the value is fixed by a guard
         return hash(float(self) if self.is_real else int(self))
 
     def __eq__(self, other: object) -> bool:
@@ -72,19 +72,19 @@ class Symbol:
             return True
         if not isinstance(other, (Symbol, int, float)):
             return NotImplemented
-        return self._compared("same", self, other)
+        return self._compared("eq", self, other)
 
     def __lt__(self, other: Any) -> bool:
-        return self._compared("below", self, other)
+        return self._compared("lt", self, other)
 
     def __le__(self, other: Any) -> bool:
-        return self._compared("at_most", self, other)
+        return self._compared("le", self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._compared("below", other, self)
+        return self._compared("lt", other, self)
 
     def __ge__(self, other: Any) -> bool:
-        return self._compared("at_most", other, self)
+        return self._compared("le", other, self)
 
     def _compared(self, name: str, a: Any, b: Any) -> bool:
         key = (name, a.number if isinstance(a, Symbol) else (a,), b.number if isinstance(b, Symbol) else (b,))
@@ -96,20 +96,20 @@ class Symbol:
     def _decided(self, name: str, a: Any, b: Any) -> bool:
         if not (_is_number(a) and _is_number(b)):
             raise TypeError(f"a size is compared with a {type(b if a is self else a).__name__}")
-        example: Callable[[Any, Any], bool] = getattr(operator, _COMPARISONS[name])
+        example: Callable[[Any, Any], bool] = getattr(operator, name)
         holds = example(example_of(a), example_of(b))
         if _is_real(a) or _is_real(b):
             if any(isinstance(number, float) and not math.isfinite(number) for number in (a, b)):
                 return holds
-            return self.recording.decide(f"real_{name}", a, b, holds)
-        difference = b - a  # as polynomials, so that what both have in common is not looked at
+            return self.recording.decide(f"f{name}", a, b, holds)
+        difference = b - a  # so that common terms cancel
         if isinstance(difference, int):
             return holds
-        known = _settled(name, self.recording, difference)
+        known = _provable(name, self.recording, difference)
         if known is not None:
             return known
         low, high = _sides(difference)
-        if name == "same" and not isinstance(low, Symbol):
+        if name == "eq" and not isinstance(low, Symbol):
             low, high = high, low
         return self.recording.decide(name, low, high, holds)
 
@@ -117,7 +117,7 @@ class Symbol:
 
     def __add__(self, other: Any) -> Any:
         if self.is_real or _is_real(other):
-            return _real("real_add", self, other)
+            return _real("fadd", self, other)
         if not isinstance(other, (Symbol, int)):
             return NotImplemented
         if isinstance(other, int) and other == 0:
@@ -131,7 +131,7 @@ class Symbol:
 
     def __mul__(self, other: Any) -> Any:
         if self.is_real or _is_real(other):
-            return _real("real_multiply", self, other)
+            return _real("fmul", self, other)
         if not isinstance(other, (Symbol, int)):
             return NotImplemented
         if isinstance(other, int):
@@ -173,10 +173,10 @@ class Symbol:
         return result
 
     def __truediv__(self, other: Any) -> Any:
-        return _real("real_divide", self, other) if _is_number(other) else NotImplemented
+        return _real("fdiv", self, other) if _is_number(other) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _real("real_divide", other, self) if _is_number(other) else NotImplemented
+        return _real("fdiv", other, self) if _is_number(other) else NotImplemented
 
     def __floordiv__(self, other: Any) -> Any:
         return _quotient(self, other, self.recording) if _is_number(other) else NotImplemented
@@ -199,7 +199,7 @@ class Symbol:
     def __floor__(self) -> Any:
         if not self.is_real:
             return self
-        return self.recording.combined("whole", self, 0, math.floor(self.example))
+        return self.recording.combined("floor", self, 0, math.floor(self.example))
 
     def __ceil__(self) -> Any:
         return -math.floor(-self) if self.is_real else self
@@ -207,7 +207,7 @@ class Symbol:
     def __format__(self, spec: str) -> str:
         if self.recording.is_open:
             return self.recording.text(self)
-        # in a text that may be a key; the name of the symbol would make one of different numbers
+        # the text may be a key: different values must not have the same text
         return format(float(self) if self.is_real else int(self), spec)
 
     def __str__(self) -> str:
@@ -216,15 +216,12 @@ class Symbol:
     def __repr__(self) -> str:
         parts = []
         for monomial, factor in self.terms:
-            names = [_shown(self.recording, atom) for atom in monomial]
+            names = [_atom_text(self.recording, atom) for atom in monomial]
             parts.append("*".join([str(factor), *names] if factor != 1 or not names else names))
         return " + ".join(parts)
 
 
-_COMPARISONS = {"same": "eq", "below": "lt", "at_most": "le"}
-
-
-def _shown(recording: Recording, atom: int) -> str:
+def _atom_text(recording: Recording, atom: int) -> str:
     name, *arguments = recording.atom(atom)
     return f"s{arguments[0]}" if name == "input" else f"{name}({', '.join(map(repr, arguments))})"
 
@@ -238,7 +235,7 @@ def _is_real(value: Any) -> bool:
 
 
 def example_of(value: Any) -> Any:
-    """A number, or the example of a symbol."""
+    """The example of a symbol; a number as it is."""
     return value.example if isinstance(value, Symbol) else value
 
 
@@ -248,7 +245,7 @@ def terms_of(value: Any) -> Terms:
 
 
 def _sides(difference: Symbol) -> tuple[Any, Any]:
-    """A difference as two numbers, what is subtracted and what it is subtracted from, without negative factors."""
+    """``(low, high)`` with ``high - low == difference``, both without negative factors."""
     sides: list[Any] = [0, 0]
     for monomial, factor in difference.terms:
         side = int(factor > 0)
@@ -266,33 +263,31 @@ def _value_of(recording: Recording, monomial: Monomial, factor: int) -> int:
     return value
 
 
-def _settled(name: str, recording: Recording, difference: Symbol) -> bool | None:
-    """What a comparison of two numbers is if the least value of their difference tells, else None."""
+def _provable(name: str, recording: Recording, difference: Symbol) -> bool | None:
+    """The result of a comparison if bounds of the difference prove it, else None."""
     low, negative = recording.least(difference.terms), recording.least((-difference).terms)
-    if name == "same":
+    if name == "eq":
         return False if (low is not None and low > 0) or (negative is not None and negative > 0) else None
-    bound = 1 if name == "below" else 0
+    bound = 1 if name == "lt" else 0
     if low is not None and low >= bound:
         return True
     return False if negative is not None and negative >= 1 - bound else None
 
 
 def _real(name: str, a: Any, b: Any) -> Any:
-    """A real number from two numbers of which one is a symbol."""
+    """The float result of an operation of which an operand is a symbol."""
     if not (_is_number(a) and _is_number(b)):
         return NotImplemented
     recording = a.recording if isinstance(a, Symbol) else b.recording
-    function = {"real_add": operator.add, "real_multiply": operator.mul, "real_divide": operator.truediv}[
-        name
-    ]
+    function = {"fadd": operator.add, "fmul": operator.mul, "fdiv": operator.truediv}[name]
     example = float(function(example_of(a), example_of(b)))
     return recording.combined(name, real(a), real(b), example)
 
 
 def real(value: Any) -> Any:
-    """``float(value)``, but a symbol stays one."""
+    """``float(value)``; of a symbol a symbol."""
     if isinstance(value, Symbol) and not value.is_real:
-        return value.recording.combined("as_real", value, 0, float(value.example))
+        return value.recording.combined("to_float", value, 0, float(value.example))
     return value if isinstance(value, Symbol) else float(value)
 
 
@@ -317,11 +312,11 @@ def _quotient(a: Any, b: Any, recording: Recording) -> Any:
         return front + remaining // b
     low = recording.least(remaining.terms)
     nonnegative = 0 if low is not None and low >= 0 and b > 0 else None
-    return front + recording.combined("quotient", remaining, b, remaining.example // b, nonnegative)
+    return front + recording.combined("floordiv", remaining, b, remaining.example // b, nonnegative)
 
 
 def _exact_quotient(a: Any, b: Symbol) -> Any:
-    """``a / b`` where each term of ``a`` holds the factors of ``b``, which is one term; else None."""
+    """``a / b`` if ``b`` is a monomial that divides each term of ``a``; else None."""
     if len(b.terms) != 1:
         return None
     ((divisor, factor),) = b.terms
@@ -340,7 +335,7 @@ def _divided_by_symbol(a: Any, b: Symbol, recording: Recording) -> Any:
     exact = _exact_quotient(a, b)
     if exact is not None:
         return exact
-    return recording.combined("quotient", a, b, example_of(a) // b.example, _nonnegative(a, b, recording))
+    return recording.combined("floordiv", a, b, example_of(a) // b.example, _nonnegative(a, b, recording))
 
 
 def _nonnegative(a: Any, b: Any, recording: Recording) -> int | None:
@@ -354,14 +349,14 @@ def _remainder(a: Any, b: Any, recording: Recording) -> Any:
     if isinstance(b, Symbol):
         if b != 0 and (_exact_quotient(a, b) is not None or a is b):
             return 0
-        return recording.combined("modulo", a, b, example_of(a) % b.example, _nonnegative(a, b, recording))
+        return recording.combined("mod", a, b, example_of(a) % b.example, _nonnegative(a, b, recording))
     if b == 0:
         raise ZeroDivisionError("integer modulo by zero")
     rest = {monomial: factor % b for monomial, factor in a.terms}
     remaining = recording.polynomial(rest, _evaluated(recording, rest))
     if isinstance(remaining, int):
         return remaining % b
-    return recording.combined("modulo", remaining, b, remaining.example % b, 0 if b > 0 else None)
+    return recording.combined("mod", remaining, b, remaining.example % b, 0 if b > 0 else None)
 
 
 def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
@@ -378,7 +373,7 @@ def _evaluated(recording: Recording, terms: dict[Monomial, int]) -> int:
 
 
 def identity(value: Any) -> Any:
-    """What tells a number, or nested tuples of them, from all others of one recording, without a decision on it."""
+    """A key of a number, or of nested tuples of them, that is unique in a recording and adds no guard."""
     if isinstance(value, tuple):
         return tuple([identity(item) for item in value])
     return (Symbol, value.number) if isinstance(value, Symbol) else value
@@ -389,7 +384,7 @@ _keys = threading.local()
 
 @contextmanager
 def keys_by_identity() -> Iterator[None]:
-    """Inside, tables tell symbols apart that may be equal: for those that only save work where they find one again."""
+    """Inside, symbols hash by identity and not by value, without guards: for caches in which a miss is harmless."""
     before = getattr(_keys, "by_identity", False)
     _keys.by_identity = True
     try:
@@ -406,13 +401,13 @@ def is_symbolic(value: Any) -> bool:
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger number, without a decision which one it is."""
-    return _extreme("most", max, a, b)
+    """The larger of two numbers, without a guard on which one it is."""
+    return _extreme("max", max, a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller number, without a decision which one it is."""
-    return _extreme("least", min, a, b)
+    """The smaller of two numbers, without a guard on which one it is."""
+    return _extreme("min", min, a, b)
 
 
 def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -424,32 +419,30 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
     difference = b - a
     if isinstance(difference, int):
         return (
-            function(a, b)
-            if not isinstance(a, Symbol)
-            else (b if (difference > 0) == (name == "most") else a)
+            function(a, b) if not isinstance(a, Symbol) else (b if (difference > 0) == (name == "max") else a)
         )
-    settled = _settled("at_most", recording, difference)
-    if settled is None and _settled("at_most", recording, -difference):
-        settled = False  # where both are equal either is the result
-    if settled is not None:
-        return (b if settled else a) if name == "most" else (a if settled else b)
+    provable = _provable("le", recording, difference)
+    if provable is None and _provable("le", recording, -difference):
+        provable = False  # if both are equal either is the result
+    if provable is not None:
+        return (b if provable else a) if name == "max" else (a if provable else b)
     low = [recording.least(terms_of(number)) for number in (a, b)]
     known = [number for number in low if number is not None]
-    bound = max(known, default=None) if name == "most" else min(known) if len(known) == 2 else None
+    bound = max(known, default=None) if name == "max" else min(known) if len(known) == 2 else None
     return recording.combined(name, a, b, function(example_of(a), example_of(b)), bound)
 
 
 def look_up(table: tuple[int, ...], index: Any) -> Any:
-    """``table[index]`` without a decision which element it is; the table holds no negative numbers."""
+    """``table[index]`` without a guard on the index; the table has no negative elements."""
     if not isinstance(index, Symbol):
         return table[index]
     if not 0 <= index < len(table):
         raise IndexError(f"index {index} of a table of {len(table)}")
-    return index.recording.combined("look_up", table, index, table[int(index.example)], 0)
+    return index.recording.combined("lookup", table, index, table[int(index.example)], 0)
 
 
 def index(value: Any) -> Any:
-    """``operator.index(value)``, but a symbol stays one."""
+    """``operator.index(value)``; of a symbol the symbol."""
     return value if isinstance(value, Symbol) and not value.is_real else operator.index(value)
 
 
@@ -468,13 +461,13 @@ _current = _Current()
 
 
 def current_sizes() -> NamedSizes | None:
-    """The sizes over which this thread declares a graph, if it does."""
+    """The symbolic sizes over which this thread declares a graph, if it does."""
     return _current.sizes
 
 
 @contextmanager
 def declared_over(sizes: NamedSizes | None) -> Iterator[None]:
-    """Inside, what this thread declares is declared over ``sizes``, see ``twofold.ir.named_sizes``."""
+    """Inside, this thread declares graphs over symbolic ``sizes``, see ``twofold.ir.named_sizes``."""
     before, _current.sizes = _current.sizes, sizes
     try:
         yield
@@ -483,6 +476,6 @@ def declared_over(sizes: NamedSizes | None) -> Iterator[None]:
 
 
 def symbolic_type(type: TensorType) -> TensorType:
-    """The type of a tensor as a program is shown it."""
+    """A type of the core with symbols in place of the names of sizes."""
     sizes = _current.sizes
     return type if sizes is None else sizes.symbolic(type)

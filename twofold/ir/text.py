@@ -1,6 +1,6 @@
-"""Graphs as text and back: one line per node or call, in an order that depends on the graph alone.
+"""Printer and parser of graphs: one line for each node or call, in an order that depends on the graph alone.
 
-Graphs that are called stand before those that call them, under names such as ``@0``.
+Callees are printed before their callers, under names such as ``@0``.
 
 >>> from twofold.dtypes import float32
 >>> from twofold.ir.types import tensor_type
@@ -39,7 +39,7 @@ _NAMES: dict[str, Any] = {**BY_NAME, "inf": math.inf, "nan": math.nan, "None": N
 
 
 def format_attribute(value: Any) -> str:
-    """One attribute as text that ``parse_attribute`` reads back; raises GraphError for values of other kinds.
+    """Print an attribute as text that ``parse_attribute`` reads; raises GraphError for values of other classes.
 
     >>> format_attribute((1, 0.5, float("inf"), BY_NAME["int8"], "mean"))
     "(1, 0.5, inf, int8, 'mean')"
@@ -56,7 +56,7 @@ def format_attribute(value: Any) -> str:
 
 
 def parse_attribute(text: str) -> Any:
-    """The value that ``format_attribute`` wrote; raises GraphError for anything else."""
+    """Parse the text of ``format_attribute``; raises GraphError for other text."""
     return _value_of(ast.parse(text, mode="eval").body)
 
 
@@ -75,28 +75,28 @@ def _value_of(node: ast.expr) -> Any:
 
 
 def format_graph(graph: Graph) -> str:
-    """The text of ``graph`` with all that it calls; equal graphs have equal texts."""
+    """Print a graph and its callees; equal graphs have equal texts."""
     names: dict[Graph, str] = {}
-    texts = [f"{name} = {_formatted(callee, names)}" for callee, name in _named(graph, names)]
-    return "\n".join([*texts, _formatted(graph, names)])
+    texts = [f"{name} = {_format(callee, names)}" for callee, name in _name_callees(graph, names)]
+    return "\n".join([*texts, _format(graph, names)])
 
 
 def format_calls(graph: Graph, names: dict[Graph, str]) -> str:
-    """The text of ``graph`` alone; it calls graphs by ``names``."""
-    return _formatted(graph, names)
+    """Print a graph without its callees, which have ``names``."""
+    return _format(graph, names)
 
 
-def _named(graph: Graph, names: dict[Graph, str]) -> Iterator[tuple[Graph, str]]:
-    """Name the graphs that are called, each after those that it calls."""
+def _name_callees(graph: Graph, names: dict[Graph, str]) -> Iterator[tuple[Graph, str]]:
+    """Name the callees of a graph, each after its own callees."""
     for node in graph.nodes():
         callee = called(node)
         if callee is not None and callee not in names:
-            yield from _named(callee, names)
+            yield from _name_callees(callee, names)
             names[callee] = f"@{len(names)}"
             yield callee, names[callee]
 
 
-def _formatted(graph: Graph, names: dict[Graph, str]) -> str:
+def _format(graph: Graph, names: dict[Graph, str]) -> str:
     numbers: dict[int, int] = {}
     for node in graph.nodes():
         if is_input(node):
@@ -127,7 +127,7 @@ def _formatted(graph: Graph, names: dict[Graph, str]) -> str:
 
 
 def parse_type(text: str) -> TensorType:
-    """A type such as ``weak float64[]``; raises GraphError for other text.
+    """Parse a type such as ``weak float64[]``; raises GraphError for other text.
 
     >>> parse_type("float32[2,3]")
     float32[2,3]
@@ -140,24 +140,24 @@ def parse_type(text: str) -> TensorType:
 
 
 def parse_graph(text: str) -> Graph:
-    """The graph that ``format_graph`` wrote.
+    """Parse the text of ``format_graph``.
 
-    Raises GraphError for a line that is not a node, an unknown operation, or a value or a graph that is used before
-    its line.
+    Raises:
+        GraphError: A line is not a node, an operation is unknown, or a value or graph is used before its definition.
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
     graphs: dict[str, Graph] = {}
     while True:
         end = next((k for k, line in enumerate(lines) if line.strip() == "}"), len(lines))
         header = _HEADER.match(lines[0].strip()) if lines else None
-        graph = _parsed(lines[:end], graphs)
+        graph = _parse_lines(lines[:end], graphs)
         if header is None or header[1] is None:
             return graph
         graphs[header[1]] = graph
         lines = lines[end + 1 :]
 
 
-def _parsed(lines: list[str], graphs: dict[str, Graph]) -> Graph:
+def _parse_lines(lines: list[str], graphs: dict[str, Graph]) -> Graph:
     values: dict[str, Node] = {}
     types: list[TensorType] = []
     for number, type_text in _INPUT.findall(lines[0] if lines else ""):
@@ -166,20 +166,20 @@ def _parsed(lines: list[str], graphs: dict[str, Graph]) -> Graph:
     for line in lines[1:]:
         if line.strip().startswith("return"):
             names = re.findall(r"%(\d+)", line)
-            return Graph(types, [_known(values, name, line) for name in names])
-        if _parsed_call(line, values, graphs):
+            return Graph(types, [_look_up(values, name, line) for name in names])
+        if _parse_call(line, values, graphs):
             continue
         found = _NODE.match(line)
         if found is None:
             raise GraphError(f"not a node: {line.strip()!r}", "Write it as %2 = add(%0, %1) : float32[3].")
         name, op, arguments, attributes, type_text = found.groups()
-        inputs = [_known(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
+        inputs = [_look_up(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
         values[name] = make_node(_operation(op), _attributes(attributes), inputs, parse_type(type_text))
     raise GraphError("a graph without return", "End it with a line such as return %2.")
 
 
-def _parsed_call(line: str, values: dict[str, Node], graphs: dict[str, Graph]) -> bool:
-    """Whether a line is a call, whose results are among the values then."""
+def _parse_call(line: str, values: dict[str, Node], graphs: dict[str, Graph]) -> bool:
+    """Parse a call and add its results to ``values``; returns whether the line is one."""
     found = _CALL.match(line)
     if found is None:
         return False
@@ -190,7 +190,7 @@ def _parsed_call(line: str, values: dict[str, Node], graphs: dict[str, Graph]) -
     results = re.findall(r"%(\d+)", names)
     if len(results) != len(graph.outputs) or types != ", ".join(str(node.type) for node in graph.outputs):
         raise GraphError(f"{callee} has other results than {line.strip()!r}", "Name all with their types.")
-    inputs = [_known(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
+    inputs = [_look_up(values, argument, line) for argument in re.findall(r"%(\d+)", arguments)]
     values.update(zip(results, call(graph, inputs)))
     return True
 
@@ -208,7 +208,7 @@ def _operation(name: str) -> Op:
     return REGISTRY[name]
 
 
-def _known(values: dict[str, Node], name: str, line: str) -> Node:
+def _look_up(values: dict[str, Node], name: str, line: str) -> Node:
     if name not in values:
         raise GraphError(f"%{name} is used before its line in {line.strip()!r}", "Order the lines.")
     return values[name]

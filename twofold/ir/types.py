@@ -13,7 +13,7 @@ Shape = tuple[int, ...]
 
 
 class TensorType:
-    """Dtype and shape of a value; ``weak`` marks a Python scalar, which takes its partner's dtype.
+    """Dtype and shape of a value; ``weak`` marks a Python scalar, which is weakly typed as in JAX.
 
     >>> from twofold.dtypes import float32
     >>> tensor_type(float32, (2, 3))
@@ -53,11 +53,11 @@ class TensorType:
 
 
 SIZE_NAMES: dict[int, str] = {}
-"""What unknown sizes are called in messages, of those that have a name there; see ``unknown.keep_distinct``."""
+"""Names of distinct unknown sizes in messages; see ``shape_inference.keep_distinct``."""
 
 
 def size_text(size: Any) -> str:
-    """A size for a message: an unknown one has its name, or is ``?``."""
+    """The text of a size in messages: an unknown size has its name, or is ``?``."""
     return SIZE_NAMES.get(size, "?") if type(size) is int and size < 0 else str(size)
 
 
@@ -68,7 +68,7 @@ def tensor_type(dtype: DType, shape: Shape = (), weak: bool = False) -> TensorTy
     """The one TensorType with these fields."""
     for size in shape:
         if type(size) is Symbol:
-            # in a table that goes when its plan does
+            # in a table that lives as long as its recording
             return _interned(size.recording.types, (dtype, identity(tuple(shape)), weak), dtype, shape, weak)
     found = _TABLE.get((dtype, shape, weak))
     if found is None:
@@ -88,17 +88,17 @@ def _interned(table: dict[Any, TensorType], key: Any, dtype: DType, shape: Shape
 
 
 def type_from_code(code: int, shape: Shape, weak: bool) -> TensorType:
-    """The TensorType for a dtype's code, as the core stores it."""
+    """The TensorType with the dtype of a code, as the core stores it."""
     return tensor_type(BY_CODE[code], shape, weak)
 
 
-_MOST_AXES = 64  # of a NumPy array
-_MOST_BYTES = 2**46  # what the core's allocator takes for a mistake
+_MAX_AXES = 64  # of a NumPy array
+_MAX_BYTES = 2**46  # the limit of the allocator of the core
 
 
 def check_limits(type: TensorType) -> None:
     """Raise ShapeError for a type with too many axes or bytes."""
-    if len(type.shape) > _MOST_AXES:
-        raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MOST_AXES}.")
-    if type.nbytes > _MOST_BYTES:
+    if len(type.shape) > _MAX_AXES:
+        raise ShapeError(f"a result with {len(type.shape)} axes", f"Use at most {_MAX_AXES}.")
+    if type.nbytes > _MAX_BYTES:
         raise ShapeError(f"a result of {type.nbytes / 2**40:.4g} TiB, {type}", "Make it smaller.")

@@ -1,4 +1,4 @@
-"""Checks that a graph keeps the rules of its operations' kinds, see ``ir.op``."""
+"""Verifier: checks the invariants of each kind of operation, see ``ir.op``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twofold.ir.types import TensorType
 
 
 def verify(graph: Graph) -> None:
-    """Raise GraphError naming the first node that breaks a rule, in the graphs that are called too.
+    """Check a graph and its callees; raises GraphError for the first invalid node.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.bind import input_node
@@ -78,7 +78,7 @@ def _view(node: Node) -> str | None:
     if mapping is None:
         return None if prod(value.shape) == prod(node.shape) else "a reshape keeps the number of elements"
     if len(mapping) != value.ndim:
-        return "a view's map says one thing per axis of its operand"
+        return "the index map of a view has one item for each axis of its operand"
     for size, (axis, step, offset) in zip(value.shape, mapping):
         length = 1 if axis is None else node.shape[axis]
         if not isinstance(offset, int) or 0 in node.shape:
@@ -101,18 +101,18 @@ def _contraction(node: Node) -> str | None:
     return None if node.shape == expected else f"the shape of the product is {expected}"
 
 
-def _part(node: Node) -> str | None:
-    (whole,) = node.inputs
-    if not isinstance(whole.op, ControlFlowOp):
-        return "a part is one of the results of a program node"
-    types = whole.op.results(whole.attrs, [value.type for value in whole.inputs])
+def _get_output(node: Node) -> str | None:
+    (source,) = node.inputs
+    if not isinstance(source.op, ControlFlowOp):
+        return "get_output takes a result of a control flow node"
+    types = source.op.results(source.attrs, [value.type for value in source.inputs])
     number = node.attrs[0]
     if not 0 <= number < len(types):
-        return f"the program has {len(types)} results"
+        return f"the control flow node has {len(types)} results"
     return None if node.type is types[number] else f"result {number} is {types[number]}"
 
 
-def _program(node: Node) -> str | None:
+def _control_flow(node: Node) -> str | None:
     callee = called(node)
     if callee is None:
         return None
@@ -136,7 +136,7 @@ _CHECKS: dict[str, Callable[[Node], str | None]] = {
     "contraction": _contraction,
     "custom": _any,
     "host": _any,
-    "program": _program,
-    "part": _part,
+    "control_flow": _control_flow,
+    "get_output": _get_output,
     "composite": _composite,
 }

@@ -1,4 +1,4 @@
-"""Nodes that show or arrange elements of their inputs, by what they do, whatever their names."""
+"""Predicates on views and data movement, which ask what a node does and never its name; traversal through views."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from twofold.ir.op import Assembly, CustomOp, ElementwiseOp, ViewForm, ViewOp
 
 
 def view_form(node: Node) -> ViewForm | None:
-    """What a node shows of its first input, as its entry says; None for others than these views."""
+    """The form of a view that its entry declares; None for other nodes."""
     return node.op.form if isinstance(node.op, ViewOp) else None
 
 
 def assembly(node: Node) -> Assembly | None:
-    """How a node copies or adds its inputs into its result, as its entry says; None for others."""
+    """How a node assembles its result, as its entry declares; None for other nodes."""
     return node.op.assembly if isinstance(node.op, CustomOp) else None
 
 
 def is_reshape(node: Node) -> bool:
-    """Whether a node is a view that keeps all elements in their row-major order, in a shape of its own."""
+    """Whether a node is a view of all elements in row-major order in another shape."""
     if not isinstance(node.op, ViewOp) or len(node.inputs) != 1:
         return False
     return node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) is None
 
 
 def is_identity(node: Node) -> bool:
-    """Whether a node is a view of all elements of its first input at their indices."""
+    """Whether a node is an identity view of its first input."""
     if not isinstance(node.op, ViewOp) or node.inputs[0].type is not node.type:
         return False
     mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape)
@@ -35,7 +35,7 @@ def is_identity(node: Node) -> bool:
 
 
 def is_broadcast(node: Node) -> bool:
-    """Whether a node is a view that repeats its input along new axes in front and axes of size 1."""
+    """Whether a node is a broadcast of its input."""
     if not isinstance(node.op, ViewOp) or len(node.inputs) != 1:
         return False
     mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape)
@@ -46,7 +46,7 @@ def is_broadcast(node: Node) -> bool:
 
 
 def is_matrix_transpose(node: Node) -> bool:
-    """Whether a node is a view that exchanges the last two axes and nothing else."""
+    """Whether a node is a view that transposes the last two axes and nothing else."""
     if not isinstance(node.op, ViewOp) or len(node.inputs) != 1 or node.ndim < 2:
         return False
     mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape)
@@ -58,29 +58,29 @@ def is_matrix_transpose(node: Node) -> bool:
 
 
 def is_view(node: Node) -> bool:
-    """Whether a node shows elements of its first input."""
+    """Whether a node is a view of its first input."""
     return isinstance(node.op, ViewOp)
 
 
 def is_cast(node: Node) -> bool:
-    """Whether a node is its input in another dtype, or no longer weak."""
+    """Whether a node is a cast."""
     return isinstance(node.op, ElementwiseOp) and node.op.converts
 
 
 def is_addition(node: Node) -> bool:
-    """Whether a node is the sum of two operands, either of which moves the other."""
+    """Whether a node is a sum of two operands."""
     return isinstance(node.op, ElementwiseOp) and node.op.is_addition
 
 
 def below(node: Node, through: Callable[[Node], bool]) -> Node:
-    """The first value on the way down along first inputs that is not looked ``through``."""
+    """The first of ``node``, its first input, the first input of that, and so on that does not satisfy ``through``."""
     while through(node):
         node = node.inputs[0]
     return node
 
 
 def below_reshapes(node: Node) -> Node:
-    """The value that ``node`` is, in another shape perhaps: the same elements in the same order.
+    """The value of which ``node`` is a reshape, perhaps through several reshapes.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.bind import input_node
@@ -94,16 +94,16 @@ def below_reshapes(node: Node) -> Node:
 
 
 def below_views(node: Node) -> Node:
-    """The value that ``node`` shows elements of, through any views."""
+    """The value of which ``node`` is a view, perhaps through several views."""
     return below(node, is_view)
 
 
 def input_below(node: Node) -> Node | None:
-    """The input of its graph that ``node`` is in another shape or dtype, or once it was checked; None for others."""
-    found = below(node, _shows_its_input)
+    """The input of which ``node`` is a reshape, cast or check; None for other nodes."""
+    found = below(node, _forwards_input)
     return found if is_input(found) else None
 
 
-def _shows_its_input(node: Node) -> bool:
+def _forwards_input(node: Node) -> bool:
     checked = isinstance(node.op, CustomOp) and node.op.returns_input
     return checked or is_cast(node) or view_form(node) is ViewForm.RESHAPE

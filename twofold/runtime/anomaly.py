@@ -227,10 +227,12 @@ def _go_back(steps: Sequence[Step], last: Step) -> Step:
         return step
 
     step = origin(last, set())
-    if step.node.op.kind not in ("program", "part"):
+    if step.node.op.kind not in ("control_flow", "get_output"):
         return step
     inner = [
-        one for one in steps if one.node.op.kind not in ("program", "part", "source") and _makes_bad(one)
+        one
+        for one in steps
+        if one.node.op.kind not in ("control_flow", "get_output", "source") and _makes_bad(one)
     ]
     return inner[0] if inner else step
 

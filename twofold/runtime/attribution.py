@@ -15,7 +15,7 @@ from twofold.compiler.linking import Trace
 from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
-from twofold.ir.graph import Graph, Rewrites, called
+from twofold.ir.graph import Graph, RewriteLog, called
 from twofold.ir.node import Node, topological
 from twofold.ir.op import ContractionOp, DerivedOp, TemplateOp
 from twofold.ir.types import TensorType, type_from_code
@@ -135,13 +135,13 @@ class _Noting:
     """Collects what rewrites do, for the length of a block."""
 
     def __enter__(self) -> list[tuple[Node, Node]]:
-        self._before = Rewrites.noted
+        self._before = RewriteLog.pairs
         found: list[tuple[Node, Node]] = []
-        Rewrites.noted = found
+        RewriteLog.pairs = found
         return found
 
     def __exit__(self, *error: object) -> None:
-        Rewrites.noted = self._before
+        RewriteLog.pairs = self._before
 
 
 class Stage(NamedTuple):

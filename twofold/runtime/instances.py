@@ -19,7 +19,7 @@ from twofold.runtime.tracing import at_call, parameter_names, public_name
 if TYPE_CHECKING:
     from twofold.compiler.templates import Template
     from twofold.transforms.derived import Traits
-    from twofold.transforms.factors import Form
+    from twofold.transforms.gradient_forms import Form
 
 
 class OpInstance:
@@ -82,7 +82,7 @@ def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[OpInstance | None, TensorType, bool]:
     """What the core keeps of a call that it meets for the first time, its result type and differentiability."""
-    from twofold.ir.unknown import result_type
+    from twofold.ir.shape_inference import result_type
 
     differentiable = getattr(op, "differentiable", True)
     try:

@@ -9,9 +9,9 @@ import numpy
 
 from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import finfo
-from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.static.control import Assert, no_op
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, define, is_tensor_like

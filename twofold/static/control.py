@@ -12,8 +12,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bool_
 from twofold.errors import InvalidArgumentError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at

@@ -10,8 +10,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import string
 from twofold.errors import ArgumentError, GraphError, TwofoldError, at_operation
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.runtime.failures import end_at
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static.array import placeholder

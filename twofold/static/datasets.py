@@ -18,8 +18,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import bool_, int64, string
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.runtime.structure import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.dataset_elements import (

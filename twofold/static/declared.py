@@ -17,10 +17,10 @@ from twofold import _core
 from twofold.config import config
 from twofold.ir.attribute_numbers import numbers_in, with_examples
 from twofold.ir.named_sizes import NamedSizes, NamedType
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import declared_over, is_symbolic
 from twofold.ir.types import TensorType
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.static.declarer import Declarer, Result
 from twofold.static.graph import Operation, Tensor
 from twofold.static.subgraph import Needed, Subgraph

@@ -13,8 +13,8 @@ from twofold import _core
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.frontend.control import carried_names
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply
 from twofold.runtime.calls import failed as failed
 from twofold.runtime.failures import end_in

@@ -9,8 +9,8 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closures import close

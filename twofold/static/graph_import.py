@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twofold.dtypes import float32
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.runtime.tracing import here
 from twofold.static.bodies import source_of
 from twofold.static.define import convert_to_tensor, is_tensor_like, refuse

@@ -14,7 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, int32, int64, string
-from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.static.graph import Operation, Slot
 from twofold.static.graph_def import (
     CODES,

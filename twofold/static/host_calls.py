@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import DType
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static.bodies import source_of
 from twofold.static.define import convert_to_tensor
 from twofold.static.graph import get_default_graph

@@ -14,8 +14,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import int32, string
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.static import array
 from twofold.static.bodies import source_of
 from twofold.static.coordination import CancelledError, Coordinator

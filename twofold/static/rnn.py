@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.structure import flatten, unflatten
 from twofold.static import array, filled, math, reordering

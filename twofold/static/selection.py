@@ -12,7 +12,7 @@ import numpy
 
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
-from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.static.array import _where, gather, reshape
 from twofold.static.control import name_scope

@@ -1,8 +1,8 @@
 """Sequence axes: values of sequences of different lengths, as the rows of all of them one after another.
 
-The first size of such a value is a name that belongs to the axis (see ``ir.unknown``), so the axis goes wherever that
-size does: through element-wise functions, dense layers, look-ups in tables, losses and their gradients. Two axes
-have names that no rule takes to be equal.
+The first size of such a value is a name that belongs to the axis (see ``ir.shape_inference``), so the axis goes
+wherever that size does: through element-wise functions, dense layers, look-ups in tables, losses and their gradients.
+Two axes have names that no rule takes to be equal.
 
 What loops go over is packed as CNTK packs minibatches: sequences stand behind each other in lanes, and a lane begins
 anew where the next one starts. So an iteration has one row for each lane, and only the ends of lanes are empty.
@@ -20,8 +20,8 @@ import numpy
 
 from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK, keep_distinct, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, keep_distinct, new_unknown_size
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.define import Alone, counted, operation

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twofold.ir.unknown import UNKNOWN_RANK
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.static import array
 from twofold.static.checks import assert_equal

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import Shape, size_text
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.runtime.tracing import here
 
 

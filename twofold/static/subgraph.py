@@ -15,8 +15,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import uint8
 from twofold.errors import GraphError, InvalidArgumentError
+from twofold.ir.shape_inference import new_unknown_size
 from twofold.ir.types import tensor_type
-from twofold.ir.unknown import new_unknown_size
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT

@@ -15,8 +15,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, new_unknown_size
 from twofold.ops.base import apply, ops
 from twofold.static.array import identity
 from twofold.static.at_once import compute

@@ -1,6 +1,6 @@
 """What is known before anything runs: constants, whole numbers that follow from sizes, and the types of results.
 
-The body of an operation runs once, on symbols of the sizes of its inputs, see ``twofold.ir.unknown``.
+The body of an operation runs once, on symbols of the sizes of its inputs, see ``twofold.ir.shape_inference``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from twofold.errors import GraphError, TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import rebuild
 from twofold.ir.node import Node
+from twofold.ir.shape_inference import UNKNOWN_RANK, OpenSizes, new_unknown_size, types_by, types_by_rank
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK, OpenSizes, new_unknown_size, types_by, types_by_rank
 from twofold.static.graph import Operation, Slot, local, owner_of
 
 Tensor = _core.Tensor

@@ -11,8 +11,8 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType
 from twofold.errors import GraphError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType, tensor_type
-from twofold.ir.unknown import UNKNOWN_RANK
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.at_once import compute, leaf

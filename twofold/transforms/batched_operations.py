@@ -1,4 +1,4 @@
-"""Batched operations: they run another operation once for each sample; made by ``transforms.vmap``."""
+"""Operations that apply another operation to each sample of a batch; ``transforms.vmap`` makes them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _inner_types(attrs: Attributes, inputs: Sequence[TensorType]) -> list[Tensor
 
 
 class _Batched:
-    """Attributes ``(name, attributes, flags)`` of the operation; flagged inputs have the batch axis."""
+    """A batched operation; attributes ``(name, attributes, flags)``: flagged inputs have the batch axis."""
 
     functions: tuple[str, ...] = ()
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """Make the node, with the result type that the operation gives for one sample."""
+        """The node, whose type is that of the operation for one sample with the batch axis."""
         values = tuple(strong(node) for node in inputs)
         name, inner, flags = attrs
         types = _inner_types(attrs, [value.type for value in values])
@@ -39,11 +39,11 @@ class _Batched:
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
     ) -> Sequence[Node | None]:
-        """The operation's own rule, batched."""
+        """The gradient rule of the operation, batched."""
         return batched_vjp(attrs, cotangent, output, inputs)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        """The operation's reference for each sample."""
+        """The reference of the operation for each sample."""
         return self._each(REGISTRY[attrs[0]].reference, attrs, arrays)
 
     def _each(self, function: Any, attrs: Attributes, arrays: Sequence[Any]) -> Any:
@@ -53,16 +53,16 @@ class _Batched:
         if not size:
             own = [numpy.zeros(array.shape[1:], array.dtype) if flag else array for array, flag in pairs]
             return numpy.asarray(function(inner, *own))[None][:0]
-        parts = [
+        results = [
             numpy.asarray(function(inner, *[array[sample] if flag else array for array, flag in pairs]))
             for sample in range(size)
         ]
-        return numpy.stack(parts)
+        return numpy.stack(results)
 
 
 @view
 class batched_view(_Batched, View):
-    """A view of every sample."""
+    """A view of each sample."""
 
     def index_map(self, attrs: Attributes, input_shape: Shape, output_shape: Shape) -> Any:
         name, inner, _ = attrs
@@ -81,10 +81,10 @@ class batched_view(_Batched, View):
         ]
 
 
-class _Sample:
-    """A kernel builder that sees one sample of every buffer, and all work items of it.
+class _SampleBuilder:
+    """A kernel builder whose buffers are those of one sample, and whose range is all of its work items.
 
-    There is no table of these buffers, so none can be found by a number that the run decides.
+    There is no table of these buffers, so they cannot be indexed at run time.
     """
 
     buffer_at = None
@@ -105,10 +105,10 @@ class _Sample:
 
 @custom
 class batched_kernel(_Batched, Custom):
-    """A custom operation's kernel for every sample; threads share the samples.
+    """The kernel of a custom operation in a loop over samples, which are distributed among threads.
 
-    The parameters are those of the operation, then its work items, then the elements of one sample of each
-    flagged buffer, then the bytes of its scratch memory, of which every sample has its own.
+    Its parameters are those of the operation, the number of work items of a sample, the number of elements of one
+    sample of each flagged buffer, and the bytes of scratch memory of a sample.
     """
 
     may_fail = True
@@ -132,14 +132,14 @@ class batched_kernel(_Batched, Custom):
             op.work(inner, types, single)[0],
             *strides,
             elements(single),
-            self._aside(attrs, inputs, output),
+            self._sample_scratch(attrs, inputs, output),
         )
 
     def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        return output.shape[0] * self._aside(attrs, inputs, output)
+        return output.shape[0] * self._sample_scratch(attrs, inputs, output)
 
-    def _aside(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """The scratch bytes of one sample, so that each begins on a line of the cache."""
+    def _sample_scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
+        """The scratch memory of one sample in bytes, a multiple of a cache line."""
         single = sample_type(output)
         own = self._operation(attrs).scratch(attrs[1], _inner_types(attrs, inputs), single)
         return -(-own // 64) * 64
@@ -155,8 +155,11 @@ class batched_kernel(_Batched, Custom):
         name, inner, flags = attrs
         types, single = _inner_types(attrs, inputs), sample_type(output)
         op = self._operation(attrs)
-        numbers, aside = len(op.parameters(inner, types, single)), self._aside(attrs, inputs, output) > 0
-        return (name, flags, numbers, aside, op.code_key(inner, types, single))
+        count, has_scratch = (
+            len(op.parameters(inner, types, single)),
+            self._sample_scratch(attrs, inputs, output) > 0,
+        )
+        return (name, flags, count, has_scratch, op.code_key(inner, types, single))
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, (_, inner, flags) = builder, attrs
@@ -172,9 +175,9 @@ class batched_kernel(_Batched, Custom):
                     pointer = b.offset(pointer, b.mul(sample, b.param(number)), type.dtype)
                     number += 1
                 buffers.append(pointer)
-            if self._aside(attrs, inputs, output):
+            if self._sample_scratch(attrs, inputs, output):
                 buffers.append(b.offset(b.buffer(len(buffers)), b.mul(sample, b.param(number)), uint8))
-            op.emit(_Sample(b, buffers, items), inner, types, single)
+            op.emit(_SampleBuilder(b, buffers, items), inner, types, single)
 
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
         entry: Any = REGISTRY[attrs[0]]
@@ -194,7 +197,7 @@ class batched_kernel(_Batched, Custom):
 
 @host
 class batched_host(_Batched, Host):
-    """A host operation on the arrays of every sample."""
+    """A host operation on the arrays of each sample."""
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         op = REGISTRY[attrs[0]]

@@ -1,4 +1,4 @@
-"""Simplifications that keep every bit of every result."""
+"""Algebraic simplification that keeps every bit of every result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bo
 
 
 def canonicalize(graph: Graph) -> Graph:
-    """``graph`` without operations that do nothing.
+    """``graph`` after algebraic simplification.
 
-    Every rule replaces a node by one that stands below it, or one view of two by one, so rewriting ends.
+    Every rule replaces a node by one of its operands, or composes two views, so rewriting ends.
     """
     return rewrite_bottom_up(graph, _rules(), _KINDS)
 
@@ -26,7 +26,7 @@ def canonicalize(graph: Graph) -> Graph:
 @cache
 def _rules() -> dict[Op, list[Rewrite]]:
     same = lambda x: x
-    # arithmetic makes every NaN the canonical one, so where it would change nothing else it may go only behind another
+    # arithmetic makes NaNs canonical: an identity is removed only if its operand has canonical NaNs already
     computed = lambda x: x if holds_canonical_nans(x) else None
     return by_operation(
         [
@@ -35,7 +35,7 @@ def _rules() -> dict[Op, list[Rewrite]]:
             Rule(lambda x: ops.abs(ops.negative(x)), ops.abs),
             Rule(lambda x: ops.abs(ops.abs(x)), ops.abs),
             Rule(lambda x: ops.relu(ops.relu(x)), ops.relu),
-            # x + 0 is left alone: it turns -0.0 into 0.0
+            # x + 0 is kept: it turns -0.0 into 0.0
             Rule(lambda x: ops.multiply(x, 1.0), computed),
             Rule(lambda x: ops.multiply(1.0, x), computed),
             Rule(lambda x: ops.divide(x, 1.0), computed),
@@ -47,7 +47,7 @@ def _rules() -> dict[Op, list[Rewrite]]:
 
 
 def holds_canonical_nans(node: Node) -> bool:
-    """Whether every NaN in a value is the canonical one, as its last step was arithmetic on floats."""
+    """Whether every NaN in a value is the canonical one, as arithmetic computed it."""
     node = below_views(node)
     if node.dtype.kind not in "fc" or node.op.kind in ("reduction", "contraction"):
         return True
@@ -55,7 +55,7 @@ def holds_canonical_nans(node: Node) -> bool:
 
 
 def _cast_pair(node: Node) -> Node | None:
-    """A cast to a wider float and back to the first dtype; a cast to the dtype it has."""
+    """A cast to the same dtype, or to a wider float and back, becomes its input."""
     if len(node.inputs) != 1 or node.attrs != (node.type.dtype,):
         return None
     below = node.inputs[0]
@@ -68,27 +68,27 @@ def _cast_pair(node: Node) -> Node | None:
     return below.inputs[0] if widens and holds_canonical_nans(below.inputs[0]) else None
 
 
-def _idle_view(node: Node) -> Node | None:
-    """A view that shows its input as it is."""
+def _identity_view(node: Node) -> Node | None:
+    """An identity view becomes its input."""
     return node.inputs[0] if is_identity(node) else None
 
 
 def _view_pair(node: Node) -> Node | None:
-    """A reshape of a reshape; the result is what the upper one says."""
+    """A reshape of a reshape becomes the outer one."""
     below = node.inputs[0]
     if below.op is node.op and is_reshape(node) and is_reshape(below):
         return make_node(node.op, node.attrs, below.inputs, node.type)
     return None
 
 
-_KINDS: dict[str, list[Rewrite]] = {"view": [_idle_view, _view_pair], "elementwise": [_cast_pair]}
+_KINDS: dict[str, list[Rewrite]] = {"view": [_identity_view, _view_pair], "elementwise": [_cast_pair]}
 
 
 def transpose_products(graph: Graph) -> Graph:
-    """A matrix product that is only read transposed becomes the product of the transposed operands.
+    """``graph`` where a matrix product that is only read transposed is the product of the transposed operands.
 
-    The gradient of a weight is stored as the weight is, and what follows can join the product's kernel. Each
-    element is the same chain of the same products. It ends as transpositions only move towards the inputs.
+    So the gradient of a weight has the layout of the weight, and consumers can be fused with the product. The order of
+    accumulation of each element stays. Transpositions only move towards the inputs, so rewriting ends.
     """
     order = graph.nodes()
     users: dict[int, list[Node]] = {}

@@ -1,4 +1,4 @@
-"""Programs inside graphs: equal loops become one, results that nobody reads go, flat results come apart."""
+"""Passes over control flow: loop merging, dead result elimination, and scalar replacement of packed results."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MOST_PASSES = 8
 
 
 def separate_blocks(graph: Graph) -> Graph:
-    """``graph`` where a block of a flat tensor that was made of blocks is the block itself."""
-    return rewrite_once(graph, _separated)
+    """``graph`` where slices of concatenated or padded flat tensors are replaced by what they are slices of."""
+    return rewrite_once(graph, _slice_of_blocks)
 
 
 def merge_loops(graph: Graph) -> Graph:
-    """``graph`` with loops that do the same iterations as one, which writes the rows of all."""
+    """``graph`` with loops of the same iterations fused into one, which stacks the ys of all."""
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes():
         if loop_spec_of(node) is not None:
@@ -40,12 +40,12 @@ def merge_loops(graph: Graph) -> Graph:
     if not merged:
         return graph
     return rewrite_once(
-        graph, lambda node: _merged_part(node, merged) if isinstance(node.op, GetOutputOp) else None
+        graph, lambda node: _merged_result(node, merged) if isinstance(node.op, GetOutputOp) else None
     )
 
 
-def prune_programs(graph: Graph) -> Graph:
-    """``graph`` whose programs compute only what is read, and carry only what changes."""
+def prune_control_flow(graph: Graph) -> Graph:
+    """``graph`` whose loops and branches compute only results that are read, and carry only values that change."""
     for _ in range(_MOST_PASSES):
         smaller = _pruned(graph)
         if smaller is graph:
@@ -59,7 +59,7 @@ def _pruned(graph: Graph) -> Graph:
     for node in graph.nodes():
         if isinstance(node.op, GetOutputOp):
             used.setdefault(node.inputs[0].id, set()).add(node.attrs[0])
-    smaller: dict[int, dict[int, Node]] = {}  # results by number, by id of the program
+    smaller: dict[int, dict[int, Node]] = {}  # results by number, by id of the loop or branch
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
         current = with_inputs(node, inputs)
@@ -75,10 +75,10 @@ def _pruned(graph: Graph) -> Graph:
     return made if any(smaller.values()) else graph
 
 
-# Blocks
+# Scalar replacement
 
 
-def _separated(node: Node) -> Node | None:
+def _slice_of_blocks(node: Node) -> Node | None:
     if not isinstance(node.op, ViewOp) or node.ndim != 1 or len(node.inputs) != 2 or node.inputs[0].ndim != 1:
         return None
     source, start = node.inputs
@@ -89,36 +89,37 @@ def _separated(node: Node) -> Node | None:
 
 
 def _is_made_of_blocks(node: Node) -> bool:
+    """Whether a flat tensor is a concatenation or padding, or a sum of such."""
     if is_addition(node):
         return all(_is_made_of_blocks(value) for value in node.inputs)
     return assembly(node) in (Assembly.CONCATENATE, Assembly.PAD)
 
 
 def _block(source: Node, start: int, size: int) -> Node | None:
-    """``size`` elements of a flat tensor; None where it is not known to be made of blocks."""
+    """Elements ``[start, start + size)`` of a flat tensor; None where it is not known to be made of blocks."""
     if start == 0 and size == source.shape[0]:
         return source
     found: Node | None = None
     if assembly(source) is Assembly.CONCATENATE:
-        found = _block_of_joined(source, start, size)
+        found = _block_of_concatenation(source, start, size)
     elif assembly(source) is Assembly.PAD:
         found = _block_of_padded(source, start, size)
     elif is_addition(source) and _is_made_of_blocks(source):
-        parts = [_block(value, start, size) or _cut(value, start, size) for value in source.inputs]
-        found = make_node(source.op, source.attrs, parts, parts[0].type)
+        terms = [_block(value, start, size) or _sliced(value, start, size) for value in source.inputs]
+        found = make_node(source.op, source.attrs, terms, terms[0].type)
     return found
 
 
-def _cut(source: Node, start: int, size: int) -> Node:
-    made: Node = apply("slice", source, constant(start), attrs=((size,), (1,), (0,)))
-    return made
+def _sliced(source: Node, start: int, size: int) -> Node:
+    block: Node = apply("slice", source, constant(start), attrs=((size,), (1,), (0,)))
+    return block
 
 
-def _block_of_joined(source: Node, start: int, size: int) -> Node | None:
+def _block_of_concatenation(source: Node, start: int, size: int) -> Node | None:
     for value in source.inputs:
         length = value.shape[0]
         if start >= 0 and start + size <= length:
-            return _block(value, start, size) or _cut(value, start, size)
+            return _block(value, start, size) or _sliced(value, start, size)
         start -= length
     return None
 
@@ -132,86 +133,95 @@ def _block_of_padded(source: Node, start: int, size: int) -> Node | None:
     first = starts[0].attrs[0]
     last = first + inner.shape[0]
     if first <= start and start + size <= last:
-        return _block(inner, start - first, size) or _cut(inner, start - first, size)
+        return _block(inner, start - first, size) or _sliced(inner, start - first, size)
     if start + size <= first or last <= start:
-        made: Node = filled(fill.attrs[0], source.dtype, (size,))
-        return made
+        filling: Node = filled(fill.attrs[0], source.dtype, (size,))
+        return filling
     return None
 
 
-# Equal loops
+# Loop merging
 
 
 def _iterations_key(node: Node) -> tuple[Any, ...]:
-    """Equal for loops that make the same iterations, whatever rows they write."""
+    """Equal for loops with the same inputs, carries and conditions, whatever ys they stack."""
     spec: LoopSpec = node.attrs[0]
     carried = spec.body.outputs[: spec.carry]
-    go_on = spec.body.outputs[spec.carry + spec.ys :]
-    return (node.inputs, spec.body.input_types, carried, go_on, *spec.key()[1:])
+    conditions = spec.body.outputs[spec.carry + spec.ys :]
+    return (node.inputs, spec.body.input_types, carried, conditions, *spec.key()[1:])
 
 
-def _rows(node: Node) -> tuple[Node, ...]:
+def _ys(node: Node) -> tuple[Node, ...]:
     spec = node.attrs[0]
     return tuple(spec.body.outputs[spec.carry : spec.carry + spec.ys])
 
 
-def _merged_part(part: Node, merged: dict[int, list[Node]]) -> Node | None:
-    group = merged.get(part.inputs[0].id)
+def _merged_result(result: Node, merged: dict[int, list[Node]]) -> Node | None:
+    group = merged.get(result.inputs[0].id)
     if group is None:
         return None
-    own, first = part.inputs[0], group[0]
+    own, first = result.inputs[0], group[0]
     spec: LoopSpec = first.attrs[0]
-    rows = list(dict.fromkeys(row for node in group for row in _rows(node)))
+    ys = list(dict.fromkeys(value for node in group for value in _ys(node)))
     outputs = spec.body.outputs
     last = spec.carry + spec.ys
-    body = Graph(spec.body.input_types, [*outputs[: spec.carry], *rows, *outputs[last:]])
+    body = Graph(spec.body.input_types, [*outputs[: spec.carry], *ys, *outputs[last:]])
     results = run("loop", (spec.with_body(body),), own.inputs)
-    number = part.attrs[0]
+    number = result.attrs[0]
     if number < spec.carry:
         return results[number]
     if number == spec.carry + own.attrs[0].ys:
         return results[-1]
-    return results[spec.carry + rows.index(_rows(own)[number - spec.carry])]
+    return results[spec.carry + ys.index(_ys(own)[number - spec.carry])]
 
 
 # Dead results
 
 
 def _smaller_loop(node: Node, used: set[int]) -> dict[int, Node]:
-    """The used results of a loop by number, from a loop that does less; empty if it does only what is needed."""
+    """Results of a loop from a smaller loop: without dead results, and with loop-invariant carries as constants.
+
+    Args:
+        node: The loop.
+        used: The numbers of the results that are read.
+
+    Returns:
+        The used results by number; nothing if the loop is as small as it can be.
+    """
     spec: LoopSpec = node.attrs[0]
     body, count = spec.body, spec.carry
     inputs = [input_node(k, type) for k, type in enumerate(body.input_types)]
-    same = {k for k in range(count) if body.outputs[k] is inputs[k]}
-    rows = [k for k in range(count, count + spec.ys) if k in used]
-    ends = list(body.outputs[count + spec.ys :])
-    alive = {k for k in used if k < count and k not in same}
+    invariant = {k for k in range(count) if body.outputs[k] is inputs[k]}
+    ys = [k for k in range(count, count + spec.ys) if k in used]
+    conditions = list(body.outputs[count + spec.ys :])
+    alive = {k for k in used if k < count and k not in invariant}
     needed: set[int] = set()
-    while True:
-        needed = inputs_below([*[body.outputs[k] for k in (*sorted(alive), *rows)], *ends])
-        found = {k for k in range(count) if inputs[k].id in needed and k not in same} | alive
+    while True:  # a carry that a live value reads is live
+        needed = inputs_below([*[body.outputs[k] for k in (*sorted(alive), *ys)], *conditions])
+        found = {k for k in range(count) if inputs[k].id in needed and k not in invariant} | alive
         if found == alive:
             break
         alive = found
     carried = sorted(alive)
-    read = [k for k in range(count, count + spec.xs) if inputs[k].id in needed]
-    fixed = [k for k in (*sorted(same), *range(count + spec.xs, len(inputs))) if inputs[k].id in needed]
-    if (len(carried), len(rows), len(read), len(fixed)) == (count, spec.ys, spec.xs, spec.consts):
+    xs = [k for k in range(count, count + spec.xs) if inputs[k].id in needed]
+    consts = [k for k in (*sorted(invariant), *range(count + spec.xs, len(inputs))) if inputs[k].id in needed]
+    if (len(carried), len(ys), len(xs), len(consts)) == (count, spec.ys, spec.xs, spec.consts):
         return {}
-    positions = [*carried, *read, *fixed]
-    outputs = [*[body.outputs[k] for k in (*carried, *rows)], *ends]
-    made = spec.with_body(
-        renumbered(outputs, [inputs[k] for k in positions]), carry=len(carried), xs=len(read)
+    positions = [*carried, *xs, *consts]
+    outputs = [*[body.outputs[k] for k in (*carried, *ys)], *conditions]
+    smaller = spec.with_body(
+        renumbered(outputs, [inputs[k] for k in positions]), carry=len(carried), xs=len(xs)
     )
     values = node.inputs[spec.first :]
-    results = run("loop", (made,), [*node.inputs[: spec.first], *[values[k] for k in positions]])
-    by_number: dict[int, Node] = {k: values[k] for k in same}
-    by_number.update(zip((*carried, *rows), results))
+    results = run("loop", (smaller,), [*node.inputs[: spec.first], *[values[k] for k in positions]])
+    by_number: dict[int, Node] = {k: values[k] for k in invariant}
+    by_number.update(zip((*carried, *ys), results))
     by_number[count + spec.ys] = results[-1]
     return by_number
 
 
 def _smaller_branch(node: Node, used: set[int]) -> dict[int, Node]:
+    """As ``_smaller_loop``, of a branch."""
     graphs: Sequence[Graph] = node.attrs[0].graphs
     inputs = [input_node(k, type) for k, type in enumerate(graphs[0].input_types)]
     results = sorted(used)
@@ -220,6 +230,6 @@ def _smaller_branch(node: Node, used: set[int]) -> dict[int, Node]:
     kept = [k for k, value in enumerate(inputs) if value.id in needed]
     if len(kept) == len(inputs) and len(results) == len(graphs[0].outputs):
         return {}
-    made = interned(Branches([renumbered(found, [inputs[k] for k in kept]) for found in outputs]))
+    smaller = interned(Branches([renumbered(found, [inputs[k] for k in kept]) for found in outputs]))
     choice, *values = node.inputs
-    return dict(zip(results, run("branch", (made,), [choice, *[values[k] for k in kept]])))
+    return dict(zip(results, run("branch", (smaller,), [choice, *[values[k] for k in kept]])))

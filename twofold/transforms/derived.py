@@ -1,7 +1,7 @@
-"""Operations derived from other operations: the pullbacks of their inputs, and ``vmap``, a batched call.
+"""Operations derived from other operations: ``pullback``, the gradient of one input, and ``vmap``, a batched call.
 
-Both name the operation that they come from in their attributes, so one entry serves all operations, and both
-may be derived again: a pullback has a pullback, and a batched call may be batched.
+Both have the name of the original operation among their attributes, so one entry serves all operations. Both may be
+derived again: a pullback has a pullback, and a batched call may be batched.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, DerivedOp, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
-from twofold.transforms.factors import Form, begun_at, form_of, rows_of
+from twofold.transforms.gradient_forms import Form, form_of, rows_of, with_initial_value
 from twofold.transforms.movement import Movement, movement_in
-from twofold.transforms.reverse import closed_graph, vjp_pieces
+from twofold.transforms.reverse import closed_graph, split_vjp
 from twofold.transforms.sparse_rows import is_sparse
 from twofold.transforms.stabilize import stabilize
 
-_USED = {"cotangent": -1, "output": -2}
+_SLOTS = {"cotangent": -1, "output": -2}
 
 __all__ = [
     "PULLBACK",
@@ -43,16 +43,16 @@ __all__ = [
 
 
 def stable_graph(op: Op, attrs: Attributes, types: Sequence[TensorType]) -> Graph:
-    """The closed primitive graph that one call of ``op`` computes.
+    """The closed primitive graph that one call of ``op`` computes, after ``stabilize``.
 
-    It is stabilised here, before any tier sees it, so that a rule that changes bits changes them in both.
+    Stable formulas change bits, so they are chosen here, before the op-by-op and the fused tier part.
     """
     graph = closed_graph(op, attrs, types)
     return graph if isinstance(op, _Derived) else stabilize(graph)
 
 
 def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
-    """The closed graph of an entry that the core describes."""
+    """The closed graph of an instruction ``(op instance, operands, op, attributes, _, types)`` of the core."""
     instance, _, op, attrs, _, types = entry
     if instance is not None:
         graph: Graph = instance.graph
@@ -61,19 +61,23 @@ def graph_of_entry(entry: tuple[Any, ...]) -> Graph:
 
 
 class Traits(NamedTuple):
-    """What the core asks of a call: how its result is kept, whether it may fail, and what it moves."""
+    """Properties of a call that the core asks for.
+
+    Attributes:
+        defers: Whether a live result is deferred until it is read: a large table of zeros with a few rows added.
+        checks: Whether it is computed even if its result is dead, as wrong indices and values are always reported.
+        movement: The data movement that it is, if it computes nothing.
+    """
 
     defers: bool
-    """Whether a result that lives is kept as its call until it is read: a table with a few sums of rows."""
     checks: bool
-    """Whether it is computed even if nobody reads its result, as wrong indices and values are always reported."""
     movement: Movement | None
 
 
 def traits_of(op: Op, graph: Graph) -> Traits:
-    """Those of a call of ``op`` that computes ``graph``.
+    """The properties of a call of ``op`` that computes ``graph``.
 
-    A gradient that reads indices again reports none, as the call above it has checked them.
+    A gradient does not report wrong indices once more: the call that it differentiates has checked them.
     """
     sparse = is_sparse(graph.outputs[0], sum(type.nbytes for type in graph.input_types))
     checked = isinstance(op, CompositeOp) and op.checked_above
@@ -82,10 +86,14 @@ def traits_of(op: Op, graph: Graph) -> Traits:
 
 
 class Pullback(NamedTuple):
-    """The cotangent of one input of a call as a call itself, or a value that several of them read.
+    """The call that computes the cotangent of one input of a call, or a value that several of them share.
 
-    ``slots`` says what its inputs are: -1 the cotangent of the result, -2 the result, k the k-th input, and from the
-    number of inputs on the values that are shared. ``form`` is how a backward pass may combine it with others.
+    Attributes:
+        attrs: The attributes of the ``pullback``.
+        graph: What it computes.
+        slots: What its inputs are: -1 the cotangent of the result, -2 the result, ``k`` the input ``k``, and from the
+            number of inputs on the shared values.
+        form: How a backward pass sums it with others, see ``gradient_forms``.
     """
 
     attrs: Attributes
@@ -95,88 +103,98 @@ class Pullback(NamedTuple):
 
 
 Pullbacks = dict[int, "Pullback | NotImplementedError"]
-"""Calls by what they give: the cotangent of an input, by its number, or a shared value, numbered after the inputs."""
+"""Calls by what they compute: the cotangent of an input, by its number, or a shared value, numbered behind these."""
 
 
-def _cost(key: Any, kept: tuple[Attributes, Pullbacks]) -> int:
-    made = [one for one in kept[1].values() if isinstance(one, Pullback)]
-    return 1024 + sum(1024 + graph_bytes(one.graph) for one in made)
+def _nbytes(key: Any, entry: tuple[Attributes, Pullbacks]) -> int:
+    pullbacks = [one for one in entry[1].values() if isinstance(one, Pullback)]
+    return 1024 + sum(1024 + graph_bytes(one.graph) for one in pullbacks)
 
 
-# With the attributes: some are objects, and a key has their addresses, which may mean no others meanwhile.
-_pullbacks: Cache[tuple[Attributes, Pullbacks]] = Cache("pullbacks", 1, _cost)
+# The attributes are kept alive: a key has the addresses of some, which must not be reused.
+_pullbacks: Cache[tuple[Attributes, Pullbacks]] = Cache("pullbacks", 1, _nbytes)
 
 
 def pullbacks_of(
     op: Op,
     attrs: Attributes,
     types: tuple[TensorType, ...],
-    wanted: tuple[int, ...],
+    wrt: tuple[int, ...],
     graph: Graph | None = None,
 ) -> Pullbacks:
-    """The pullbacks of the inputs ``wanted`` of a call on inputs of ``types``; none where no gradient flows.
+    """The pullbacks of some inputs of a call, and the values that they share.
 
-    What several of them need is computed once. An input whose gradient has no formula has the error in its place.
+    Args:
+        op: The operation of the call.
+        attrs: Its attributes.
+        types: The types of its inputs.
+        wrt: The inputs whose pullbacks are returned.
+        graph: The closed graph of the call, if it is at hand; the result is not cached then.
+
+    Returns:
+        A shared value before the pullbacks that read it. An input to which no gradient flows is left out; one whose
+        gradient is not implemented has the error in place of its pullback.
     """
     if graph is not None:
-        return _made_pullbacks(op, attrs, types, wanted, graph)
+        return _build_pullbacks(op, attrs, types, wrt, graph)
     if not getattr(op, "differentiable", True):
         return {}
-    key = op.name, _exactly(attrs), types, wanted
-    kept = _pullbacks.get(key)
-    if kept is None:
-        made = _made_pullbacks(op, attrs, types, wanted, stable_graph(op, attrs, types))
-        kept = _pullbacks.keep(key, (attrs, made))
-    return kept[1]
+    key = op.name, _exact_key(attrs), types, wrt
+    cached = _pullbacks.get(key)
+    if cached is None:
+        built = _build_pullbacks(op, attrs, types, wrt, stable_graph(op, attrs, types))
+        cached = _pullbacks.keep(key, (attrs, built))
+    return cached[1]
 
 
 def pullback_nodes(op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> Iterator[Node]:
-    """All that the gradients of a call compute."""
-    wanted = tuple(k for k, type in enumerate(types) if type.dtype.is_differentiable)
-    for one in pullbacks_of(op, attrs, types, wanted).values():
+    """The nodes of all gradients of a call."""
+    wrt = tuple(k for k, type in enumerate(types) if type.dtype.is_differentiable)
+    for one in pullbacks_of(op, attrs, types, wrt).values():
         if isinstance(one, Pullback):
             yield from one.graph.nodes()
 
 
-def _made_pullbacks(
-    op: Op, attrs: Attributes, types: tuple[TensorType, ...], wanted: tuple[int, ...], graph: Graph
+def _build_pullbacks(
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], wrt: tuple[int, ...], graph: Graph
 ) -> Pullbacks:
-    pieces, count = vjp_pieces(op, attrs, graph, wanted), len(types)
+    graphs, count = split_vjp(op, attrs, graph, wrt), len(types)
     written = tuple((type.dtype, type.shape, type.weak) for type in types)
-    flags = tuple(k in wanted for k in range(count))
-    made: Pullbacks = {}
-    for index, piece in pieces.items():
-        if isinstance(piece, NotImplementedError):
-            made[index] = piece
+    flags = tuple(k in wrt for k in range(count))
+    pullbacks: Pullbacks = {}
+    for index, found in graphs.items():
+        if isinstance(found, NotImplementedError):
+            pullbacks[index] = found
             continue
-        gradient, used = piece
-        slots = tuple(_USED[slot] if isinstance(slot, str) else slot for slot in used)
+        gradient, named_slots = found
+        slots = tuple(_SLOTS[slot] if isinstance(slot, str) else slot for slot in named_slots)
         alone = index < count and all(slot < count for slot in slots)
         own = (op.name, tuple(attrs), written, index, () if alone else flags)
-        made[index] = Pullback(own, gradient, slots, form_of(gradient, slots, alone))
-    return made
+        pullbacks[index] = Pullback(own, gradient, slots, form_of(gradient, slots, alone))
+    return pullbacks
 
 
-def _exactly(value: Any) -> str:
-    """A string that tells attributes from all others, also 1, 1.0 and True, as the core does.
+def _exact_key(value: Any) -> str:
+    """A string that is equal for the same attributes only, so that 1, 1.0 and True differ, as in the core.
 
-    As a key it is compared without Python code, in which another thread could change the table.
+    Strings are compared without Python code, in which another thread could change the table.
     """
     if isinstance(value, tuple):
-        return f"({','.join(map(_exactly, value))})"
+        return f"({','.join(map(_exact_key, value))})"
     return value.content_key if isinstance(value, Symbol) else repr(value)
 
 
 class _Derived(DerivedOp):
-    """An operation whose graphs are made from stabilised ones."""
+    """An operation whose graphs are made from graphs that are stabilised already."""
 
     differentiable = True
 
 
 class _PullbackOp(_Derived):
-    """Attributes ``(name, attributes, input types, index, flags)`` of the call and its input.
+    """The cotangent of one input; attributes ``(name, attributes, input types, index, flags)``.
 
-    The flags say with which inputs it shares values; there are none where it shares nothing.
+    ``index`` is that of the input, or of a shared value. ``flags`` tell for which inputs gradients are computed
+    together, with shared values; they are empty where nothing is shared.
     """
 
     name = "pullback"
@@ -184,38 +202,38 @@ class _PullbackOp(_Derived):
     is_gradient = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The gradient graph on these inputs, the slots that it uses."""
+        """The gradient graph on these inputs, which are its slots."""
         name, inner, written, index, flags = attrs
         types = tuple(tensor_type(*type) for type in written)
-        wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
-        found = pullbacks_of(REGISTRY[name], inner, types, wanted)[index]
+        wrt = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
+        found = pullbacks_of(REGISTRY[name], inner, types, wrt)[index]
         assert isinstance(found, Pullback)
         return self.result(found.graph, inputs).inline(inputs)[0]
 
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
-        """What is computed of a gradient."""
+        """What this operation computes of the gradient ``graph``."""
         return graph
 
 
 class _PullbackRowsOp(_PullbackOp):
-    """The rows that the pullback with the same attributes adds up, if it is of the form ``Kind.ROWS``."""
+    """The rows that the pullback with the same attributes sums; its form is ``GradientKind.ROWS``."""
 
     name = "pullback_rows"
 
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
-        """The rows behind leading axes."""
+        """The operand of the sum."""
         return rows_of(graph)
 
 
 class _PullbackChainOp(_PullbackOp):
-    """The pullback with the same attributes, if it is of the form ``Kind.CHAIN``, begun with a further input."""
+    """The pullback with the same attributes accumulated into a further input; its form is ``GradientKind.CHAIN``."""
 
     name = "pullback_chain"
     accumulates = True
 
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
-        """The sum with what it begins with."""
-        return begun_at(graph, input_node(len(inputs) - 1, inputs[-1].type))
+        """The accumulation."""
+        return with_initial_value(graph, input_node(len(inputs) - 1, inputs[-1].type))
 
 
 class _Vmap(_Derived):
@@ -235,9 +253,7 @@ class _Vmap(_Derived):
         if is_batched:
             return result
         size = next(node.shape[0] for node, flag in zip(inputs, flags, strict=True) if flag)
-        shared: Any = result
-        expanded: Node = REGISTRY["broadcast_to"].build(((size, *shared.shape),), (shared,))
-        return expanded
+        return REGISTRY["broadcast_to"].build(((size, *result.shape),), (result,))
 
 
 PULLBACK = register(_PullbackOp())
@@ -247,10 +263,10 @@ VMAP = register(_Vmap())
 
 
 def pullback_rows() -> Op:
-    """The operation for the rows that a pullback adds up."""
+    """The operation that computes the rows that a pullback sums."""
     return PULLBACK_ROWS
 
 
 def pullback_chain() -> Op:
-    """The operation for a pullback that goes on from a sum."""
+    """The operation of a pullback that accumulates into an initial value."""
     return PULLBACK_CHAIN

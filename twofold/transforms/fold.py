@@ -1,4 +1,4 @@
-"""Constant expressions of scalars, computed while compiling where the result is the same bit for bit."""
+"""Constant folding of scalars, where the result is the same bit for bit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from twofold.transforms.rewriting import Rewrite, rewrite_bottom_up
 def fold(graph: Graph) -> Graph:
     """``graph`` with exact operations on constants replaced by constants.
 
-    Each replacement removes a node, so it ends. Float arithmetic is left to the kernels: NumPy's rounding of a
-    function is not theirs.
+    Each replacement removes a node, so rewriting ends. Float arithmetic is left to the kernels, as NumPy may round
+    differently.
     """
     return rewrite_bottom_up(graph, {}, _KINDS)
 
 
-def _scalar(node: Node) -> Node | None:
+def _folded_scalar(node: Node) -> Node | None:
     if node.shape or not all(is_constant(value) for value in node.inputs):
         return None
     if any(isinstance(value.attrs[0], Symbol) for value in node.inputs):
@@ -41,7 +41,7 @@ def _scalar(node: Node) -> Node | None:
 
 def _as_constant(node: Node, found: numpy.ndarray, arrays: list[numpy.ndarray]) -> Node | None:
     if node.dtype.kind == "f":
-        # a conversion that keeps the number; anything else might round differently
+        # a conversion that keeps the value; anything else might round differently
         if len(arrays) != 1 or float(found) != float(arrays[0]) or abs(float(found)) > 2**11:
             return None
         value: bool | int | float = float(found)
@@ -49,8 +49,8 @@ def _as_constant(node: Node, found: numpy.ndarray, arrays: list[numpy.ndarray]) 
         return None
     else:
         value = found.item()
-    made = constant(value, node.dtype)
-    return made if not node.type.weak else make_node(made.op, made.attrs, (), node.type)
+    folded = constant(value, node.dtype)
+    return folded if not node.type.weak else make_node(folded.op, folded.attrs, (), node.type)
 
 
-_KINDS: dict[str, list[Rewrite]] = {"elementwise": [_scalar]}
+_KINDS: dict[str, list[Rewrite]] = {"elementwise": [_folded_scalar]}

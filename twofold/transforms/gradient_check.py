@@ -17,11 +17,16 @@ def numeric_vjp(
     index: int,
     step: float = 1e-6,
 ) -> Array:
-    """The cotangent of ``arrays[index]`` by central differences of ``sum(cotangent * function(arrays))``.
+    """A vector-Jacobian product by central differences.
 
-    Of complex numbers both parts are moved, and the parts of products are added: the gradient of the real
-    function ``L`` of ``x + iy`` is ``dL/dx + i dL/dy``.
-    Source: central difference quotient; with float64 and ``step`` 1e-6 about nine digits.
+    The gradient of a real function ``L`` of a complex ``x + iy`` is ``dL/dx + i dL/dy``.
+
+    Args:
+        function: The function to differentiate.
+        arrays: Its arguments, in float64 or complex128.
+        cotangent: The cotangent of its result.
+        index: The argument whose cotangent is returned.
+        step: The difference to either side; with 1e-6 about nine digits are right.
     """
     arrays = [numpy.array(array) for array in arrays]
     target = arrays[index]

@@ -1,4 +1,4 @@
-"""Loops that change a few rows of a large value in each iteration change them in place."""
+"""A pass that makes loops update their carries in place where an iteration changes a few rows only."""
 
 from __future__ import annotations
 
@@ -17,59 +17,67 @@ from twofold.transforms.canonicalize import canonicalize
 from twofold.transforms.rewriting import rewrite_once
 
 
-class Change(NamedTuple):
-    """What an iteration does to a carried value: ``block`` goes to row ``start``; ``adds``: onto what is there."""
+class _Update(NamedTuple):
+    """The update of a carry in an iteration.
+
+    Attributes:
+        block: The rows that are written.
+        start: The index of the first of them.
+        adds: Whether they are added to the rows that are there.
+    """
 
     block: Node
     start: Node
     adds: bool
 
 
-def change_in_place(graph: Graph) -> Graph:
-    """``graph`` whose loops write rows of carried values where these lie, rather than copy them whole.
+def update_carries_in_place(graph: Graph) -> Graph:
+    """``graph`` whose loops write rows of carries into the buffers of these, rather than copy them whole.
 
-    Rows that are added to keep every bit: where an iteration is made at all, what is carried is normalised first to
-    have no negative zero, which adding 0.0 to the other rows in every iteration would have done.
+    Bits are kept where rows are added to, too: adding 0.0 to the other rows in each iteration would have made their
+    negative zeros positive, so the initial value is normalised in this way if there is an iteration.
     """
-    return rewrite_once(graph, lambda node: _placed_part(node) if isinstance(node.op, GetOutputOp) else None)
+    return rewrite_once(
+        graph, lambda node: _updated_in_place(node) if isinstance(node.op, GetOutputOp) else None
+    )
 
 
-def _placed_part(part: Node) -> Node | None:
-    node = part.inputs[0]
+def _updated_in_place(result: Node) -> Node | None:
+    node = result.inputs[0]
     spec = loop_spec_of(node)
     if spec is None or spec.in_place or spec.limit == 0:
         return None
     spec = spec.with_body(canonicalize(spec.body))
-    changes = {k: found for k in range(spec.carry) if (found := _change(spec, k)) is not None}
-    if not changes:
+    updates = {k: found for k in range(spec.carry) if (found := _update(spec, k)) is not None}
+    if not updates:
         return None
     outputs = list(spec.body.outputs)
     inputs = list(node.inputs)
-    for k, change in changes.items():
-        block = change.block
-        if change.adds:
+    for k, update in updates.items():
+        block = update.block
+        if update.adds:
             carried = input_node(k, spec.body.input_types[k])
             attrs = (block.shape, (1,) * block.ndim, (0,))
-            block = apply("add", apply("slice", carried, change.start, attrs=attrs), block)
+            block = apply("add", apply("slice", carried, update.start, attrs=attrs), block)
             inputs[spec.first + k] = _normalised(spec, inputs, inputs[spec.first + k])
         outputs[k] = block
     last = spec.carry + spec.ys
-    positions = [convert(change.start, int64) for change in changes.values()]
+    positions = [convert(update.start, int64) for update in updates.values()]
     body = Graph(spec.body.input_types, [*outputs[:last], *positions, *outputs[last:]])
-    return run("loop", (spec.with_body(body, in_place=tuple(changes)),), inputs)[part.attrs[0]]
+    return run("loop", (spec.with_body(body, in_place=tuple(updates)),), inputs)[result.attrs[0]]
 
 
 def _normalised(spec: LoopSpec, inputs: Sequence[Node], start: Node) -> Node:
     """``start`` without negative zeros, if there is a first iteration."""
-    made = apply("add", start, filled(0, start.dtype, start.shape))
+    normalised = apply("add", start, filled(0, start.dtype, start.shape))
     if spec.counted:
         count = inputs[spec.first - 1]
-        made = ops.where(apply("greater", count, filled(0, count.dtype, ())), made, start)
-    return ops.where(inputs[0], made, start) if spec.conditional else made
+        normalised = ops.where(apply("greater", count, filled(0, count.dtype, ())), normalised, start)
+    return ops.where(inputs[0], normalised, start) if spec.conditional else normalised
 
 
-def _change(spec: LoopSpec, k: int) -> Change | None:
-    """How an iteration changes carried value ``k``, if it changes some of its rows only."""
+def _update(spec: LoopSpec, k: int) -> _Update | None:
+    """The update of carry ``k``; None unless an iteration changes some of its rows only."""
     node, carried = below_reshapes(spec.body.outputs[k]), input_node(k, spec.body.input_types[k])
     if not carried.ndim or not carried.shape[0] or node.type.size != carried.type.size:
         return None
@@ -86,7 +94,7 @@ def _change(spec: LoopSpec, k: int) -> Change | None:
 
 
 def _is_read_once(body: Graph, value: Node) -> bool:
-    """Whether one operation alone reads ``value``, perhaps in another shape."""
+    """Whether ``value`` has a single consumer, perhaps through views."""
     while True:
         readers = [node for node in body.nodes() for below in node.inputs if below is value]
         if len(readers) != 1 or value in body.outputs:
@@ -96,16 +104,16 @@ def _is_read_once(body: Graph, value: Node) -> bool:
         (value,) = readers
 
 
-def _rows(carried: Node, block: Node, start: Node, adds: bool) -> Change | None:
-    """``block``, which has the elements of whole rows."""
+def _rows(carried: Node, block: Node, start: Node, adds: bool) -> _Update | None:
+    """The update of whole rows with the elements of ``block``."""
     row = carried.type.size // carried.shape[0]
     if not row or not block.type.size or block.type.size % row:
         return None
-    return Change(ops.reshape(block, (block.type.size // row, *carried.shape[1:])), start, adds)
+    return _Update(ops.reshape(block, (block.type.size // row, *carried.shape[1:])), start, adds)
 
 
-def _sliced(carried: Node, node: Node, adds: bool) -> Change | None:
-    """A ``slice_update`` of the carried value, or a ``pad_block`` in zeros."""
+def _sliced(carried: Node, node: Node, adds: bool) -> _Update | None:
+    """The update by a ``slice_update`` of the carry, or by a ``pad_block`` of zeros that is added to it."""
     steps, axes = node.attrs[-2:]
     block, rest = (node.inputs[0], node.inputs[1]) if adds else (node.inputs[1], None)
     if rest is not None and not (is_constant(rest) and not rest.attrs[0]):
@@ -115,8 +123,8 @@ def _sliced(carried: Node, node: Node, adds: bool) -> Change | None:
     return _rows(carried, block, node.inputs[2], adds)
 
 
-def _indexed(carried: Node, node: Node, adds: bool) -> Change | None:
-    """One row of a ``scatter_set`` or ``scatter_sum`` along the first axis; the index is checked as before."""
+def _indexed(carried: Node, node: Node, adds: bool) -> _Update | None:
+    """The update by a ``scatter_set`` or ``scatter_sum`` of one row, whose index is checked as before."""
     index, updates = node.inputs if adds else node.inputs[1:]
     if node.shape[:2] != (1, carried.shape[0]) or updates.shape[1] != 1 or index.type.size != 1:
         return None
@@ -124,6 +132,6 @@ def _indexed(carried: Node, node: Node, adds: bool) -> Change | None:
     return _rows(carried, updates, ops.reshape(start, ()), adds)
 
 
-_Finder = Callable[[Node, Node, bool], "Change | None"]
+_Finder = Callable[[Node, Node, bool], "_Update | None"]
 _WRITES: dict[Assembly | None, _Finder] = {Assembly.UPDATE_SLICE: _sliced, Assembly.SCATTER: _indexed}
 _ADDS: dict[Assembly | None, _Finder] = {Assembly.PAD: _sliced, Assembly.SEGMENT_SUM: _indexed}

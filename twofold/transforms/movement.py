@@ -1,7 +1,7 @@
-"""Calls that only move data: their result is a contiguous slice of an operand, or a concatenation of operands.
+"""Analysis of calls that only move data: the result is a contiguous slice of an operand, or a concatenation.
 
-Where calls run in batches they launch no kernel: the core takes the result as a range of memory
-(``csrc/batch_plan.cc``). Sizes that are symbols are equal here where they are equal as expressions.
+Where calls run in batches these launch no kernel: their result is a range of memory (``csrc/batch_plan.cc``). Symbolic
+sizes are equal here if they are the same expression.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ from twofold.ir.views import assembly, below, is_cast, view_form
 
 
 class Movement(NamedTuple):
-    """For the core: which operands, whether they are concatenated, and where a slice of one begins, in bytes."""
+    """A data movement, as the core reads it.
+
+    Attributes:
+        operands: The operands that are moved.
+        joins: Whether they are concatenated; else there is one, of which the result is a slice.
+        number: The operand that is the index of the slice, a Python integer; -1 if there is none.
+        offset: The start of the slice at index 0, in bytes.
+        step: The stride of the index, in bytes.
+    """
 
     operands: tuple[int, ...]
     joins: bool
     number: int
-    """The operand that is the index of the slice, a Python integer of ``step`` bytes each; -1 if there is none."""
     offset: int
     step: int
 
@@ -42,20 +49,20 @@ def movement_in(graph: Graph) -> Movement | None:
     (output,) = graph.outputs
     if assembly(output) is Assembly.CONCATENATE:
         (axis,) = output.attrs
-        parts = [_same_bytes(node) for node in output.inputs]
-        if not _same(prod(output.shape[:axis]), 1) or not all(map(is_input, parts)):
+        operands = [_same_bytes(node) for node in output.inputs]
+        if not _same(prod(output.shape[:axis]), 1) or not all(map(is_input, operands)):
             return None
-        return Movement(tuple(node.attrs[0] for node in parts), True, -1, 0, 0)
+        return Movement(tuple(node.attrs[0] for node in operands), True, -1, 0, 0)
     return _slice(output)
 
 
 def _same(a: int, b: int) -> bool:
-    """Whether two numbers are equal for all sizes."""
+    """Whether two numbers are equal whatever symbols stand for."""
     return identity(a) == identity(b)
 
 
 def _same_bytes(node: Node) -> Node:
-    """The value below with the same bytes in memory."""
+    """The value below ``node`` of which it is a view or cast with the same bytes in memory."""
     return below(node, _keeps_bytes)
 
 

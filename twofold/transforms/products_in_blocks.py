@@ -1,8 +1,9 @@
-"""Large batches of products and what is made of them, in blocks of a leading axis, so that they are never stored whole.
+"""Tiling of large batched products together with their producers and consumers, so that they are never stored whole.
 
-Scores of attention are larger than all that they are made of, and than all that is made of them. A region is such a
-product with everything that it takes to have no large value outside; it becomes a loop over blocks of one axis.
-Elements on this axis are computed independently, so bits do not change.
+Attention scores are larger than their operands, and than what is computed from them. A region is such a product with
+all the nodes that it takes for no large value to cross its border; it becomes a loop over blocks of one axis, as in
+Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021. Elements along this axis are computed
+independently, so bits do not change.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from twofold.ops.control_flow import blocks
 
 
 def products_in_blocks(graph: Graph) -> Graph:
-    """``graph`` with loops over blocks in place of batches of products that are too large to store."""
+    """``graph`` with loops over blocks in place of batched products that are too large to store."""
     nodes = graph.nodes()
     seeds = [node for node in nodes if _is_product(node) and node.ndim > 2 and _is_large(node)]
     if not seeds:
@@ -39,7 +40,9 @@ def products_in_blocks(graph: Graph) -> Graph:
             found = region.loop()
             replaced.update(found)
             taken.update(region.axes if found else ())
-    while any(node.id in replaced for node in graph.nodes()):  # a loop may read what another one stands for
+    while any(
+        node.id in replaced for node in graph.nodes()
+    ):  # a loop may read a result that another one replaces
         graph = Graph(graph.input_types, rewrite(graph.outputs, lambda node: replaced.get(node.id)))
     return graph
 
@@ -54,9 +57,9 @@ def _is_large(node: Node) -> bool:
 
 
 def _axes_of_inputs(node: Node, axis: int) -> Sequence[int | None] | None:
-    """The axis of each input that ``axis`` of the result runs along, None for one that is read whole.
+    """For each input the axis that ``axis`` of the result maps to, None for one that is read whole.
 
-    None in all where elements of the result along the axis are not independent, or not known to be.
+    None altogether if elements of the result along the axis are not independent, or not known to be.
     """
     if isinstance(node.op, ElementwiseOp):
         return [axis] * len(node.inputs)
@@ -83,7 +86,15 @@ def _axes_of_inputs(node: Node, axis: int) -> Sequence[int | None] | None:
 
 
 class _Region:
-    """What a large product is computed with; ``axes`` has the axis along which each of its values is cut, by id."""
+    """The nodes that are tiled with a large product.
+
+    Attributes:
+        axes: By id of a node, the axis that is tiled.
+        members: The nodes, in a topological order.
+        results: Those that are read outside.
+        rows: What is read from outside a block at a time, by id and axis.
+        fixed: What is read from outside whole, by id.
+    """
 
     def __init__(
         self, seed: Node, nodes: Sequence[Node], users: dict[int, list[Node]], outputs: set[int]
@@ -94,7 +105,7 @@ class _Region:
         self.axes: dict[int, int] = {}
 
     def grow(self) -> bool:
-        """Take in all that reads large values, or makes them; whether that is possible."""
+        """Add the producers and consumers of large values; returns whether that is possible."""
         waiting = [(self.seed, self.axis)]
         while True:
             while waiting:
@@ -113,7 +124,7 @@ class _Region:
             waiting = between
 
     def _neighbours(self, node: Node, axis: int) -> list[tuple[Node, int]] | None:
-        """The large values that a value is made of, and the users of one that is large."""
+        """Large operands of a node, and users of one that is large, with their axes; None if one cannot be tiled."""
         own = _axes_of_inputs(node, axis)
         if own is None:
             return None
@@ -131,7 +142,7 @@ class _Region:
         return found
 
     def _axis_of_user(self, user: Node) -> int | None:
-        """The axis of a result along which it can be cut as the inputs that are in the region."""
+        """The axis of a user along which tiling agrees with that of its operands in the region."""
         for axis in range(user.ndim):
             if user.shape[axis] == self.size:
                 own = _axes_of_inputs(user, axis)
@@ -142,7 +153,7 @@ class _Region:
         return None
 
     def _between(self) -> list[tuple[Node, int]] | None:
-        """What depends on values of the region, and values of the region on it; None where it cannot be taken in."""
+        """A node outside on a path from the region to the region, with its axis; None if it cannot be tiled."""
         below: set[int] = set()
         above: set[int] = set()
         for node in self.nodes:
@@ -162,7 +173,7 @@ class _Region:
         return found
 
     def is_closed(self) -> bool:
-        """Whether no large value is read outside, and blocks of results and of what they are made of lie together."""
+        """Whether no large value is read outside, and blocks of results and operands are contiguous."""
         self.members = [node for node in self.nodes if node.id in self.axes]
         self.results = [
             node
@@ -189,7 +200,7 @@ class _Region:
         )
 
     def loop(self) -> dict[int, Node]:
-        """What stands for the results, by their ids; nothing where one block is enough."""
+        """The results of the loop by the ids of what they replace; nothing where one block is enough."""
         most_bytes = max(node.type.nbytes for node in self.members) // self.size
         most = max(1, blocks.BLOCK // most_bytes)
         if self.axis == self.seed.ndim - 2:
@@ -200,16 +211,16 @@ class _Region:
 
         def body(_: Any, __: Any, rows: Sequence[Any], fixed: Sequence[Any]) -> Any:
             size = rows[0].shape[0]
-            given = {
-                key: ops.reshape(block, _with(value, key[1], size))
+            sliced = {
+                key: ops.reshape(block, _resized(value, key[1], size))
                 for (key, value), block in zip(self.rows.items(), rows, strict=True)
             }
             whole = dict(zip(self.fixed, fixed, strict=True))
-            made: dict[int, Node] = {}
+            tiles: dict[int, Node] = {}
             for node in self.members:
-                made[node.id] = self._cut(node, size, made, given, whole)
+                tiles[node.id] = self._tile(node, size, tiles, sliced, whole)
             results = [
-                ops.reshape(made[node.id], (size, *_rest(node, self.axes[node.id]))) for node in self.results
+                ops.reshape(tiles[node.id], (size, *_rest(node, self.axes[node.id]))) for node in self.results
             ]
             return (), results
 
@@ -218,34 +229,42 @@ class _Region:
             node.id: ops.reshape(value, node.shape) for node, value in zip(self.results, found, strict=True)
         }
 
-    def _cut(
+    def _tile(
         self,
         node: Node,
         size: int,
-        made: dict[int, Node],
+        tiles: dict[int, Node],
         rows: dict[tuple[int, int], Node],
         fixed: dict[int, Node],
     ) -> Node:
-        """A value with ``size`` elements on its axis, of those that were made and given."""
+        """One block of a node.
+
+        Args:
+            node: A node of the region.
+            size: The length of the block along the axis of the node.
+            tiles: The blocks of nodes of the region, by id.
+            rows: The blocks of what is read from outside in blocks.
+            fixed: What is read from outside whole.
+        """
         axis = self.axes[node.id]
         own = _axes_of_inputs(node, axis)
         assert own is not None
         inputs = [
-            made[value.id] if value.id in made else fixed[value.id] if cut is None else rows[value.id, cut]
+            tiles[value.id] if value.id in tiles else fixed[value.id] if cut is None else rows[value.id, cut]
             for value, cut in zip(node.inputs, own, strict=True)
         ]
         op = node.op
         cut = op.rule_cut if isinstance(op, View) else None
         attrs = node.attrs if cut is None else cut(axis, size, *node.attrs)
-        type = tensor_type(node.dtype, _with(node, axis, size), node.type.weak)
+        type = tensor_type(node.dtype, _resized(node, axis, size), node.type.weak)
         return make_node(op, attrs, tuple(inputs), type)
 
 
-def _with(node: Node, axis: int, size: int) -> tuple[int, ...]:
-    """The shape with another size of one axis."""
+def _resized(node: Node, axis: int, size: int) -> tuple[int, ...]:
+    """The shape of ``node`` with another size of one axis."""
     return (*node.shape[:axis], size, *node.shape[axis + 1 :])
 
 
 def _rest(node: Node, axis: int) -> tuple[int, ...]:
-    """The shape without what leads to an axis and that axis."""
+    """The shape of ``node`` behind an axis."""
     return tuple(node.shape[axis + 1 :])

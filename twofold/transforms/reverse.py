@@ -1,8 +1,9 @@
 """Reverse mode: from a closed graph to the closed graph of its gradient.
 
-The pass visits nodes in descending topological position. A node's cotangent is the sum of what its consumers
-contribute (see ``Cotangent``): the order depends on the structure of the graph alone, so gradients have the same
-bits however the graph was declared. A structural zero is None and never becomes a node.
+Reverse accumulation (Griewank and Walther, "Evaluating Derivatives", 2008) visits nodes in descending topological
+position. The cotangent of a node is the sum of the contributions of its consumers (see ``Cotangent``). Their order
+depends on the structure of the graph alone, so gradients have the same bits however the graph was declared. A
+structural zero is None and never becomes a node.
 """
 
 from __future__ import annotations
@@ -23,93 +24,141 @@ from twofold.ops.indexing.row_products import (
     rows_share,
     through_broadcast,
 )
-from twofold.transforms.sharing import divided
+from twofold.transforms.sharing import extract_common_subexpressions
 
-Used = list[int | str]
-"""What each input of a gradient graph is: "cotangent", "output", or the number of an original input or
-of a shared value."""
+Slots = list[int | str]
+"""What each input of a gradient graph is: "cotangent", "output", or the number of an input of the original graph;
+shared values are numbered behind these."""
 
 
 def backward(
-    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], given: dict[int, Node]
+    outputs: Sequence[Node],
+    cotangents: Sequence[Node | None],
+    wrt: Sequence[Node],
+    substitutes: dict[int, Node],
 ) -> list[Node | None]:
-    """Cotangents of the nodes ``wrt``, in terms of the nodes of the graph and ``cotangents`` of its outputs.
+    """Differentiate a graph.
 
-    ``given`` maps the id of a node to what rules read in its place (its value, already known).
+    Args:
+        outputs: The outputs of the graph.
+        cotangents: Their cotangents; None is zero.
+        wrt: The nodes whose cotangents are returned.
+        substitutes: By id of a node, the node that gradient rules read in its place (its value, known already).
+
+    Returns:
+        The cotangents of ``wrt``; None where no gradient flows.
     """
-    return [cotangent.total() for cotangent in collected(outputs, cotangents, wrt, given)]
+    return [cotangent.total() for cotangent in backward_sums(outputs, cotangents, wrt, substitutes)]
 
 
-def collected(
-    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node], given: dict[int, Node]
+def backward_sums(
+    outputs: Sequence[Node],
+    cotangents: Sequence[Node | None],
+    wrt: Sequence[Node],
+    substitutes: dict[int, Node],
 ) -> list[Cotangent]:
-    """As ``backward``, the cotangents as what they are sums of."""
-    flat = inlined((*outputs, *wrt))  # what is summed over calls is one sum
+    """``backward``, with each cotangent as the terms that it is the sum of."""
+    flat = inlined((*outputs, *wrt))  # a sum over calls is one sum
     if flat is not None:
-        return collected(flat[: len(outputs)], cotangents, flat[len(outputs) :], given)
-    order = topological(outputs)
-    needed = _reaching(order, wrt)
-    waiting: dict[int, Cotangent] = {}
-    for output, cotangent in zip(outputs, cotangents):
-        if cotangent is not None:
-            waiting.setdefault(output.id, Cotangent()).add(cotangent)
-    wanted = {node.id for node in wrt}
-    found: dict[int, Cotangent] = {}
-    parts: dict[int, dict[int, Node]] = {}  # by id of a program node: cotangents of its results
-    for position, node in reversed(list(enumerate(order))):
-        arrived = waiting.pop(node.id, None)
-        if (arrived is None and node.id not in parts) or node.id not in needed:
-            continue
-        if arrived is not None and node.id in wanted:
-            found[node.id] = arrived
-        if not node.inputs:
-            continue
+        return backward_sums(flat[: len(outputs)], cotangents, flat[len(outputs) :], substitutes)
+    return _BackwardPass(outputs, wrt, substitutes).run(outputs, cotangents, wrt)
+
+
+class _BackwardPass:
+    """The state of one backward pass over the nodes below ``outputs``."""
+
+    def __init__(self, outputs: Sequence[Node], wrt: Sequence[Node], substitutes: dict[int, Node]) -> None:
+        self._order = topological(outputs)
+        self._active = _dependent(self._order, wrt)
+        self._wrt = {node.id for node in wrt}
+        self._substitutes = substitutes
+        self._sums: dict[int, Cotangent] = {}  # by id of a node that is not visited yet
+        self._of_results: dict[
+            int, dict[int, Node]
+        ] = {}  # by id of a control flow node: those of its results
+
+    def run(
+        self, outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node]
+    ) -> list[Cotangent]:
+        """The cotangents of ``wrt``."""
+        for output, cotangent in zip(outputs, cotangents):
+            if cotangent is not None:
+                self._sums.setdefault(output.id, Cotangent()).add(cotangent)
+        found: dict[int, Cotangent] = {}
+        for position, node in reversed(list(enumerate(self._order))):
+            arrived = self._sums.pop(node.id, None)
+            if (arrived is None and node.id not in self._of_results) or node.id not in self._active:
+                continue
+            if arrived is not None and node.id in self._wrt:
+                found[node.id] = arrived
+            if node.inputs:
+                self._visit(position, node, arrived)
+        return [found.get(node.id, Cotangent()) for node in wrt]
+
+    def _visit(self, position: int, node: Node, arrived: Cotangent | None) -> None:
+        """Pass on the cotangent of a node to its inputs."""
         if arrived is not None and arrived.terms and is_view(node):
-            arrived = arrived.through_view(node, waiting.setdefault(node.inputs[0].id, Cotangent()))
+            arrived = arrived.through_view(node, self._sums.setdefault(node.inputs[0].id, Cotangent()))
         total = None if arrived is None else arrived.total()
-        if total is None and node.id not in parts:
-            continue
+        if total is None and node.id not in self._of_results:
+            return
         if isinstance(node.op, GetOutputOp):
             assert total is not None
-            parts.setdefault(node.inputs[0].id, {})[node.attrs[0]] = total
-            continue
+            self._of_results.setdefault(node.inputs[0].id, {})[node.attrs[0]] = total
+            return
         shares = (
-            _shares_of_program(node, parts.get(node.id, {}))
+            _control_flow_cotangents(node, self._of_results.get(node.id, {}))
             if isinstance(node.op, ControlFlowOp)
-            else _shares(node, total, given)
+            else _node_cotangents(node, total, self._substitutes)
         )
         for value, share in zip(node.inputs, shares, strict=True):
-            if share is None or value.id not in needed or not value.dtype.is_differentiable:
-                continue
-            if (
-                view_form(value) is ViewForm.BROADCAST
-                and value.id not in wanted
-                and isinstance(share, Node)
-                and (repeated := through_broadcast(node, _checked(node, value, share), value)) is not None
-            ):
-                value, share = value.inputs[0], repeated
-            to = waiting.setdefault(value.id, Cotangent())
-            if isinstance(share, Cotangent):
-                to.join(position, share)
-            else:
-                to.add(_checked(node, value, share))
-    return [found.get(node.id, Cotangent()) for node in wrt]
+            if share is not None and value.id in self._active and value.dtype.is_differentiable:
+                self._accumulate(position, node, value, share)
+
+    def _accumulate(self, position: int, node: Node, value: Node, share: Node | Cotangent) -> None:
+        """Add what ``node`` passes on to its input ``value``."""
+        if (
+            view_form(value) is ViewForm.BROADCAST
+            and value.id not in self._wrt
+            and isinstance(share, Node)
+            and (repeated := through_broadcast(node, _checked(node, value, share), value)) is not None
+        ):
+            value, share = value.inputs[0], repeated
+        target = self._sums.setdefault(value.id, Cotangent())
+        if isinstance(share, Cotangent):
+            target.join(position, share)
+        else:
+            target.add(_checked(node, value, share))
 
 
-def _shares(node: Node, cotangent: Node | None, given: dict[int, Node]) -> Sequence[Share]:
+def _node_cotangents(node: Node, cotangent: Node | None, substitutes: dict[int, Node]) -> Sequence[Share]:
     assert cotangent is not None
-    values = tuple(given.get(value.id, value) for value in node.inputs)
+    values = tuple(substitutes.get(value.id, value) for value in node.inputs)
     summed = node.op.shares(cotangent, node, values)
     if summed is not None:
         return summed
-    shares = input_shares(node.op, node.attrs, cotangent, given.get(node.id, node), values)
-    return [rows_share(cotangent, share, node) for share in shares]
+    output = substitutes.get(node.id, node)
+    return [
+        rows_share(cotangent, share, node)
+        for share in input_cotangents(node.op, node.attrs, cotangent, output, values)
+    ]
 
 
-def input_shares(
+def input_cotangents(
     op: Op, attrs: Attributes, cotangent: Node, output: Node, values: tuple[Node, ...]
 ) -> Sequence[Node | None]:
-    """What a node passes on to its inputs: by its own rule, or by that of the nodes that define it."""
+    """Apply the gradient rule of an operation, or differentiate the graph that defines it.
+
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        cotangent: The cotangent of its output.
+        output: What rules read as its output.
+        values: What they read as its inputs.
+
+    Returns:
+        For each input its cotangent; None where no gradient flows.
+    """
     if not isinstance(op, CustomOp):
         return op.vjp(attrs, cotangent, output, values)
     inputs = [input_node(k, value.type) for k, value in enumerate(values)]
@@ -126,15 +175,16 @@ def input_shares(
     return [by_input.get(value.id) for value in inputs]
 
 
-def _shares_of_program(node: Node, parts: dict[int, Node]) -> Sequence[Share]:
-    """What a program passes on to its inputs, from the cotangents of its results by number."""
+def _control_flow_cotangents(node: Node, cotangents: dict[int, Node]) -> Sequence[Share]:
+    """The cotangents of the inputs of a control flow node, from those of its results by number."""
     assert isinstance(node.op, ControlFlowOp)
     types = node.op.results(node.attrs, [value.type for value in node.inputs])
-    found: Sequence[Share] = node.op.parts_vjp(node, [parts.get(k) for k in range(len(types))], collected)
+    by_result = [cotangents.get(k) for k in range(len(types))]
+    found: Sequence[Share] = node.op.results_vjp(node, by_result, backward_sums)
     return found
 
 
-def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:
+def _dependent(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:
     """Ids of the nodes that depend on one of ``wrt`` (those included)."""
     reached = {node.id for node in wrt}
     for node in order:
@@ -144,7 +194,7 @@ def _reaching(order: Sequence[Node], wrt: Sequence[Node]) -> set[int]:
 
 
 def _checked(node: Node, value: Node, share: Node) -> Node:
-    """A rule may leave a scalar factor's dtype or shape; anything else is a mistake in the entry."""
+    """``share`` in the dtype of ``value``; another shape is a mistake in the gradient rule."""
     if share.shape != value.shape:
         raise AssertionError(f"{node.op.name}: the cotangent of {value.type} has type {share.type}")
     return share if share.type is value.type else convert(share, value.dtype)
@@ -157,50 +207,61 @@ def _shifted(graph: Graph, by: int) -> tuple[list[Node], Node]:
     return inputs, output
 
 
-def vjp_graph(graph: Graph, index: int | tuple[int, ...]) -> tuple[Graph, Used] | None:
-    """The graph from the cotangent of the output of ``graph`` to that of its input ``index``.
+def vjp_graph(graph: Graph, index: int | tuple[int, ...]) -> tuple[Graph, Slots] | None:
+    """The graph of a vector-Jacobian product.
 
-    It may read the cotangent, the inputs of ``graph``, and its output's value (so that it is not computed
-    again); the returned list says which of them its inputs are, in order. For several indices the graph has
-    one output each, zeros where no path leads. None if no path leads from any of them to the output.
+    Args:
+        graph: A graph with one output.
+        index: The input whose cotangent is computed, or several of them.
+
+    Returns:
+        A graph with one output for each index, zeros where no path leads from the input to the output of ``graph``,
+        and what its inputs are: among the cotangent, the inputs of ``graph``, and the value of its output (so that it
+        is not recomputed). None if no path leads from any of the inputs to the output.
     """
     return _vjp(graph, index, None, ())
 
 
 def vjp_of(
     op: Op, attrs: Attributes, graph: Graph, index: int | tuple[int, ...]
-) -> tuple[Graph, Used] | None:
+) -> tuple[Graph, Slots] | None:
     """``vjp_graph`` of the call that ``graph`` computes; a composite may have its own rule."""
-    return _vjp(graph, index, _own_rule(op, graph), attrs)
+    return _vjp(graph, index, _composite_rule(op, graph), attrs)
 
 
-Pieces = dict[int, "tuple[Graph, Used] | NotImplementedError"]
-"""Graphs by what they compute: the cotangent of an input, by its number, or a shared value, numbered behind them."""
+SplitVjp = dict[int, "tuple[Graph, Slots] | NotImplementedError"]
+"""Graphs by what they compute: the cotangent of an input, by its number, or a shared value, numbered behind these."""
 
 
-def vjp_pieces(op: Op, attrs: Attributes, graph: Graph, indices: Sequence[int]) -> Pieces:
-    """The graphs of ``vjp_of`` for several inputs, without what they have in common.
+def split_vjp(op: Op, attrs: Attributes, graph: Graph, indices: Sequence[int]) -> SplitVjp:
+    """The graphs of ``vjp_of`` for several inputs, with their common subexpressions as graphs of their own.
 
-    That is values of graphs of their own, which the others read: in ``Used`` they are numbers from the number of
-    inputs on, and stand in front of what reads them. An input to which no gradient flows is left out; one whose
-    gradient has no formula has the error instead.
+    Args:
+        op: The operation of the call.
+        attrs: Its attributes.
+        graph: The closed graph of the call.
+        indices: The inputs whose cotangents are computed.
+
+    Returns:
+        One graph for each cotangent and shared value, a shared value before the graphs that read it. An input to which
+        no gradient flows is left out; one whose gradient is not implemented has the error in place of the graph.
     """
-    own, count = _own_rule(op, graph), len(graph.input_types)
+    own, count = _composite_rule(op, graph), len(graph.input_types)
     try:
         found = _cotangents_of(graph, indices, own, attrs)
     except NotImplementedError as error:
         if len(indices) == 1:
             return {indices[0]: error}
-        alone = [vjp_pieces(op, attrs, graph, (index,)) for index in indices]
-        return {index: made for pieces in alone for index, made in pieces.items()}
-    outputs, shared = divided([node for node in found if node is not None], count + 2)
+        separate = [split_vjp(op, attrs, graph, (index,)) for index in indices]
+        return {index: made for graphs in separate for index, made in graphs.items()}
+    outputs, shared = extract_common_subexpressions([node for node in found if node is not None], count + 2)
     reached = [index for index, node in zip(indices, found, strict=True) if node is not None]
     numbers = [*range(count, count + len(shared)), *reached]
     return {k: _pruned([node], count) for k, node in zip(numbers, [*shared, *outputs], strict=True)}
 
 
-def _own_rule(op: Op, graph: Graph) -> Op | None:
-    """``op`` where it is a composite with a rule of its own that holds for the result."""
+def _composite_rule(op: Op, graph: Graph) -> Op | None:
+    """``op`` if it is a composite with a gradient rule of its own that holds for the dtype of the result."""
     if not isinstance(op, Composite) or op.rule_vjp is None:
         return None
     return op if graph.outputs[0].dtype.kind != "c" or op.complex_rule else None
@@ -208,7 +269,7 @@ def _own_rule(op: Op, graph: Graph) -> Op | None:
 
 def _vjp(
     graph: Graph, index: int | tuple[int, ...], op: Op | None, attrs: Attributes
-) -> tuple[Graph, Used] | None:
+) -> tuple[Graph, Slots] | None:
     indices = (index,) if isinstance(index, int) else index
     found = _cotangents_of(graph, indices, op, attrs)
     if all(node is None for node in found):
@@ -224,7 +285,10 @@ def _vjp(
 def _cotangents_of(
     graph: Graph, indices: Sequence[int], op: Op | None, attrs: Attributes
 ) -> list[Node | None]:
-    """Cotangents of inputs in terms of inputs: the cotangent of the output, those of ``graph``, and the output."""
+    """Cotangents of inputs of ``graph``, in terms of the inputs of a gradient graph.
+
+    These are the cotangent of the output, the inputs of ``graph``, and the value of its output, in this order.
+    """
     if not graph.outputs[0].dtype.is_differentiable:
         return [None] * len(indices)
     inputs, output = _shifted(graph, 1)
@@ -234,15 +298,15 @@ def _cotangents_of(
     if isinstance(output.op, SourceOp):
         return found
     # a rule may have rebuilt the very node that computes the output
-    known = _given(inputs, output)[1]
+    known = _seeds(inputs, output)[1]
     replaced = iter(
         rewrite([node for node in found if node is not None], lambda node: known if node is output else None)
     )
     return [None if node is None else next(replaced) for node in found]
 
 
-def _given(inputs: Sequence[Node], output: Node) -> tuple[Node, Node]:
-    """The inputs of a gradient graph beside those of the graph: the cotangent, and the output's value."""
+def _seeds(inputs: Sequence[Node], output: Node) -> tuple[Node, Node]:
+    """The input nodes for the cotangent and for the value of the output."""
     cotangent = input_node(0, tensor_type(output.dtype, output.shape))
     return cotangent, input_node(len(inputs) + 1, output.type)
 
@@ -250,26 +314,34 @@ def _given(inputs: Sequence[Node], output: Node) -> tuple[Node, Node]:
 def _by_rule(
     op: Op, attrs: Attributes, inputs: Sequence[Node], output: Node, indices: Sequence[int]
 ) -> list[Node | None]:
-    shares = op.vjp(attrs, *_given(inputs, output), tuple(inputs))
-    return [_fitting(shares[k], inputs[k]) for k in indices]
+    shares = op.vjp(attrs, *_seeds(inputs, output), tuple(inputs))
+    return [_in_dtype_of(inputs[k], shares[k]) for k in indices]
 
 
 def _cotangents(inputs: Sequence[Node], output: Node, indices: Sequence[int]) -> list[Node | None]:
-    """By the rules of the nodes."""
-    cotangent, known = _given(inputs, output)
+    """By the gradient rules of the nodes."""
+    cotangent, known = _seeds(inputs, output)
     wrt = [inputs[k] for k in indices]
     floating = [node for node in wrt if node.dtype.is_differentiable]
-    given = {} if isinstance(output.op, SourceOp) else {output.id: known}
-    by_node = dict(zip([node.id for node in floating], backward([output], [cotangent], floating, given)))
+    substitutes = {} if isinstance(output.op, SourceOp) else {output.id: known}
+    by_node = dict(
+        zip([node.id for node in floating], backward([output], [cotangent], floating, substitutes))
+    )
     return [by_node.get(node.id) for node in wrt]
 
 
-def _fitting(share: Node | None, value: Node) -> Node | None:
+def _in_dtype_of(value: Node, share: Node | None) -> Node | None:
     return None if share is None or not value.dtype.is_differentiable else convert(share, value.dtype)
 
 
-def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
-    """Renumber the inputs read: 0 was the cotangent, 1 to ``count`` the inputs, then the output and what is shared."""
+def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Slots]:
+    """The gradient graph with the inputs that it reads, and what they are.
+
+    Args:
+        outputs: Its outputs. Their input 0 is the cotangent, 1 to ``count`` are the inputs, then follow the output and
+            the shared values.
+        count: The number of inputs of the original graph.
+    """
     read = {node.attrs[0]: node.type for node in topological(outputs) if is_input(node)}
     numbers = sorted(read)
     offset = {number: position for position, number in enumerate(numbers)}
@@ -277,7 +349,7 @@ def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
     def replace(node: Node) -> Node | None:
         return input_node(offset[node.attrs[0]], node.type) if is_input(node) else None
 
-    used: Used = [
+    slots: Slots = [
         "cotangent"
         if number == 0
         else "output"
@@ -285,13 +357,22 @@ def _pruned(outputs: Sequence[Node], count: int) -> tuple[Graph, Used]:
         else number - (1 if number <= count else 2)
         for number in numbers
     ]
-    return Graph([read[number] for number in numbers], rewrite(outputs, replace)), used
+    return Graph([read[number] for number in numbers], rewrite(outputs, replace)), slots
 
 
 def grad_graph(graph: Graph, wrt: Sequence[int], output: int = 0) -> Graph:
-    """The closed graph with the inputs of ``graph`` and the gradients of one scalar output as its outputs.
+    """The graph of the gradients of a scalar.
 
-    Raises GradientError if the output is no floating scalar or an input in ``wrt`` does not reach it.
+    Args:
+        graph: The graph to differentiate.
+        wrt: The inputs with respect to which it is differentiated.
+        output: The number of the output, a floating scalar.
+
+    Returns:
+        A graph with the inputs of ``graph`` and one output for each input in ``wrt``.
+
+    Raises:
+        GradientError: The output is no floating scalar, or an input in ``wrt`` does not reach it.
     """
     target = graph.outputs[output]
     if target.shape != () or target.dtype.kind != "f":

@@ -1,7 +1,7 @@
-"""Rewrite rules as pairs of programs, and the driver that applies them bottom-up.
+"""Declarative rewrite rules, and the driver that applies them bottom-up.
 
-A rule's left side is written with the operations' own functions, so it reads as the mathematics it states. A
-variable matches any node; a constant matches an equal constant however it was broadcast.
+The left side of a rule is written with the functions of the operations, so it reads as mathematics. A variable matches
+any node; a constant matches an equal constant, however it is broadcast.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from twofold.ir.types import tensor_type
 from twofold.ir.views import below, below_views, is_identity
 
 Rewrite = Callable[[Node], "Node | None"]
-"""Gives what a node becomes, None where it stays."""
+"""The replacement of a node; None where it stays."""
 
-_MOST_ROUNDS = 4
+_MAX_ITERATIONS = 4
 
 
 class Rule:
-    """``left`` becomes ``right``, both functions of the same number of nodes.
+    """A rewrite of ``left`` to ``right``.
 
-    ``right`` may return None where the rule does not hold for the types at hand.
+    Args:
+        left: The pattern, a function of nodes that stand for variables.
+        right: The replacement, a function of what the variables match; None where the rule does not hold for its types.
+        variables: The number of variables.
+        dtypes: The dtypes of the variables in the pattern; nodes of other dtypes match, too.
     """
 
     def __init__(
@@ -40,18 +44,18 @@ class Rule:
         self.pattern = left(*(input_node(k, tensor_type(dtypes[k])) for k in range(variables)))
 
     def __call__(self, node: Node) -> Node | None:
-        """What ``node`` becomes if the left side matches it."""
-        found: dict[int, Node] = {}
-        if not _matches(self.pattern, node, found):
+        """The replacement of ``node`` if the left side matches it."""
+        bindings: dict[int, Node] = {}
+        if not _matches(self.pattern, node, bindings):
             return None
-        result = self._right(*(found[k] for k in range(self._variables)))
+        result = self._right(*(bindings[k] for k in range(self._variables)))
         return result if result is not None and result.type is node.type else None
 
 
-def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
-    """Whether ``node`` has the shape of ``pattern``; patterns are a few operations deep."""
+def _matches(pattern: Node, node: Node, bindings: dict[int, Node]) -> bool:
+    """Whether ``node`` matches ``pattern``; binds variables to nodes in ``bindings``."""
     if is_input(pattern):
-        return found.setdefault(pattern.attrs[0], node) is node
+        return bindings.setdefault(pattern.attrs[0], node) is node
     if is_constant(pattern):
         node = below_views(node)
         return node.op is pattern.op and node.attrs[0] == pattern.attrs[0]
@@ -60,11 +64,11 @@ def _matches(pattern: Node, node: Node, found: dict[int, Node]) -> bool:
         return False
     if node.attrs != pattern.attrs and not isinstance(node.op, ElementwiseOp):
         return False
-    return all(_matches(part, value, found) for part, value in zip(pattern.inputs, node.inputs))
+    return all(_matches(operand, value, bindings) for operand, value in zip(pattern.inputs, node.inputs))
 
 
 def by_operation(rules: Iterable[Rule]) -> dict[Op, list[Rewrite]]:
-    """Rules by the operation on top of their left side."""
+    """Rules by the root operation of their left side."""
     found: dict[Op, list[Rewrite]] = {}
     for rule in rules:
         found.setdefault(rule.pattern.op, []).append(rule)
@@ -72,7 +76,7 @@ def by_operation(rules: Iterable[Rule]) -> dict[Op, list[Rewrite]]:
 
 
 def rewrite_once(graph: Graph, rewrite: Rewrite) -> Graph:
-    """``graph`` with every node, once its inputs are rewritten, as what ``rewrite`` makes of it."""
+    """Apply ``rewrite`` to every node of ``graph``, inputs before consumers."""
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
         current = with_inputs(node, inputs)
@@ -84,7 +88,13 @@ def rewrite_once(graph: Graph, rewrite: Rewrite) -> Graph:
 def rewrite_bottom_up(
     graph: Graph, by_op: Mapping[Op, Sequence[Rewrite]], by_kind: Mapping[str, Sequence[Rewrite]]
 ) -> Graph:
-    """``graph`` with rewrites applied where they match, until none does (each rewrite makes a node smaller)."""
+    """Apply rewrites bottom-up until none matches.
+
+    Args:
+        graph: The graph.
+        by_op: Rewrites for nodes of an operation.
+        by_kind: Rewrites for nodes of a kind of operation, tried first.
+    """
     known: dict[Op, Sequence[Rewrite]] = {}
 
     def first(node: Node) -> Node | None:
@@ -97,9 +107,9 @@ def rewrite_bottom_up(
                 return simpler
         return None
 
-    for _ in range(_MOST_ROUNDS):
-        made = rewrite_once(graph, first)
-        if made == graph:
+    for _ in range(_MAX_ITERATIONS):
+        rewritten = rewrite_once(graph, first)
+        if rewritten == graph:
             break
-        graph = made
+        graph = rewritten
     return graph

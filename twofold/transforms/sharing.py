@@ -1,10 +1,10 @@
-"""Work that the gradients of several inputs of a call have in common, so that each value is computed once.
+"""Common subexpressions of the gradients of a call, extracted so that each value is computed once.
 
-The gradients are graphs of their own, as a backward pass may want some and not others. What more than one of
-them computes is cut out: a value of its own graph, which they read. Cut are results of products, reductions,
-kernels and programs, or what element-wise operations make of them; where these are reductions alone, which are
-smaller than what is made of them, the reductions themselves. Everything else is cheaper to compute again than to
-write and to read. The choice depends on the operations, never on sizes: it is the same for every size of a call.
+The gradients of the inputs of a call are separate graphs, as a backward pass may need some of them only. A value that
+more than one of them computes becomes a graph of its own, whose result they read. Extracted are results of products,
+reductions, custom kernels and control flow, and element-wise expressions of these; of expressions of reductions alone
+the reductions themselves, which are smaller than what is computed from them. Everything else is cheaper to
+rematerialise than to store and load. The choice depends on operations, never on sizes: it is the same for every size.
 """
 
 from __future__ import annotations
@@ -13,123 +13,143 @@ from collections.abc import Sequence
 
 from twofold.dtypes import DType
 from twofold.ir.bind import input_node
-from twofold.ir.graph import remade, rewrite, with_inputs
+from twofold.ir.graph import rebuild_nodes, rewrite, with_inputs
 from twofold.ir.node import Node, make_node, topological
 from twofold.ir.op import ControlFlowOp, ElementwiseOp, GetOutputOp, ReductionOp, SourceOp, ViewOp
 from twofold.ops.base import apply, ops
 
-_LIGHT = (ElementwiseOp, ViewOp, SourceOp)
-_FREE, _REDUCED, _HEAVY = range(3)
-"""What computing a value again takes: nothing to speak of, reductions, or more."""
+_FUSIBLE = (ElementwiseOp, ViewOp, SourceOp)
+_FREE, _REDUCTIONS, _HEAVY = range(3)
+"""The cost of rematerialising a value: none to speak of, that of reductions, or more."""
 
 
-def divided(outputs: Sequence[Node], first: int) -> tuple[list[Node], list[Node]]:
-    """``outputs``, and the values that they share; these are inputs numbered from ``first`` to all others.
+def extract_common_subexpressions(outputs: Sequence[Node], first: int) -> tuple[list[Node], list[Node]]:
+    """Split the graphs of several outputs at the values that they share.
+
+    Args:
+        outputs: The outputs of the separate graphs, on common input nodes.
+        first: The number of the input that stands for the first shared value; the others follow.
+
+    Returns:
+        The outputs in terms of these inputs, and the shared values, which may read those before them.
 
     >>> from twofold.ir.types import tensor_type
     >>> from twofold.dtypes import float32
     >>> x = input_node(0, tensor_type(float32, (3, 4)))
     >>> total = apply("sum", x, attrs=((0,),))
-    >>> [str(one.op) for part in divided([ops.exp(total), ops.tanh(total)], 1) for one in part]
+    >>> outputs, shared = extract_common_subexpressions([ops.exp(total), ops.tanh(total)], 1)
+    >>> [str(node.op) for node in (*outputs, *shared)]
     ['<op exp>', '<op tanh>', '<op sum>']
     """
     roots = _with_packed_results(list(outputs))
-    cut: dict[int, Node] = {}
-    while found := _cuts([*roots, *cut.values()], cut):
-        cut.update(found)
-    if not cut:
+    extracted: dict[int, Node] = {}
+    while more := _candidates([*roots, *extracted.values()], extracted):
+        extracted.update(more)
+    if not extracted:
         return list(outputs), []
-    shared = [node for node in topological(roots) if node.id in cut]
-    given = {node.id: input_node(first + k, node.type) for k, node in enumerate(shared)}
-    pieces = [
-        make_node(node.op, node.attrs, rewrite(node.inputs, lambda below: given.get(below.id)), node.type)
+    shared = [node for node in topological(roots) if node.id in extracted]
+    inputs = {node.id: input_node(first + k, node.type) for k, node in enumerate(shared)}
+    values = [
+        make_node(node.op, node.attrs, rewrite(node.inputs, lambda below: inputs.get(below.id)), node.type)
         for node in shared
     ]
-    return list(rewrite(roots, lambda node: given.get(node.id))), pieces
+    return list(rewrite(roots, lambda node: inputs.get(node.id))), values
 
 
-def _cuts(roots: Sequence[Node], cut: dict[int, Node]) -> dict[int, Node]:
-    """Values to cut out beside ``cut``, of which ``roots`` has all: none once nothing is computed twice."""
+def _candidates(roots: Sequence[Node], extracted: dict[int, Node]) -> dict[int, Node]:
+    """More values to extract, by id; none once no costly value is computed twice.
+
+    Args:
+        roots: The outputs of all graphs, those of ``extracted`` included.
+        extracted: What is extracted already, by id.
+    """
     order = topological(roots)
-    parted = _parted(order, roots, cut)
-    effort: dict[int, int] = {}
+    shared = _shared(order, roots, extracted)
+    costs: dict[int, int] = {}
     for node in order:
-        effort[node.id] = _FREE if node.id in cut or node.type.weak else _effort(node, effort)
+        costs[node.id] = _FREE if node.id in extracted or node.type.weak else _cost(node, costs)
     found: dict[int, Node] = {}
-    reduced: set[int] = set()  # values that are computed again from reductions, which are cut
+    operands: set[int] = set()  # of shared expressions of reductions, which are rematerialised
     for node in reversed(order):
-        shared = node.id in parted or (isinstance(node.op, GetOutputOp) and node.inputs[0].id in parted)
-        if effort[node.id] == _FREE or not (shared or node.id in reduced):
+        is_shared = node.id in shared or (isinstance(node.op, GetOutputOp) and node.inputs[0].id in shared)
+        if costs[node.id] == _FREE or not (is_shared or node.id in operands):
             continue
         if isinstance(node.op, ControlFlowOp):
-            continue  # its results are cut
-        if isinstance(node.op, ViewOp) and effort[node.inputs[0].id] == effort[node.id]:
-            parted.add(node.inputs[0].id)
-        elif isinstance(node.op, _LIGHT) and effort[node.id] == _REDUCED:
-            reduced.update(below.id for below in node.inputs)
+            continue  # its outputs are extracted
+        if isinstance(node.op, ViewOp) and costs[node.inputs[0].id] == costs[node.id]:
+            shared.add(node.inputs[0].id)
+        elif isinstance(node.op, _FUSIBLE) and costs[node.id] == _REDUCTIONS:
+            operands.update(below.id for below in node.inputs)
         else:
             found[node.id] = node
     return found
 
 
-def _effort(node: Node, effort: dict[int, int]) -> int:
-    if not isinstance(node.op, _LIGHT):
-        return _REDUCED if isinstance(node.op, ReductionOp) else _HEAVY
-    return max((effort[below.id] for below in node.inputs), default=_FREE)
+def _cost(node: Node, costs: dict[int, int]) -> int:
+    if not isinstance(node.op, _FUSIBLE):
+        return _REDUCTIONS if isinstance(node.op, ReductionOp) else _HEAVY
+    return max((costs[below.id] for below in node.inputs), default=_FREE)
 
 
-def _parted(order: Sequence[Node], roots: Sequence[Node], cut: dict[int, Node]) -> set[int]:
-    """Ids of the values that different roots read by different ways: no consumer needs them for all of these roots."""
-    readers: dict[
-        int, set[int]
-    ] = {}  # by id of a value, for each consumer the roots that it is computed for, as bits
+def _shared(order: Sequence[Node], roots: Sequence[Node], extracted: dict[int, Node]) -> set[int]:
+    """Ids of the values that different roots reach through different consumers.
+
+    A value whose consumers are all computed for the same set of roots is not among them: that consumer is shared.
+
+    Args:
+        order: The nodes below ``roots``, in a topological order.
+        roots: The outputs.
+        extracted: Values at which the graphs are split already, by id.
+    """
+    # by id of a value: for each consumer the set of roots that it is computed for, as bits
+    consumers: dict[int, set[int]] = {}
     for position, root in enumerate(roots):
-        readers.setdefault(root.id, set()).add(1 << position)
-    parted = set()
+        consumers.setdefault(root.id, set()).add(1 << position)
+    shared = set()
     for node in reversed(order):
-        found = readers.get(node.id, set())
+        sets = consumers.get(node.id, set())
         computed_for = 0
-        for bits in found:
+        for bits in sets:
             computed_for |= bits
-        if len(found) > 1 and node.id not in cut:
-            parted.add(node.id)
+        if len(sets) > 1 and node.id not in extracted:
+            shared.add(node.id)
         for below in node.inputs:
-            if below.id not in cut:
-                readers.setdefault(below.id, set()).add(computed_for)
-    return parted
+            if below.id not in extracted:
+                consumers.setdefault(below.id, set()).add(computed_for)
+    return shared
 
 
 def _with_packed_results(roots: list[Node]) -> list[Node]:
-    """``roots`` where the results of a program that several of them read are blocks of a flat value, by dtype."""
+    """``roots`` where the outputs of shared control flow are slices of one flat value for each dtype."""
     order = topological(roots)
-    parted = _parted(order, roots, {})
+    shared = _shared(order, roots, {})
     groups: dict[tuple[int, DType], list[Node]] = {}
     for node in order:
         if isinstance(node.op, GetOutputOp):
             groups.setdefault((node.inputs[0].id, node.dtype), []).append(node)
     packed = {
-        (number, dtype): parts
-        for (number, dtype), parts in groups.items()
-        if len(parts) > 1 and (number in parted or any(part.id in parted for part in parts))
+        (number, dtype): outputs
+        for (number, dtype), outputs in groups.items()
+        if len(outputs) > 1 and (number in shared or any(output.id in shared for output in outputs))
     }
-    blocks: dict[int, Node] = {}
+    slices: dict[int, Node] = {}
 
     def make(node: Node, inputs: tuple[Node, ...]) -> Node:
-        parts = packed.get((node.inputs[0].id, node.dtype)) if isinstance(node.op, GetOutputOp) else None
-        if parts is not None and node.id not in blocks:
-            alone = [make_node(part.op, part.attrs, inputs, part.type) for part in parts]
-            blocks.update(zip([part.id for part in parts], _blocks_of(alone), strict=True))
-        found = blocks.get(node.id)
+        outputs = packed.get((node.inputs[0].id, node.dtype)) if isinstance(node.op, GetOutputOp) else None
+        if outputs is not None and node.id not in slices:
+            alone = [make_node(output.op, output.attrs, inputs, output.type) for output in outputs]
+            slices.update(zip([output.id for output in outputs], _packed(alone), strict=True))
+        found = slices.get(node.id)
         return with_inputs(node, inputs) if found is None else found
 
-    return list(remade(roots, make)) if packed else roots
+    return list(rebuild_nodes(roots, make)) if packed else roots
 
 
-def _blocks_of(parts: Sequence[Node]) -> list[Node]:
-    """The same values as blocks of one flat value that holds all."""
-    flat = ops.concatenate([ops.reshape(part, (part.type.size,)) for part in parts])
-    blocks, start = [], 0
-    for part in parts:
-        blocks.append(apply("result_block", flat, attrs=(start, part.shape)))
-        start += part.type.size
-    return blocks
+def _packed(values: Sequence[Node]) -> list[Node]:
+    """The same values as slices of their flat concatenation."""
+    flat = ops.concatenate([ops.reshape(value, (value.type.size,)) for value in values])
+    slices, start = [], 0
+    for value in values:
+        slices.append(apply("result_block", flat, attrs=(start, value.shape)))
+        start += value.type.size
+    return slices

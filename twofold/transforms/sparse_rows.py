@@ -1,9 +1,10 @@
-"""Sums of rows at an index, the gradients of lookups, stay a few rows until something needs the whole table.
+"""Sparse gradients of lookups: dense updates of large tables become updates of the rows that an index reaches.
 
-``table + f(sum of rows)`` is the table with a few rows changed, and everywhere else shifted by ``f(0)``, whose row
-does not depend on the position; for a step of gradient descent the shift is ``-0.0``, which changes no number. So no
-table of gradients is made, and where the new table may take over the memory of the old one only a few rows are
-read and written. ``where(g(sum of rows), f(sum of rows, tables), table)`` is the same if ``g(0)`` is false.
+The gradient of a lookup is a segment sum: zeros with a few rows added. ``table + f(segment sum)`` changes these rows,
+and shifts all others by ``f(0)``, which is the same for every row; in a step of gradient descent the shift is
+``-0.0``, which changes no value. So the dense gradient is never made, and if the new table may be written in place only
+a few rows are read and written. The same holds for ``where(g(segment sum), f(segment sum, tables), table)`` if
+``g(0)`` is false.
 """
 
 from __future__ import annotations
@@ -24,21 +25,20 @@ from twofold.ops.base import apply, broadcast, filled, ops
 from twofold.ops.shape.movement import slice_axis
 from twofold.transforms.rewriting import rewrite_once
 
-_LEAST_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
-_MOST_SHARE = 4  # rows that change, as a fraction of all
-_COMPUTED = (ElementwiseOp, ViewOp, ReductionOp, SourceOp)  # perhaps on the way, with no memory of its own
+_MIN_ELEMENTS = 1 << 14  # of a table: one kernel over a smaller one costs less than several over its rows
+_MIN_SPARSITY = 4  # the table has at least this many times the rows that change
+_FUSIBLE = (ElementwiseOp, ViewOp, ReductionOp, SourceOp)  # perhaps fused, with no buffer of its own
 
 
-def keep_rows(graph: Graph) -> Graph:
-    """``graph`` with updates of large tables by sums of few rows as changes of these rows; it removes sums only."""
+def sparse_table_updates(graph: Graph) -> Graph:
+    """``graph`` with dense updates of large tables by segment sums of few rows as updates of these rows."""
     if not any(assembly(node) is Assembly.SEGMENT_SUM for node in graph.nodes()):
         return graph
-    found = _Found()
-    return rewrite_once(rewrite_once(graph, _joined), found.changed)
+    return rewrite_once(rewrite_once(graph, _merged), _SparseUpdates().rewrite)
 
 
-def _joined(node: Node) -> Node | None:
-    """Rows added to a sum of rows as one sum."""
+def _merged(node: Node) -> Node | None:
+    """A scatter-add onto a segment sum becomes one segment sum."""
     if assembly(node) is not Assembly.SCATTER_ADD:
         return None
     data, index, updates = node.inputs
@@ -54,14 +54,14 @@ def _joined(node: Node) -> Node | None:
 
 
 def is_sparse(node: Node, nbytes: int) -> bool:
-    """Whether ``node`` is a large table with a few sums of rows, and ``nbytes`` are a fraction of it."""
-    if _sum_of(node) is None:  # first: a plan for all sizes is bound by every comparison of sizes
+    """Whether ``node`` is a segment sum into a large table, of which ``nbytes`` are a small fraction."""
+    if _sum_of(node) is None:  # first: every comparison of symbolic sizes becomes a guard of the template
         return False
-    return node.type.size >= _LEAST_ELEMENTS and nbytes * _MOST_SHARE <= node.type.nbytes
+    return node.type.size >= _MIN_ELEMENTS and nbytes * _MIN_SPARSITY <= node.type.nbytes
 
 
-class _Sum(NamedTuple):
-    """Rows added up into a table of zeros: ``updates [1, size, width]`` at ``positions [1, size, 1]``."""
+class _SegmentSum(NamedTuple):
+    """Zeros with the rows ``updates [1, size, width]`` added at ``positions [1, size, 1]``."""
 
     positions: Node
     updates: Node
@@ -71,14 +71,14 @@ class _Sum(NamedTuple):
         return self.positions.shape[1]
 
 
-class _Found:
-    """What is known of nodes: the sums of rows that their rows are made of."""
+class _SparseUpdates:
+    """The rewrite of dense updates, with the segment sums that nodes depend on row by row."""
 
     def __init__(self) -> None:
         self._sums: dict[int, frozenset[Node] | None] = {}
 
-    def changed(self, node: Node) -> Node | None:
-        """An update of a table as a change of its rows."""
+    def rewrite(self, node: Node) -> Node | None:
+        """A dense update of a table becomes an update of the rows that segment sums reach."""
         if not node.shape or not isinstance(node.op, ElementwiseOp) or node.dtype.kind == "b":
             return None
         if node.op.shifts:
@@ -87,12 +87,12 @@ class _Found:
 
     def _shifted(self, node: Node, shifts: Sequence[str]) -> Node | None:
         left, right = node.inputs
-        for (table, moved), how in zip([(left, right), (right, left)], shifts):
-            sums = self.sums(moved)
+        for (table, update), how in zip([(left, right), (right, left)], shifts):
+            sums = self.sums(update)
             if sums and not self.sums(table) and _in_memory(table) and _few(sums, node):
                 rows = _Rows(sums, node.shape[0])
-                shift = ops.reshape(rows.nowhere(moved), node.shape[1:])
-                return self._put(node, table, rows, how, shift)
+                shift = ops.reshape(rows.unreached(update), node.shape[1:])
+                return self._updated(node, table, rows, how, shift)
         return None
 
     def _chosen(self, node: Node) -> Node | None:
@@ -101,13 +101,16 @@ class _Found:
         if not sums or self.sums(old) or not _in_memory(old) or not _few(sums, node):
             return None
         rows = _Rows(sums, node.shape[0])
-        return self._put(node, old, rows, "data") if _false_at_zero(condition) else None
+        return self._updated(node, old, rows, "data") if _false_at_zero(condition) else None
 
-    def _put(self, node: Node, table: Node, rows: _Rows, how: str, *shift: Node) -> Node:
+    def _updated(self, node: Node, table: Node, rows: _Rows, how: str, *shift: Node) -> Node:
         return apply("changed_rows", table, rows.index, rows.of(node), *shift, attrs=(how,))
 
     def sums(self, node: Node) -> frozenset[Node] | None:
-        """The sums that every row of ``node`` is made of, besides values equal for all rows; None for a table."""
+        """The segment sums from whose rows each row of ``node`` is computed, with values that are equal for all rows.
+
+        None if it depends on another table.
+        """
         if node.id not in self._sums:
             self._sums[node.id] = self._find(node)
         return self._sums[node.id]
@@ -119,46 +122,46 @@ class _Found:
             return frozenset([node])
         if not _by_rows(node):
             return None
-        parts = [self.sums(value) for value in node.inputs]
-        return frozenset().union(*(part for part in parts if part)) if None not in parts else None
+        found = [self.sums(value) for value in node.inputs]
+        return frozenset().union(*(sums for sums in found if sums)) if None not in found else None
 
 
 class _Rows:
-    """Nodes over the rows of a table as nodes over the few rows that sums reach."""
+    """Nodes over all rows of a table as nodes over the few rows that segment sums reach."""
 
     def __init__(self, sums: frozenset[Node], size: int) -> None:
         ordered = sorted(sums, key=lambda node: node.id)
-        self._parts = {node.id: found for node in ordered if (found := _sum_of(node)) is not None}
-        flat = [ops.reshape(part.positions, (part.size,)) for part in self._parts.values()]
+        self._sums = {node.id: found for node in ordered if (found := _sum_of(node)) is not None}
+        flat = [ops.reshape(part.positions, (part.size,)) for part in self._sums.values()]
         positions = flat[0] if len(flat) == 1 else ops.cat(flat)
         self.count = positions.shape[0]
         self.index = apply("linear_index", positions, attrs=((size,),))
         self._first = apply("first_positions", self.index, attrs=(size,))
-        self._done: dict[int, Node] = {}
+        self._compact: dict[int, Node] = {}
 
     def of(self, node: Node) -> Node:
         """The rows of ``node``."""
-        if node.id not in self._done:
-            self._done[node.id] = self._made(node)
-        return self._done[node.id]
+        if node.id not in self._compact:
+            self._compact[node.id] = self._build(node)
+        return self._compact[node.id]
 
-    def _made(self, node: Node) -> Node:
+    def _build(self, node: Node) -> Node:
         shape = (self.count, *node.shape[1:])
         if _same_rows(node):
             return broadcast(node.inputs[0], shape)
-        if node.id in self._parts:
+        if node.id in self._sums:
             return ops.reshape(self._sum(node), shape)
         if _by_rows(node):
             inputs = tuple(self.of(value) for value in node.inputs)
-            return _remade(node, inputs, shape)
+            return _with_shape(node, inputs, shape)
         if assembly(node) is Assembly.UPDATE_ROWS and node.inputs[1] is self.index:
             return node.inputs[2]
         return apply("index_select", node, self.index, attrs=(0,))
 
     def _sum(self, node: Node) -> Node:
-        """What is added up at each position: first in a table of as many rows as there are indices."""
+        """The rows of one segment sum, added up in a table of as many rows as there are indices."""
         start = 0
-        for number, part in self._parts.items():
+        for number, part in self._sums.items():
             if number == node.id:
                 break
             start += part.size
@@ -168,24 +171,24 @@ class _Rows:
         compact = apply("scatter_sum", index, part.updates, attrs=(self.count,))
         return apply("gather_block", compact, ops.reshape(self._first, (1, self.count, 1)))
 
-    def nowhere(self, node: Node) -> Node:
-        """The one row of ``node`` that no index reaches: its sums are zeros there."""
+    def unreached(self, node: Node) -> Node:
+        """The row of ``node`` where no index reaches, computed from zeros in place of segment sums."""
         shape = (1, *node.shape[1:])
         if _same_rows(node):
             return broadcast(node.inputs[0], shape)
-        if node.id in self._parts:
+        if node.id in self._sums:
             return filled(0, node.dtype, shape)
-        return _remade(node, tuple(self.nowhere(value) for value in node.inputs), shape)
+        return _with_shape(node, tuple(self.unreached(value) for value in node.inputs), shape)
 
 
 def _in_memory(table: Node) -> bool:
-    """Whether a table is there as it is; one that is computed on the way is one kernel with what changes it."""
+    """Whether a table has a buffer; one that is computed by a fused kernel is updated in that kernel."""
     table = below_reshapes(table)
-    return is_input(table) or not isinstance(table.op, _COMPUTED)
+    return is_input(table) or not isinstance(table.op, _FUSIBLE)
 
 
 def _by_rows(node: Node) -> bool:
-    """Whether a row of ``node`` is made of the same row of each input."""
+    """Whether a row of ``node`` depends on the same row of each input only."""
     if isinstance(node.op, ElementwiseOp):
         return True
     if isinstance(node.op, ReductionOp):
@@ -196,30 +199,30 @@ def _by_rows(node: Node) -> bool:
     return bool(kept) and is_reshape(node)
 
 
-def _remade(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
+def _with_shape(node: Node, inputs: tuple[Node, ...], shape: Shape) -> Node:
     attrs = (shape,) if is_view(node) else node.attrs
     return make_node(node.op, attrs, inputs, tensor_type(node.dtype, shape))
 
 
 def _few(sums: frozenset[Node], node: Node) -> bool:
-    """Whether so few rows of a large table change. It decides on sizes, so it is asked last."""
-    counts = [part.size for found in sums if (part := _sum_of(found)) is not None]
-    return node.type.size >= _LEAST_ELEMENTS and 0 < sum(counts) * _MOST_SHARE <= node.shape[0]
+    """Whether few rows of a large table change. Comparisons of sizes are guards, so it is asked last."""
+    counts = [own.size for found in sums if (own := _sum_of(found)) is not None]
+    return node.type.size >= _MIN_ELEMENTS and 0 < sum(counts) * _MIN_SPARSITY <= node.shape[0]
 
 
-def _sum_of(node: Node) -> _Sum | None:
-    """The sum of rows that ``node`` is, if its first axis numbers the rows."""
+def _sum_of(node: Node) -> _SegmentSum | None:
+    """The segment sum that ``node`` is a view of, if its first axis is that of the rows."""
     below = below_reshapes(node)
     if assembly(below) is not Assembly.SEGMENT_SUM or below.shape[0] != 1 or not node.shape:
         return None
     index, updates = below.inputs
     if index.shape[2] != 1 or below.shape[1] != node.shape[0] or below.shape[2] != prod(node.shape[1:]):
         return None
-    return _Sum(index, updates)
+    return _SegmentSum(index, updates)
 
 
 def _same_rows(node: Node) -> bool:
-    """Whether a view repeats one row."""
+    """Whether a view broadcasts one row."""
     if not is_broadcast(node):
         return False
     below = node.inputs[0]
@@ -227,13 +230,13 @@ def _same_rows(node: Node) -> bool:
 
 
 def _false_at_zero(condition: Node) -> bool:
-    """Whether a condition is known to be false where all sums are zeros."""
+    """Whether a condition is known to be false where all segment sums are zeros."""
     found = _at_zero(condition)
     return found is not None and not found
 
 
 def _at_zero(node: Node) -> Any:
-    """One element of ``node`` with as many axes where all sums are zeros; None if that is not known."""
+    """The value of ``node`` where all segment sums are zeros, as one element; None if it is not known."""
     below, one = node.inputs[0] if _same_rows(node) else node, (1,) * node.ndim
     if is_constant(below):
         return numpy.full(one, below.attrs[0], below.dtype.numpy)

@@ -1,7 +1,7 @@
-"""Rewrites that keep a result where the literal formula would overflow or lose all digits.
+"""Numerically stable formulas in place of those that overflow or lose all digits.
 
-They change bits, so they belong to the meaning of one declared operation: they run on its closed graph before
-anything is compiled, never on whole programs, and every tier computes the same.
+These rewrites change bits, so they belong to the meaning of one operation: they run on its closed graph before anything
+is compiled, never on whole traces, and every tier computes the same.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bo
 
 
 def stabilize(graph: Graph) -> Graph:
-    """``graph`` with logarithms of exponentials taken apart.
+    """``graph`` with simplified logarithms of exponentials and sigmoids.
 
-    Each rule removes a logarithm of a quotient, exponential or sigmoid and makes no new one: it ends.
+    Each rule removes a logarithm of a quotient, exponential or sigmoid and makes no new one, so rewriting ends.
     """
     return rewrite_bottom_up(graph, _rules(), {})
 

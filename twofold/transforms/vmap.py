@@ -1,18 +1,18 @@
-"""Batching: from a closed graph to the graph that computes it for each sample along a new leading axis, the batch axis.
+"""Batching: from a closed graph to the graph that computes it for each sample along a leading batch axis.
 
 Each kind of operation has a batching rule:
 
-* element-wise: operands without the new axis are broadcast along it;
-* reduction: the reduced axes move up by one, so each sample is combined in its own order, as before;
-* view: its own index map behind a new axis;
+* element-wise: operands without the batch axis are broadcast along it;
+* reduction: the reduced axes move up by one, so each sample is combined in the same order as alone;
+* view: the same index map behind the batch axis;
 * contraction: one more batch axis, or more rows of one product where only the left side has samples;
-* custom: its own kernel in a loop over the samples, each with its part of every buffer;
-* host: its own function of each sample's arrays;
-* control flow: a call is that of the batched graph, inlined; a branch whose index all samples share is one between
-  batched graphs; of others the samples run in turn.
+* custom: the same kernel in a loop over the samples;
+* host: the same function of the arrays of each sample;
+* control flow: a call becomes the batched callee, inlined; a branch whose index is not batched chooses between batched
+  graphs; others become loops over the samples.
 
-An entry may have a ``batching_rule`` of its own, as most views do, with a ``batch`` rule for their attributes. A sample
-of a batch has the bits that it has alone. What no batched input reaches stays as it is.
+An operation may have a ``batching_rule`` of its own, as most views do (a ``batch`` rule for their attributes). A sample
+of a batch has the bits that it has alone. Nodes that depend on no batched input stay as they are.
 """
 
 from __future__ import annotations
@@ -28,31 +28,46 @@ from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp, TemplateOp, View
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ir.views import view_form
 from twofold.ops.base import apply, broadcast, ops
-from twofold.ops.control_flow.programs import Branch, Branches, LoopSpec, parts_of, renumbered, run
-from twofold.transforms.reverse import input_shares
+from twofold.ops.control_flow.programs import Branch, Branches, LoopSpec, renumbered, results_of, run
+from twofold.transforms.reverse import input_cotangents
 
 Flags = tuple[bool, ...]
 
 
 def batch_graph(graph: Graph, inputs: Sequence[Node], flags: Sequence[bool]) -> list[tuple[Node, bool]]:
-    """The outputs of ``graph`` on ``inputs``, of which the flagged ones have a leading batch axis.
+    """Apply a graph to a batch.
 
-    Each output comes with whether it has that axis, too.
+    Args:
+        graph: The graph for one sample.
+        inputs: Nodes for its inputs.
+        flags: For each input, whether it has a leading batch axis.
+
+    Returns:
+        Each output, and whether it has the batch axis.
     """
 
-    def make(node: Node, given: tuple[Any, ...]) -> Any:
+    def make(node: Node, operands: tuple[Any, ...]) -> Any:
         if is_input(node):
             return inputs[node.attrs[0]], flags[node.attrs[0]]
         if isinstance(node.op, GetOutputOp):
-            return given[0][node.attrs[0]]
-        values, batched = zip(*given) if given else ((), ())
-        return (_program if isinstance(node.op, ControlFlowOp) else batch_node)(node, values, batched)
+            return operands[0][node.attrs[0]]
+        values, batched = zip(*operands) if operands else ((), ())
+        return (_control_flow if isinstance(node.op, ControlFlowOp) else batch_node)(node, values, batched)
 
     return list(rebuild(graph.outputs, make))
 
 
 def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, bool]:
-    """``node`` on ``values`` in place of its inputs, and whether the result has the batch axis."""
+    """Apply a node to a batch.
+
+    Args:
+        node: The node for one sample.
+        values: Nodes in place of its inputs.
+        flags: For each input, whether it has a leading batch axis.
+
+    Returns:
+        The result, and whether it has the batch axis.
+    """
     if not any(flags):
         return make_node(node.op, node.attrs, tuple(values), node.type), False
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
@@ -62,8 +77,8 @@ def batch_node(node: Node, values: Sequence[Node], flags: Flags) -> tuple[Node, 
     own = node.op.batching_rule(node, values, flags, size)
     if own is not None:
         return own, True
-    if isinstance(node.op, TemplateOp):  # planned as a whole: there is no kernel of its own to repeat
-        return _one_by_one(node, values, flags, size)
+    if isinstance(node.op, TemplateOp):  # there is no kernel of its own to repeat
+        return _sequential(node, values, flags, size)
     return _BY_KIND[node.op.kind](node, values, flags, size)
 
 
@@ -98,14 +113,14 @@ def _reduction(node: Node, values: Sequence[Node], flags: Flags, size: int) -> t
 
 def _view(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
     if not flags[0]:
-        return _one_by_one(node, values, flags, size)
-    if any(_moving_inputs(node, flags)):
-        return _one_by_one(node, values, flags, size)
+        return _sequential(node, values, flags, size)
+    if any(_batched_offsets(node, flags)):
+        return _sequential(node, values, flags, size)
     return _wrapped("batched_view", node, values, flags, size)
 
 
-def _moving_inputs(node: Node, flags: Flags) -> list[bool]:
-    """For each offset of a view that an input holds, whether it differs between samples."""
+def _batched_offsets(node: Node, flags: Flags) -> list[bool]:
+    """For each offset of a view that is an input, whether it is batched."""
     assert isinstance(node.op, ViewOp)
     mapping = node.op.index_map(node.attrs, node.inputs[0].shape, node.shape) or ()
     return [flags[offset[1]] for _, _, offset in mapping if isinstance(offset, tuple)]
@@ -123,7 +138,7 @@ def _contraction(node: Node, values: Sequence[Node], flags: Flags, size: int) ->
         )
         return ops.reshape(product, (size, rows, columns)), True
     if flags == (False, True) and not batch and columns == 1:
-        # a matrix with many columns: the samples become the rows of the transposed product
+        # a matrix times one vector for each sample: these are the rows of the transposed product
         flat, matrix = ops.reshape(right, (size, inner)), ops.permute(left, (1, 0))
         product = make_node(node.op, node.attrs, (flat, matrix), tensor_type(node.dtype, (size, rows)))
         return ops.reshape(product, (size, rows, 1)), True
@@ -140,40 +155,53 @@ def _host(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[
     return _wrapped("batched_host", node, values, flags, size)
 
 
-def _one_by_one(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
-    """The node for each sample in turn."""
+def _sequential(node: Node, values: Sequence[Node], flags: Flags, size: int) -> tuple[Node, bool]:
+    """A loop that applies the node to one sample at a time."""
     inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
     alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
-    return _in_turn(inputs, [alone], values, flags, size)[0], True
+    return _loop_over_samples(inputs, [alone], values, flags, size)[0], True
 
 
-def _in_turn(
+def _loop_over_samples(
     inputs: Sequence[Node], outputs: Sequence[Node], values: Sequence[Node], flags: Flags, size: int
 ) -> list[Node]:
-    """A loop whose iterations are the samples: ``outputs`` of one, in terms of input nodes, become rows."""
+    """A loop whose iterations are the samples.
+
+    Args:
+        inputs: Input nodes for one sample.
+        outputs: What is computed of them.
+        values: Nodes for the batch in place of the inputs.
+        flags: For each input, whether it has a leading batch axis.
+        size: The batch size.
+
+    Returns:
+        The outputs with a leading batch axis.
+    """
     order = sorted(range(len(inputs)), key=lambda k: not flags[k])
     body = renumbered(outputs, [inputs[k] for k in order])
     spec = interned(LoopSpec(body, 0, sum(flags), size))
     return run("loop", (spec,), [values[k] for k in order])[: len(outputs)]
 
 
-def _program(node: Node, values: Sequence[Node], flags: Flags) -> list[tuple[Node, bool]]:
-    """The results of a program: all samples choose one branch, or each sample runs it in turn."""
+def _control_flow(node: Node, values: Sequence[Node], flags: Flags) -> list[tuple[Node, bool]]:
+    """The results of a control flow node, each with whether it has the batch axis."""
     if not any(flags):
-        return [(part, False) for part in parts_of(make_node(node.op, node.attrs, tuple(values), node.type))]
+        return [
+            (result, False) for result in results_of(make_node(node.op, node.attrs, tuple(values), node.type))
+        ]
     callee = called(node)
     if callee is not None:
         return batch_graph(callee, values, flags)
     size = next(value.shape[0] for value, flag in zip(values, flags, strict=True) if flag)
     if isinstance(node.op, Branch) and not flags[0]:
-        return [(part, True) for part in _one_branch(node, values, flags, size)]
+        return [(result, True) for result in _branch(node, values, flags, size)]
     inputs = [input_node(k, value.type) for k, value in enumerate(node.inputs)]
     alone = make_node(node.op, node.attrs, tuple(inputs), node.type)
-    return [(part, True) for part in _in_turn(inputs, parts_of(alone), values, flags, size)]
+    return [(result, True) for result in _loop_over_samples(inputs, results_of(alone), values, flags, size)]
 
 
-def _one_branch(node: Node, values: Sequence[Node], flags: Flags, size: int) -> list[Node]:
-    """A choice that all samples share, between batched graphs."""
+def _branch(node: Node, values: Sequence[Node], flags: Flags, size: int) -> list[Node]:
+    """A branch whose index is not batched, between batched graphs."""
     types = [value.type for value in values[1:]]
     inputs = [input_node(k, type) for k, type in enumerate(types)]
     graphs = []
@@ -197,24 +225,36 @@ _BY_KIND = {
 def batched_vjp(
     attrs: Attributes, cotangent: Node, output: Node, inputs: Sequence[Node]
 ) -> list[Node | None]:
-    """The cotangents of a wrapped node's inputs: the batched gradients of the operation that it wraps."""
+    """The gradient rule of a batched operation: that of the operation that it wraps, batched.
+
+    Args:
+        attrs: The attributes ``(name, attributes, flags)`` of the batched operation.
+        cotangent: The cotangent of its result.
+        output: Its result.
+        inputs: Its inputs.
+
+    Returns:
+        For each input its cotangent; None where no gradient flows.
+    """
     name, inner, flags = attrs
     types = [sample_type(value.type) if flag else value.type for value, flag in zip(inputs, flags)]
     single = sample_type(output.type)
-    ct, known, *given = [input_node(k, type) for k, type in enumerate((single, single, *types))]
-    shares = input_shares(REGISTRY[name], inner, ct, known, tuple(given))
+    ct, known, *own = [input_node(k, type) for k, type in enumerate((single, single, *types))]
+    shares = input_cotangents(REGISTRY[name], inner, ct, known, tuple(own))
     actual, batched = (cotangent, output, *inputs), (True, True, *flags)
     size = output.shape[0]
     return [
         None
         if share is None
-        else _share(Graph((single, single, *types), (share,)), actual, batched, flag, size)
+        else _batched_cotangent(Graph((single, single, *types), (share,)), actual, batched, flag, size)
         for share, flag in zip(shares, flags, strict=True)
     ]
 
 
-def _share(graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: bool, size: int) -> Any:
-    """One input's cotangent; that of an input that all samples share is the sum of theirs."""
+def _batched_cotangent(
+    graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: bool, size: int
+) -> Any:
+    """The cotangent of one input; for an input that is not batched, the sum over samples."""
     ((share, is_batched),) = batch_graph(graph, actual, batched)
     if not is_batched:
         share = broadcast(share, (size, *share.shape))
@@ -222,5 +262,5 @@ def _share(graph: Graph, actual: Sequence[Node], batched: Sequence[bool], flag: 
 
 
 def elements(type: TensorType) -> int:
-    """Elements of one sample."""
+    """The number of elements."""
     return prod(type.shape)

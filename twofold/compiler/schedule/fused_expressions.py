@@ -29,7 +29,7 @@ from twofold.ir.node import Node
 from twofold.ir.op import TemplateOp
 from twofold.ir.views import below_reshapes, is_reshape
 
-STORED = ("reduction", "contraction", "custom", "host", "program", "part")
+STORED = ("reduction", "contraction", "custom", "host", "control_flow", "get_output")
 """Kinds of operation whose results are expressions of their own."""
 
 CHEAP = 8
@@ -91,7 +91,7 @@ class FusedExpression:
     @property
     def is_loop(self) -> bool:
         """Whether this is computed by a loop nest (else by a kernel of another kind)."""
-        return self.kind not in ("contraction", "custom", "host", "program", "part")
+        return self.kind not in ("contraction", "custom", "host", "control_flow", "get_output")
 
     @property
     def is_blocked(self) -> bool:
@@ -149,9 +149,9 @@ class Analysis:
                 continue
             if node.id in self._outputs or node.id in self._forced or kind in STORED:
                 self.roots[node.id] = node
-            if kind == "part":
+            if kind == "get_output":
                 continue
-            if kind in ("contraction", "custom", "host", "program"):
+            if kind in ("contraction", "custom", "host", "control_flow"):
                 strided = self.fuse and kind == "contraction" and not isinstance(node.op, TemplateOp)
                 for operand in node.inputs:
                     if not (strided and self._read_strided(operand)):

@@ -120,7 +120,7 @@ class Schedule:
             self._contraction(group)
         elif group.kind == "custom":
             self._custom(group.expressions[0])
-        elif group.kind == "program":
+        elif group.kind == "control_flow":
             self._program(group.expressions[0])
         elif group.kind == "host":
             self._host(group.expressions[0])

@@ -16,7 +16,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.control_flow.programs import (
     Backward,
     LoopSpec,
-    WrittenContent,
+    TextualAttribute,
     is_differentiable,
     resized_type,
     run,
@@ -24,7 +24,7 @@ from twofold.ops.control_flow.programs import (
 )
 
 
-class Family(WrittenContent):
+class Family(TextualAttribute):
     """Closed graphs with the same types, one for each number of iterations to reserve rows for."""
 
     __slots__ = ("_types",)
@@ -134,7 +134,7 @@ class Sized(ControlFlowOp):
 
         return call
 
-    def parts_vjp(
+    def results_vjp(
         self, node: Node, cotangents: Sequence[Node | None], backward: Backward
     ) -> Sequence[Node | None]:
         iterations, *values = node.inputs

@@ -13,7 +13,7 @@ from twofold.ir.types import TensorType
 
 
 class Call(ControlFlowOp):
-    """The results of a graph; inputs are those of the graph, attributes ``(Called,)``.
+    """The results of a graph; inputs are those of the graph, attributes ``(Callee,)``.
 
     Differentiation, batching and the compiler see what the graph computes in its place, see ``ir.graph.inlined``.
     """

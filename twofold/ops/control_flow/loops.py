@@ -22,8 +22,8 @@ from twofold.ops.control_flow.programs import (
     LoopSpec,
     inputs_below,
     is_differentiable,
-    parts_of,
     renumbered,
+    results_of,
     run,
     zeros,
 )
@@ -65,7 +65,9 @@ class Loop(ControlFlowOp):
         form = (spec.descending, spec.conditional, spec.counted, *counts, spec.in_place)
         return form, [-1 if spec.limit is None else spec.limit, *carried, *read, *written, *placed]
 
-    def parts_vjp(self, node: Node, cotangents: Sequence[Node | None], backward: Backward) -> Sequence[Share]:
+    def results_vjp(
+        self, node: Node, cotangents: Sequence[Node | None], backward: Backward
+    ) -> Sequence[Share]:
         spec = node.attrs[0]
         if spec.limit is None:
             return _unlimited_vjp(node, cotangents, backward)
@@ -289,7 +291,7 @@ def _worth_keeping(results: Sequence[Node], primal: set[int], written: set[int])
 def _unlimited_vjp(
     node: Node, cotangents: Sequence[Node | None], backward: Backward
 ) -> Sequence[Node | None]:
-    iterations = parts_of(node)[-1]
+    iterations = results_of(node)[-1]
     family = interned(LimitedLoop(node.attrs[0], [value.type for value in node.inputs]))
     return sized_gradient(family, iterations, node.inputs, cotangents, backward)
 

@@ -26,7 +26,7 @@ from typing import Any
 from twofold.cache import content_hash
 from twofold.dtypes import int64
 from twofold.ir.bind import input_node, is_input
-from twofold.ir.graph import HANDLE, Content, Graph, has_symbols, interned, remade, rewrite
+from twofold.ir.graph import HANDLE, Graph, GraphAttribute, has_symbols, interned, rebuild_nodes, rewrite
 from twofold.ir.interpret import evaluate
 from twofold.ir.node import Attributes, Node, make_node, mapped, topological
 from twofold.ir.op import REGISTRY, ControlFlowOp, GetOutputOp, register
@@ -40,7 +40,7 @@ from twofold.ops.indexing.row_products import Cotangent
 Backward = Callable[
     [Sequence[Node], Sequence["Node | None"], Sequence[Node], dict[int, Node]], list[Cotangent]
 ]
-"""``transforms.reverse.collected``, which rules are given."""
+"""``transforms.reverse.backward_sums``, which rules are given."""
 
 ITERATIONS_TYPE = tensor_type(int64)
 _ALIGNMENT = 64
@@ -49,7 +49,7 @@ _ALIGNMENT = 64
 _contents = count()
 
 
-class WrittenContent(Content):
+class TextualAttribute(GraphAttribute):
     """Attributes that are told from others by their text, in other processes too.
 
     Over symbols they live only while something is planned for these, and have a number in place of the text.
@@ -76,12 +76,12 @@ class WrittenContent(Content):
             return f"{next(_contents)}"
         return content_hash(self.text().encode()).hexdigest()
 
-    def at(self, numbers: tuple[Any, ...]) -> WrittenContent:
+    def at(self, numbers: tuple[Any, ...]) -> TextualAttribute:
         """Itself: it has no parameters."""
         assert not numbers
         return self
 
-    def resized(self, size: Callable[[Symbol], Any]) -> WrittenContent:
+    def resized(self, size: Callable[[Symbol], Any]) -> TextualAttribute:
         """The same with ``size`` of each symbol in its place."""
         raise NotImplementedError("graphs that are made for a number of iterations")
 
@@ -90,7 +90,7 @@ def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
     """``graph`` with ``size`` of each symbol in its place."""
 
     def item(value: Any) -> Any:
-        if isinstance(value, WrittenContent):
+        if isinstance(value, TextualAttribute):
             return value.resized(size)
         return size(value) if isinstance(value, Symbol) else value
 
@@ -98,7 +98,7 @@ def resized(graph: Graph, size: Callable[[Symbol], Any]) -> Graph:
         return make_node(node.op, mapped(node.attrs, item), inputs, resized_type(node.type, size))
 
     types = [resized_type(type, size) for type in graph.input_types]
-    return Graph(types, remade(graph.outputs, make))
+    return Graph(types, rebuild_nodes(graph.outputs, make))
 
 
 def resized_type(type: TensorType, size: Callable[[Symbol], Any]) -> TensorType:
@@ -146,14 +146,14 @@ def parameters_of(
     return positions, sizes_at, tuple(inputs.values())
 
 
-class Parametric(Content):
+class Parametric(GraphAttribute):
     """A loop or branch over symbols, with what gives its sizes for parameters, see ``parameters_of``."""
 
     __slots__ = ("content", "positions", "sizes_at")
 
     def __init__(
         self,
-        content: WrittenContent,
+        content: TextualAttribute,
         positions: tuple[int, ...],
         sizes_at: Callable[[Sequence[Any]], Size],
     ) -> None:
@@ -165,12 +165,12 @@ class Parametric(Content):
     def digest(self) -> str:
         return content_hash(repr(self.key()).encode()).hexdigest()
 
-    def at(self, numbers: tuple[Any, ...]) -> WrittenContent:
+    def at(self, numbers: tuple[Any, ...]) -> TextualAttribute:
         """The content for these parameters: integers, or symbols of another recording."""
         return self.content.resized(self.sizes_at(numbers))
 
 
-def with_parameters(content: WrittenContent) -> tuple[Any, tuple[Any, ...]]:
+def with_parameters(content: TextualAttribute) -> tuple[Any, tuple[Any, ...]]:
     """What calls have in place of ``content``, and its parameters: none where it has no symbols."""
     if not has_symbols(content):
         return content, ()
@@ -184,7 +184,7 @@ def _words(value: Any) -> str:
         return f"({','.join(map(_words, value))})"
     if isinstance(value, Graph):
         return _words_of_graph(value)
-    if isinstance(value, WrittenContent):
+    if isinstance(value, TextualAttribute):
         return f"{type(value).__name__}{_words(value.parts())}"
     return f"<{value!r}>" if isinstance(value, Symbol) else getattr(value, "content_key", None) or repr(value)
 
@@ -203,7 +203,7 @@ def _described(type: Any) -> tuple[Any, ...]:
     return type.dtype.name, type.shape, type.weak
 
 
-class Branches(WrittenContent):
+class Branches(TextualAttribute):
     """Graphs with the same input types and the same output types."""
 
     __slots__ = ("graphs",)
@@ -222,7 +222,7 @@ class Branches(WrittenContent):
         return made
 
 
-class LoopSpec(WrittenContent):
+class LoopSpec(TextualAttribute):
     """A loop, as ``lax.scan`` or ``lax.while_loop``: ``body`` takes the carry, a slice of each of xs, and constants.
 
     It returns the carry of the next iteration, a slice of each of ys, and (``conditional``) whether to go on. There are
@@ -288,20 +288,20 @@ class LoopSpec(WrittenContent):
 
 def run(name: str, attrs: Attributes, inputs: Sequence[Node]) -> list[Node]:
     """The results of a program operation on nodes."""
-    return parts_of(make_node(REGISTRY[name], attrs, tuple(inputs), HANDLE))
+    return results_of(make_node(REGISTRY[name], attrs, tuple(inputs), HANDLE))
 
 
-def parts_of(node: Node) -> list[Node]:
-    """All results of a program node."""
+def results_of(node: Node) -> list[Node]:
+    """All results of a control flow node."""
     assert isinstance(node.op, ControlFlowOp)
     types = node.op.results(node.attrs, [value.type for value in node.inputs])
-    return [make_node(REGISTRY["part"], (k,), (node,), type) for k, type in enumerate(types)]
+    return [make_node(REGISTRY["get_output"], (k,), (node,), type) for k, type in enumerate(types)]
 
 
-class Part(GetOutputOp):
-    """One result of a program node."""
+class GetOutput(GetOutputOp):
+    """One result of a control flow node."""
 
-    name = "part"
+    name = "get_output"
 
 
 def is_differentiable(type: TensorType) -> bool:
@@ -356,7 +356,7 @@ class Branch(ControlFlowOp):
     def nested(self, attrs: Attributes, inputs: Sequence[TensorType]) -> tuple[tuple[Any, ...], list[Any]]:
         return (len(inputs) - 1, len(attrs[0].graphs[0].outputs)), []
 
-    def parts_vjp(
+    def results_vjp(
         self, node: Node, cotangents: Sequence[Node | None], backward: Backward
     ) -> Sequence[Node | None]:
         graphs = node.attrs[0].graphs
@@ -407,5 +407,5 @@ class Branch(ControlFlowOp):
         return evaluate(graphs[choice if 0 <= choice < len(graphs) else -1], arrays[1:])
 
 
-for _entry in (Part(), Branch()):
+for _entry in (GetOutput(), Branch()):
     register(_entry)

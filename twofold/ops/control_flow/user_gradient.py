@@ -11,10 +11,10 @@ from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
-from twofold.ops.control_flow.programs import WrittenContent, resized, with_parameters
+from twofold.ops.control_flow.programs import TextualAttribute, resized, with_parameters
 
 
-class Pullback(WrittenContent):
+class Pullback(TextualAttribute):
     """The user's gradient as a graph of (cotangent, values of all results, captured values).
 
     Its outputs are the cotangents of the inputs in ``positions``; the result that it belongs to is number ``own`` of a

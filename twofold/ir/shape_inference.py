@@ -1,13 +1,14 @@
-"""Types whose sizes are not known yet: rules run on symbols, and every decision that could go both ways is a fork.
+"""Shape inference with unknown sizes and ranks, by symbolic execution of the type rules.
 
-An unknown size is a negative number that names it. A name may stand for an expression of others (``2*n + 1``); equal
-expressions have one name. A rule runs on symbols in place of names. Where it compares sizes and the symbols do not
-settle how that ends, sizes are taken to be different and large; if the rule refuses that, the last equality that was
-denied is assumed instead, until it accepts: that is how ``n`` and ``m`` become equal. Then each decision is flipped
-once more: a size that comes out otherwise depends on what is not known, and is a new unknown one.
+An unknown size is a negative integer, its name. A name may stand for an expression over others (``2*n + 1``); equal
+expressions have one name. A rule is executed on symbols in place of names (King, "Symbolic execution and program
+testing", 1976). At a branch whose condition symbols do not decide, sizes are assumed to be different and large; if the
+rule raises an error on this path, the last equality that was assumed not to hold is assumed to hold, and so on until a
+path is accepted: that is how ``n`` and ``m`` are unified. Then each branch of this path is negated in turn: a size of
+the result that differs there depends on unknown values, and becomes a new unknown size.
 
-A tensor of unknown rank has the one-axis shape ``UNKNOWN_RANK``, whose size names nothing. The rule is asked about
-one rank after the other; what all ranks that it accepts agree on is known.
+A tensor of unknown rank has the one-axis shape ``UNKNOWN_RANK``, whose size names nothing. The rule is executed for one
+rank after the other; the result is what all accepted ranks agree on.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from twofold.ir.types import SIZE_NAMES, Shape, TensorType, tensor_type
 
 UNKNOWN_RANK = (-1,)
 
-_RANKS, _MOST_RANKS = 4, 16
-"""Largest rank that a rule is asked about where it accepts smaller ones, and at all."""
-_WAYS = 48
-"""How often a rule is run at most for one call."""
-_DECISIONS = 200
-"""How many decisions a rule takes at most, as one that counts would go on for ever."""
+_USUAL_RANK, _MAX_RANK = 4, 16
+"""Largest rank that is tried if smaller ones are accepted, and at all."""
+_MAX_PATHS = 48
+"""Most executions of a rule for one call."""
+_MAX_BRANCHES = 200
+"""Most branches on a path: a loop up to an unknown size would not terminate."""
 _EXAMPLE, _STEP, _GROWTH = 1009, 6, 64
-_ORDERS: dict[str, Callable[[int, int], bool]] = {"below": operator.lt, "at_most": operator.le}
+_ORDERS: dict[str, Callable[[int, int], bool]] = {"lt": operator.lt, "le": operator.le}
 _names = itertools.count(2)  # 1 is taken by UNKNOWN_RANK
 _BYTES = 400
 _FORMULAS: Cache[Formula] = Cache("sizes", 1, lambda name, formula: _BYTES * len(formula))
@@ -43,68 +44,76 @@ _NAMES: Cache[int] = Cache("names of sizes", 1, lambda formula, name: _BYTES * l
 
 
 def new_unknown_size() -> int:
-    """A negative number that names one more unknown size."""
+    """The name of a new unknown size, a negative integer."""
     return -next(_names)
 
 
 def keep_distinct(name: int, text: str) -> None:
-    """Let no rule take an unknown size to equal another such one, though in a run they may; messages call it ``text``.
+    """Exclude an unknown size from unification with other distinct sizes and with constants.
 
-    Nor does a rule take it to be a certain number.
+    Args:
+        name: The unknown size.
+        text: What messages call it.
     """
     SIZE_NAMES[name] = text
 
 
-class Endless(ShapeError):
-    """A rule takes decisions for ever."""
+class NonterminatingRule(ShapeError):
+    """A rule loops up to an unknown size."""
 
 
 Key = tuple[Any, ...]
-Way = tuple[dict[Key, bool], dict[int, Formula], tuple[int, ...]]
-"""Decisions that are flipped, names that are expressions of others, names of larger sizes."""
+Assumptions = tuple[dict[Key, bool], dict[int, Formula], tuple[int, ...]]
+"""Branches that are negated, names that are expressions of others, names of the largest sizes."""
 
 
 class OpenSizes(Recording):
-    """A recording of one way through a rule, over sizes of which nothing is known.
+    """A recording of one path through a rule, over unknown sizes.
 
-    Decisions that symbols leave open end as sizes do that are different and large, save those in ``flipped``. In place
-    of names in ``assumed`` stand the expressions that they equal, and names in ``grown`` are larger than all others.
-    ``asked``: whether a rule wanted a number itself.
+    Branches that symbols do not decide are taken as for sizes that are different and large.
+
+    Args:
+        negated: Branches that are taken the other way.
+        unified: Names that stand for expressions of others.
+        largest: Names of sizes that are larger than all others.
+
+    Attributes:
+        concretised: Whether the rule asked for the value of a size.
 
     >>> sizes = OpenSizes()
     >>> n, m = sizes.size(new_unknown_size()), sizes.size(new_unknown_size())
     >>> n == m, n > 7, 2 * n == n + n, sizes.guards[0][0]
-    (False, True, True, 'same')
+    (False, True, True, 'eq')
     """
 
     is_open = True
 
     def __init__(
         self,
-        flipped: Mapping[Key, bool] | None = None,
-        assumed: Mapping[int, Formula] | None = None,
-        grown: Sequence[int] = (),
+        negated: Mapping[Key, bool] | None = None,
+        unified: Mapping[int, Formula] | None = None,
+        largest: Sequence[int] = (),
     ) -> None:
         super().__init__((), ())
-        self.flipped = dict(flipped or {})
-        self.assumed = dict(assumed or {})
-        self.grown = tuple(grown)
+        self.negated = dict(negated or {})
+        self.unified = dict(unified or {})
+        self.largest = tuple(largest)
         self.keys: list[Key] = []
-        self.asked = False
+        self.concretised = False
         self._inputs: dict[int, Any] = {}
 
     def size(self, name: int) -> Any:
-        """What a size of a type stands for: itself, or for a name the symbol or expression."""
+        """The symbol or expression that a name stands for; other sizes as they are."""
         return name if name >= 0 else self._input(name)
 
     def text(self, size: Symbol) -> str:
-        """A size for a message: its name if it is one that has a name, else ``?``."""
+        """The text of a size for a message: that of a distinct size, else ``?``."""
         (monomial, factor), *more = size.terms
         named = not more and factor == 1 and self._is_distinct(monomial)
         return SIZE_NAMES[self._atoms[monomial[0]][1]] if named else "?"
 
     def number_at_run(self, name: int) -> Any:
-        """The symbol of a whole number that a run will tell, which may be negative."""
+        """The symbol of an integer that is known at run time only, and may be negative."""
         return self._input(name, None)
 
     def type_of(self, type: TensorType) -> TensorType:
@@ -114,56 +123,60 @@ class OpenSizes(Recording):
     def _input(self, position: int, low: int | None = 0) -> Any:
         found = self._inputs.get(position)
         if found is None:
-            formula = self.assumed.get(position, _FORMULAS.get(position))
-            example = (_EXAMPLE + _STEP * len(self._inputs)) * _GROWTH ** self.grown.count(position)
+            formula = self.unified.get(position, _FORMULAS.get(position))
+            example = (_EXAMPLE + _STEP * len(self._inputs)) * _GROWTH ** self.largest.count(position)
             atom = self._atom(("input", position), example, low) if formula is None else None
-            found = self._inputs[position] = self.rebuilt(formula) if formula is not None else atom
+            found = self._inputs[position] = self.evaluate(formula) if formula is not None else atom
         return found
 
-    def rebuilt(self, formula: Formula) -> Any:
-        """An expression of another recording over the same names."""
-        return self._from(formula)
+    def evaluate(self, formula: Formula) -> Any:
+        """The expression of a formula over names."""
+        return self._evaluate(formula)
 
     def formula(self, size: Any) -> Formula | None:
-        """An expression apart from this recording; None where it is not one of sizes alone."""
+        """The formula of an expression; None if it is not one of sizes alone."""
         found = self._formula(terms_of(size))
-        return None if found is None else _ordered(found)
+        return None if found is None else _canonical(found)
 
     def number(self, symbol: Symbol, whole: bool = True) -> int | float:
-        """Some number: a size that depends on it is not known."""
-        self.asked |= whole
+        """The example: sizes of the result that depend on it are unknown."""
+        self.concretised |= whole
         return symbol.example
 
     def decide(self, name: str, a: Any, b: Any, holds: bool) -> bool:
-        """Take a decision: note how it ends on this way."""
-        if name == "same" and isinstance(a, Symbol) and isinstance(b, Symbol) and a.number > b.number:
+        """Take a branch, and record it as a guard of this path."""
+        if name == "eq" and isinstance(a, Symbol) and isinstance(b, Symbol) and a.number > b.number:
             a, b = b, a
         known = identity((name, a, b))
         found = self._decided.get(known)
         if found is None:
-            parts = (None, None) if name.startswith("real") else (self._formula(terms_of(x)) for x in (a, b))
-            key = (name, *[known if part is None else _ordered(part) for part in parts])
-            found = self.flipped.get(key, holds and name != "same")
-            if len(self.keys) == _DECISIONS:
-                raise Endless("the rule counts to a size that is not known", "Declare the size.")
+            parts = (
+                (None, None)
+                if name in ("feq", "flt", "fle")
+                else (self._formula(terms_of(x)) for x in (a, b))
+            )
+            key = (name, *[known if part is None else _canonical(part) for part in parts])
+            found = self.negated.get(key, holds and name != "eq")
+            if len(self.keys) == _MAX_BRANCHES:
+                raise NonterminatingRule("the rule loops up to an unknown size", "Declare the size.")
             self._decided[known] = found
             self.keys.append(key)
             self.guards.append((name, a, b, found))
             self._learn(name, a, b, found)
         return found
 
-    def turned_at(self, index: int) -> Way:
-        """What turns a decision: an equality that a size is another expression, or the other end of it."""
+    def negated_at(self, index: int) -> Assumptions:
+        """The assumptions under which a branch is taken the other way: two sizes are unified, or it is negated."""
         name, a, b, holds = self.guards[index]
-        flipped = {key: end for key, end in self.flipped.items() if key in self.keys[:index]}
-        if name == "same" and not holds:
+        negated = {key: end for key, end in self.negated.items() if key in self.keys[:index]}
+        if name == "eq" and not holds:
             solved = self._solved(b - a)
             if solved is not None:
-                return flipped, {**self.assumed, **solved}, self.grown
-        return {**flipped, self.keys[index]: not holds}, self.assumed, self.grown + self._growth(index)
+                return negated, {**self.unified, **solved}, self.largest
+        return {**negated, self.keys[index]: not holds}, self.unified, self.largest + self._larger(index)
 
-    def _growth(self, index: int) -> tuple[int, ...]:
-        """A name that turns the comparison of two sizes when it is larger than all others."""
+    def _larger(self, index: int) -> tuple[int, ...]:
+        """A name that negates a comparison of sizes if it is larger than all others."""
         name, *sides, holds = self.guards[index]
         if name not in _ORDERS:
             return ()
@@ -171,16 +184,16 @@ class OpenSizes(Recording):
         if len(formulas) < len(sides):
             return ()
         for position in sorted(set().union(*map(_names_in, formulas)), reverse=True):
-            other = OpenSizes({}, self.assumed, (*self.grown, position))
+            other = OpenSizes({}, self.unified, (*self.largest, position))
             for known in self._inputs:  # in the same order they have the same examples
                 other.size(known)
-            a, b = (example_of(other.rebuilt(formula)) for formula in formulas)
+            a, b = (example_of(other.evaluate(formula)) for formula in formulas)
             if _ORDERS[name](a, b) != holds:
                 return (position,)
         return ()
 
     def _solved(self, difference: Symbol) -> dict[int, Formula] | None:
-        """The name that a difference of 0 makes an expression of others: the one known last, rather none distinct."""
+        """Solve ``difference == 0`` for a name: the newest, and a distinct one only if there is no other."""
         terms = [term for term in reversed(difference.terms) if len(term[0]) == 1]
         for monomial, factor in sorted(terms, key=lambda term: self._is_distinct(term[0])):
             if abs(factor) != 1 or self._atoms[monomial[0]][0] != "input":
@@ -196,9 +209,9 @@ class OpenSizes(Recording):
         return found[0] == "input" and found[1] in SIZE_NAMES
 
     def denies_distinct(self, index: int) -> bool:
-        """Whether a decision was that a distinct size differs from a number or from another distinct one."""
+        """Whether a branch assumes that a distinct size differs from a constant or from another distinct size."""
         name, a, b, holds = self.guards[index]
-        if name != "same" or holds or not isinstance(b - a, Symbol):
+        if name != "eq" or holds or not isinstance(b - a, Symbol):
             return False
         terms = [(monomial, factor) for monomial, factor in (b - a).terms if monomial]
         factors = {abs(factor) for _, factor in terms}
@@ -207,24 +220,24 @@ class OpenSizes(Recording):
         )
 
     def denies_equality(self, index: int) -> bool:
-        """Whether a decision was that two sizes differ, of which none is 0 or 1."""
+        """Whether a branch assumes that two sizes differ of which none is 0 or 1."""
         name, a, b, holds = self.guards[index]
-        return name == "same" and not holds and all(isinstance(size, Symbol) or size > 1 for size in (a, b))
+        return name == "eq" and not holds and all(isinstance(size, Symbol) or size > 1 for size in (a, b))
 
     def equal(self, a: Any, b: Any) -> bool:
-        """Whether two sizes are one on this way: as expressions, or by an equality that it has assumed."""
+        """Whether two sizes are equal on this path: as expressions, or by one of its guards."""
         difference = b - a
         if not isinstance(difference, Symbol):
             return bool(difference == 0)
-        return any(_proportional(difference, other) for other in self._nothings())
+        return any(_proportional(difference, other) for other in self._zeros())
 
-    def _nothings(self) -> Iterator[Symbol]:
-        """Differences that are 0 on this way."""
+    def _zeros(self) -> Iterator[Symbol]:
+        """Expressions that are 0 by a guard of this path."""
         for name, a, b, holds in self.guards:
-            if name == "same" and holds:
+            if name == "eq" and holds:
                 yield b - a
-            elif (name == "below" and not holds) or (name == "at_most" and holds):
-                low, high = (b, a) if name == "below" else (a, b)
+            elif (name == "lt" and not holds) or (name == "le" and holds):
+                low, high = (b, a) if name == "lt" else (a, b)
                 least = self.least(terms_of(low - high))
                 if least is not None and least >= 0:
                     yield high - low
@@ -246,20 +259,20 @@ def _proportional(a: Symbol, b: Any) -> bool:
     return all(m * pairs[0][1] == n * pairs[0][0] for m, n in pairs)
 
 
-def _ordered(formula: Formula) -> Formula:
-    """A formula with its terms and factors in an order that depends on nothing else."""
+def _canonical(formula: Formula) -> Formula:
+    """A formula with its terms and factors in a canonical order."""
     found = []
     for factor, atoms in formula:
         parts = [
-            (name, *[_ordered(part) if isinstance(part, tuple) else part for part in arguments])
+            (name, *[_canonical(part) if isinstance(part, tuple) else part for part in arguments])
             for name, *arguments in atoms
         ]
         found.append((factor, tuple(sorted(parts))))
     return tuple(sorted(found, key=lambda term: (term[1], term[0])))
 
 
-def _named(formula: Formula | None) -> int:
-    """The number in types for an expression: its name, or the integer that it is."""
+def _size_of(formula: Formula | None) -> int:
+    """The size in types of an expression: its name, or a constant."""
     if formula is None:
         return new_unknown_size()
     if not formula:
@@ -282,73 +295,86 @@ Errors = tuple[type[Exception], ...]
 
 
 def types_by(rule: Rule, refused: Errors = (TwofoldError,)) -> list[TensorType]:
-    """The types that ``rule`` gives, with names in place of symbols; raises its error where it accepts no sizes."""
-    way, types = _accepted(rule, refused)
+    """Infer types by symbolic execution of a rule.
+
+    Args:
+        rule: The rule, as a function of the recording of a path.
+        refused: Errors by which it rejects a path.
+
+    Returns:
+        The types that it returns, with names in place of symbols.
+
+    Raises:
+        Exception: The first error of the rule, if it rejects all paths.
+    """
+    path, types = _accepted_path(rule, refused)
     shapes: list[Any] = [
-        [way.formula(size) if isinstance(size, Symbol) else ((size, ()),) for size in made.shape]
+        [path.formula(size) if isinstance(size, Symbol) else ((size, ()),) for size in made.shape]
         for made in types
     ]
-    if way.asked:
-        shapes = [[formula if _is_a_name(formula) else None for formula in shape] for shape in shapes]
-    for other, found in _other_ways(rule, refused, way):
+    if path.concretised:
+        shapes = [[formula if _is_name(formula) else None for formula in shape] for shape in shapes]
+    for other, found in _negated_paths(rule, refused, path):
         for k, (shape, made) in enumerate(zip(shapes, found)):
             if shape is not None:
                 shapes[k] = _common_shape(other, shape, made.shape)
     return [
         tensor_type(
-            made.dtype, UNKNOWN_RANK if shape is None else tuple([_named(f) for f in shape]), made.weak
+            made.dtype, UNKNOWN_RANK if shape is None else tuple([_size_of(f) for f in shape]), made.weak
         )
         for made, shape in zip(types, shapes)
     ]
 
 
-def _is_a_name(formula: Formula) -> bool:
-    return formula is not None and _named(formula) < 0
+def _is_name(formula: Formula) -> bool:
+    return formula is not None and _size_of(formula) < 0
 
 
 def _common_shape(other: OpenSizes, shape: Sequence[Any], found: Sequence[Any]) -> list[Any] | None:
-    """Sizes of a shape, where another way has them, too; None for another rank."""
+    """The sizes of a shape that another path agrees on, None for others; None altogether for another rank."""
     if len(shape) != len(found):
         return None
     return [
-        formula if formula is not None and other.equal(other.rebuilt(formula), size) else None
+        formula if formula is not None and other.equal(other.evaluate(formula), size) else None
         for formula, size in zip(shape, found)
     ]
 
 
-def _accepted(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]:
-    """A way through a rule; where one ends in an error the last equality that it denied is assumed, then others."""
+def _accepted_path(rule: Rule, refused: Errors) -> tuple[OpenSizes, list[TensorType]]:
+    """Search depth-first for an accepted path: after an error the last inequality is negated first, then others."""
     errors: list[Exception] = []
     seen: set[Any] = set()
-    left: list[Way] = [({}, {}, ())]
-    while left and len(errors) < _WAYS:
-        given = left.pop()
-        key = frozenset(given[0].items()), frozenset(given[1].items()), given[2]
+    pending: list[Assumptions] = [({}, {}, ())]
+    while pending and len(errors) < _MAX_PATHS:
+        assumptions = pending.pop()
+        key = frozenset(assumptions[0].items()), frozenset(assumptions[1].items()), assumptions[2]
         if key in seen:
             continue
         seen.add(key)
-        way = OpenSizes(*given)
+        path = OpenSizes(*assumptions)
         try:
-            return way, list(rule(way))
+            return path, list(rule(path))
         except refused as error:
-            if isinstance(error, Endless) and not errors:
+            if isinstance(error, NonterminatingRule) and not errors:
                 raise
             errors.append(error)
         positions = [
             index
-            for index, key in enumerate(way.keys)
-            if key not in way.flipped and not way.denies_distinct(index)
+            for index, key in enumerate(path.keys)
+            if key not in path.negated and not path.denies_distinct(index)
         ]
-        left += [way.turned_at(index) for index in sorted(positions, key=way.denies_equality)]
+        pending += [path.negated_at(index) for index in sorted(positions, key=path.denies_equality)]
     raise errors[0]
 
 
-def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[OpenSizes, list[TensorType]]]:
-    errors: Errors = (*refused, ZeroDivisionError)  # a size that others are divided by cannot be 0
-    for index in range(min(len(way.keys), _WAYS)):
-        if way.denies_distinct(index) and len((way.guards[index][2] - way.guards[index][1]).terms) > 1:
+def _negated_paths(
+    rule: Rule, refused: Errors, path: OpenSizes
+) -> Iterator[tuple[OpenSizes, list[TensorType]]]:
+    errors: Errors = (*refused, ZeroDivisionError)  # a divisor cannot be 0
+    for index in range(min(len(path.keys), _MAX_PATHS)):
+        if path.denies_distinct(index) and len((path.guards[index][2] - path.guards[index][1]).terms) > 1:
             continue
-        other = OpenSizes(*way.turned_at(index))
+        other = OpenSizes(*path.negated_at(index))
         try:
             yield other, list(rule(other))
         except errors:
@@ -358,18 +384,29 @@ def _other_ways(rule: Rule, refused: Errors, way: OpenSizes) -> Iterator[tuple[O
 def types_by_rank(
     types: Sequence[TensorType], rule: Callable[[list[TensorType]], list[TensorType]], refused: Errors
 ) -> list[TensorType]:
-    """What ``rule`` gives for ``types`` with every rank in place of those unknown, as far as it is the same for all.
+    """Infer types with unknown ranks, by enumeration of ranks.
 
-    A rule goes through axes one by one, so a rank is a case that it is asked about, while sizes stay symbols. It is
-    asked about ranks above those of the other types, where nothing new can come, and above the first that it accepts.
+    Rules loop over axes, so a rank is a case, while sizes stay symbols. Enumeration ends above the ranks of the other
+    types, where nothing new can come, and above the first rank that is accepted.
+
+    Args:
+        types: The types of the inputs, some of unknown rank.
+        rule: A function from types of known rank to the types of the results.
+        refused: Errors by which it rejects a rank.
+
+    Returns:
+        What the results for all accepted ranks agree on.
+
+    Raises:
+        Exception: The first error of the rule, if it rejects all ranks.
     """
     if all(type.shape != UNKNOWN_RANK for type in types):
         return rule(list(types))
     found: list[list[TensorType]] = []
-    fitting: list[int] = []
+    accepted: list[int] = []
     errors: list[Exception] = []
-    most = max([_RANKS, *[type.ndim + 1 for type in types]])
-    for rank in range(_MOST_RANKS + 1):
+    most = max([_USUAL_RANK, *[type.ndim + 1 for type in types]])
+    for rank in range(_MAX_RANK + 1):
         sizes = tuple(new_unknown_size() for _ in range(rank))
         ranked = [
             tensor_type(type.dtype, sizes, type.weak) if type.shape == UNKNOWN_RANK else type
@@ -377,21 +414,21 @@ def types_by_rank(
         ]
         try:
             found.append(rule(ranked))
-            fitting.append(rank)
-        except refused as error:  # not of this rank
+            accepted.append(rank)
+        except refused as error:  # this rank is rejected
             errors.append(error)
-        if rank >= most and found and (rank > fitting[-1] or len(fitting) > 1):
+        if rank >= most and found and (rank > accepted[-1] or len(accepted) > 1):
             break
     if not found:
         raise errors[0]
-    # a single rank that fits is the rank, unless it is the largest: larger ones might fit, too
-    if len(found) == 1 and fitting[0] == _MOST_RANKS:
+    # a single accepted rank is the rank, unless it is the largest: larger ones might be accepted, too
+    if len(found) == 1 and accepted[0] == _MAX_RANK:
         return [tensor_type(made.dtype, UNKNOWN_RANK) for made in found[0]]
     return [common_type(candidates) for candidates in zip(*found)]
 
 
 def common_type(types: Sequence[TensorType]) -> TensorType:
-    """What types of one dtype agree on.
+    """The most specific type that covers some types of one dtype.
 
     >>> from twofold.dtypes import float32
     >>> common_type([tensor_type(float32, (2, 3)), tensor_type(float32, (2, 4))]).shape[0]

@@ -14,11 +14,10 @@ import samples as sampled
 
 from twofold.dtypes import float32
 from twofold.errors import ShapeError, TwofoldError
-from twofold.ir import unknown
+from twofold.ir import shape_inference
 from twofold.ir.bind import input_node
 from twofold.ir.op import REGISTRY
-from twofold.ir.types import tensor_type
-from twofold.ir.unknown import (
+from twofold.ir.shape_inference import (
     UNKNOWN_RANK,
     OpenSizes,
     common_type,
@@ -27,6 +26,7 @@ from twofold.ir.unknown import (
     types_by,
     types_by_rank,
 )
+from twofold.ir.types import tensor_type
 
 
 def with_names(type: Any, names: dict[int, int]) -> Any:
@@ -39,11 +39,11 @@ def value_of(size: int, given: dict[int, int]) -> int | None:
     """What a size of a type is for given sizes; None for one that nothing is known of."""
     if size >= 0 or size in given:
         return given.get(size, size)
-    formula = unknown._FORMULAS.get(size)
+    formula = shape_inference._FORMULAS.get(size)
     if formula is None:
         return None
     assumed = {name: ((number, ()),) for name, number in given.items()}
-    found = OpenSizes(assumed=assumed).rebuilt(formula)
+    found = OpenSizes(unified=assumed).evaluate(formula)
     return found if isinstance(found, int) else None
 
 
@@ -108,7 +108,7 @@ def test_sizes_that_must_be_equal_are_and_a_multiple_is_solved():
         return n // 3
 
     n, m, both, third = sizes_of(equal, multiple)
-    assert unknown._FORMULAS.get(both) in (((2, (("input", n),)),), ((2, (("input", m),)),))
+    assert shape_inference._FORMULAS.get(both) in (((2, (("input", n),)),), ((2, (("input", m),)),))
     assert third == m
 
 
