@@ -273,7 +273,7 @@ def test_of_the_package_only_plans_that_fit_become_the_programs(
         monkeypatch.setattr(portable_template, "saved_plans", lambda: plans)
         found: list[object] = []
         for value in values:
-            plan = portable_template.fitting(
+            plan = portable_template.matching_plan(
                 key,
                 [value],
                 (lambda: make) if make else None,

@@ -138,7 +138,7 @@ def test_a_rule_that_counts_to_a_size_is_refused():
             k += 1
         return k
 
-    with pytest.raises(ShapeError, match="counts to a size"):
+    with pytest.raises(ShapeError, match="loops up to an unknown size"):
         sizes_of(counted)
 
 

@@ -20,7 +20,7 @@ class Content:
 
 def test_attributes_live_as_long_as_a_key_has_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derived, "stable_graph", lambda *call: None)
-    monkeypatch.setattr(derived, "_made_pullbacks", lambda *call: {})
+    monkeypatch.setattr(derived, "_build_pullbacks", lambda *call: {})
     content: Any = Content()
     alive = weakref.ref(content)
     found = derived.pullbacks_of(REGISTRY["add"], (content,), (tensor_type(float32, (2,)),), (0,))

@@ -1,4 +1,4 @@
-"""The compiler thread: makes what was handed to it in order, is there again after a fork, never holds up the exit."""
+"""The compiler thread: a work queue that survives a fork and never delays the exit of the process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 _SWITCH_SECONDS = 1e-4
-"""After which another thread gets the interpreter lock that the work holds: by default 5 ms, as long as many a step."""
+"""The switch interval while it works: after the default of 5 ms many a training step would be over."""
 
 
 class Background:
-    """Calls ``work`` on items one after the other, in a thread of its own that starts with the first item.
+    """A work queue with one thread, which starts with the first item.
 
-    What ``work`` raises is kept for ``wait``. Every step leaves a state that an exception of a signal handler
-    between it and the next does not break.
+    An exception of ``work`` is raised by ``wait``. The state is consistent after each step, so that an exception of a
+    signal handler between two steps does no harm.
 
     >>> made = []
     >>> background = Background(made.append, "example")
@@ -36,12 +36,12 @@ class Background:
         self._outstanding: list[tuple[Any, threading.Event]] = []
         self._thread: threading.Thread | None = None
         self.failures: list[BaseException] = []
-        self.nanoseconds = 0  # CPU time that the work has taken
-        self._interval: float | None = None  # of the program, while another one is set
-        os.register_at_fork(after_in_child=self._start_again)
+        self.nanoseconds = 0  # CPU time of the work
+        self._interval: float | None = None  # the switch interval of the program while it is changed
+        os.register_at_fork(after_in_child=self._restart)
 
     def submit(self, item: Any) -> bool:
-        """Have ``item`` worked on; False if that cannot be, since no thread can be started."""
+        """Add ``item`` to the queue; False if no thread can be started."""
         if not self._ensure_thread():
             return False
         entry = (item, threading.Event())
@@ -50,7 +50,7 @@ class Background:
         return True
 
     def wait(self) -> None:
-        """Block until everything submitted is done; raise the first failure that was not raised yet."""
+        """Block until all items are done; raises the first exception that was not raised yet."""
         for _, done in self._outstanding:
             if not done.is_set() and not self._ensure_thread():
                 break
@@ -63,7 +63,7 @@ class Background:
             thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the system gives no more threads
+            except RuntimeError:  # no more threads
                 return False
             self._thread = thread
         return True
@@ -74,28 +74,30 @@ class Background:
             item, done = source.get()
             start = time.thread_time_ns()
             try:
-                self._give_way()
+                self._shorten_switch_interval()
                 self._work(item)
-            except BaseException as error:  # the program goes on without; tests read the failure
+            except BaseException as error:  # kept for ``wait``
                 self.failures.append(error)
             finally:
                 self.nanoseconds += time.thread_time_ns() - start
-                self._end_giving_way()
+                self._restore_switch_interval()
                 done.set()
 
-    def _give_way(self) -> None:
-        """Let threads that wait for the interpreter lock have it soon."""
+    def _shorten_switch_interval(self) -> None:
+        """Let threads that wait for the GIL have it soon."""
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, _SWITCH_SECONDS))
 
-    def _end_giving_way(self) -> None:
-        if self._interval is not None and sys.getswitchinterval() <= 2 * _SWITCH_SECONDS:  # as it was set
+    def _restore_switch_interval(self) -> None:
+        if (
+            self._interval is not None and sys.getswitchinterval() <= 2 * _SWITCH_SECONDS
+        ):  # unless the program changed it
             sys.setswitchinterval(self._interval)
         self._interval = None
 
-    def _start_again(self) -> None:
-        """In a forked child: the thread is gone, and with it what it was working on, which is then made here."""
-        self._end_giving_way()
+    def _restart(self) -> None:
+        """In a forked child: queue unfinished items again, as the thread is gone."""
+        self._restore_switch_interval()
         left = [(item, threading.Event()) for item, done in self._outstanding if not done.is_set()]
         self._queue = queue.SimpleQueue()
         for entry in left:

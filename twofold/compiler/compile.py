@@ -1,4 +1,4 @@
-"""``compile_graph``: passes, schedule, machine code and memory plan of one closed graph, as one flat program."""
+"""The compiler driver: from a closed graph through passes, schedule, machine code and memory plan to a flat program."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from twofold.ops.control_flow.programs import parameters_of, resized
 from twofold.transforms.pipeline import run_passes
 
 INPUT, OUTPUT, ARENA = 0, 1, 2
-"""Kinds of buffers."""
+"""Kinds of buffers of a program."""
 
-_KEY_BYTES = 4096  # of what a text depends on, roughly
+_KEY_BYTES = 4096  # of a key, roughly
 
 _kernels: Cache[Kernel] = Cache("kernel keys", 1, lambda key, kernel: _KEY_BYTES + kernel.nbytes)
-"""Kernels by what their texts depend on, so that one met before costs no text at all."""
+"""Kernels by the key of their schedule, so that LLVM IR is made for new kernels only."""
 
 
-class Spent:
-    """What planning and compiling took in this process."""
+class Totals:
+    """Counts and times of planning and compiling in this process."""
 
     plans = 0
     fused = 0
@@ -49,13 +49,17 @@ class Spent:
     kernel_seconds = 0.0
 
 
-SPENT = Spent()
+TOTALS = Totals()
 
 
-class Inside(NamedTuple):
-    """Programs that an instruction runs in place of a kernel, see ``programs.Program.nested``.
+class NestedPrograms(NamedTuple):
+    """The programs of an instruction of control flow, see ``ControlFlowOp.nested``.
 
-    ``labels`` are the numbers of their first labels in the program around them.
+    Attributes:
+        programs: The programs of the nested graphs.
+        labels: For each of them, the position of its first label among the labels of the outer program.
+        form: The instruction, without the integers that depend on sizes.
+        numbers: These integers.
     """
 
     programs: list[FlatProgram]
@@ -64,27 +68,27 @@ class Inside(NamedTuple):
     numbers: list[Any]
 
     def nested(self) -> Any:
-        """What the core runs."""
+        """The instruction in the form of the core."""
         programs = [program.program() for program in self.programs]
         return _core.nested(programs, self.labels, self.form, self.numbers)
 
-    def behind(self, count: int) -> Inside:
-        """The same in a program with ``count`` more labels before."""
+    def relabelled(self, count: int) -> NestedPrograms:
+        """The same in a program with ``count`` labels in front of those of this one."""
         return self._replace(labels=[count + label for label in self.labels])
 
 
 class HostFunction:
-    """A function that an instruction calls in place of a kernel: what ``node`` computes, on addresses."""
+    """The function of the addresses of buffers that an instruction calls in place of a kernel, to compute a node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
 
     def function(self) -> Callable[..., None]:
-        """What takes the addresses of inputs and outputs; the node has no symbols."""
+        """The function of the addresses of inputs and outputs, for a node without symbols."""
         return self.with_parameters()[0]()
 
     def with_parameters(self) -> tuple[Callable[..., Callable[..., None]], tuple[Any, ...]]:
-        """What gives the function for parameters, and these: sizes that are symbols here."""
+        """A function from parameters to the function, and the parameters: the symbolic sizes of the node."""
         node = self._node
         op = node.op
         if isinstance(op, ControlFlowOp):
@@ -101,11 +105,18 @@ class HostFunction:
 
 
 class FlatProgram:
-    """Instructions ``(address, buffers, params, work, grain, label, host)`` over inputs, outputs and an arena.
+    """A program over inputs, outputs and an arena.
 
-    ``host`` is a ``HostFunction``, or an ``Inside``, whose last buffer is scratch memory of a size that the core knows.
-    The core lays out the buffers of ``buffer_sizes`` bytes in the arena. It has ``calls`` calls of ``bodies`` bodies;
-    ``new_bodies`` of these are new. ``tells_finite`` where all its kernels tell what is not finite that they store.
+    Attributes:
+        instructions: Tuples ``(address, buffers, params, work, grain, label, host)``. ``host`` is None for a kernel,
+            else a ``HostFunction`` or ``NestedPrograms``, whose last buffer is scratch memory of a size that the core
+            computes.
+        buffer_sizes: Bytes of the buffers in the arena, which the core lays out.
+        labels: What instructions compute, for errors.
+        donations: Pairs (input, output) of which the output may be written into the buffer of the input.
+        nested_nanoseconds: Estimated time of nested programs.
+        tells_finite: Whether its kernels report stored values that are not finite.
+        bodies: The number of bodies that it calls, ``new_bodies`` of them planned for it, in ``calls`` calls.
     """
 
     bodies = new_bodies = calls = 1
@@ -120,21 +131,21 @@ class FlatProgram:
         self.buffer_sizes: list[int] = []
         self.labels: list[Label] = []
         self.instructions: list[tuple[Any, ...]] = []
-        self.further_work = 0  # of programs inside, in nanoseconds
+        self.nested_nanoseconds = 0
         self.donations: list[tuple[int, int]] = []
 
     def arena(self) -> tuple[list[int], int]:
-        """Where the core lays each buffer, and the bytes of the arena."""
+        """The offset of each buffer in the arena, and the size of the arena in bytes."""
         used = [[number for kind, number in made[1] if kind == ARENA] for made in self.instructions]
         found: tuple[list[int], int] = _core.plan_arena(used, self.buffer_sizes, self.reuse_memory)
         return found
 
     def program(self) -> Any:
-        """The program in the form that the core runs."""
+        """The program in the form of the core."""
         sizes = [type.nbytes for type in self.output_types]
         buffer_sizes, instructions = list(self.buffer_sizes), []
         for *made, host in self.instructions:
-            if isinstance(host, Inside):
+            if isinstance(host, NestedPrograms):
                 (_, scratch), host = made[1][-1], host.nested()
                 buffer_sizes[scratch] = host.scratch_bytes
             elif host is not None:
@@ -146,7 +157,7 @@ class FlatProgram:
             buffer_sizes,
             self.reuse_memory,
             self.labels,
-            self.further_work,
+            self.nested_nanoseconds,
             self.donations,
             self.tells_finite,
         )
@@ -160,7 +171,7 @@ class CompiledProgram(FlatProgram):
         graph: Graph,
         schedule: Schedule,
         kernels: dict[Any, Kernel],
-        inside: dict[int, tuple[Any, list[Label]]],
+        nested: dict[int, tuple[Any, list[Label]]],
         reuse_memory: bool,
     ) -> None:
         super().__init__([node.type for node in graph.outputs], reuse_memory)
@@ -178,12 +189,12 @@ class CompiledProgram(FlatProgram):
             self.labels.append(_label(node))
             address = 0 if instruction.key is None else kernels[instruction.key]
             host = HostFunction(node) if isinstance(node.op, HostOp) else None
-            if number in inside:
-                host, _ = inside[number]
-                self.further_work += _LONG
+            if number in nested:
+                host, _ = nested[number]
+                self.nested_nanoseconds += _LONG
             work, grain = instruction.work, instruction.grain
             self.instructions.append((address, buffers, instruction.params, work, grain, number, host))
-        for _, labels in inside.values():
+        for _, labels in nested.values():
             self.labels += labels
 
     def _slot(self, key: BufferKey) -> tuple[int, int]:
@@ -203,7 +214,7 @@ def _label(node: Node) -> Label:
 
 
 def _on_arrays(node: Node) -> Callable[..., None]:
-    """A host function that takes addresses, from one that takes and returns arrays."""
+    """The host function of a node as a function of addresses."""
     label = _label(node)
     types = [*label.input_types, label.output_type]
     op = node.op
@@ -218,41 +229,46 @@ def _on_arrays(node: Node) -> Callable[..., None]:
             error.label = label
             raise
         if computes:
-            _settle_nans(arrays[-1])
+            _canonicalise_nans(arrays[-1])
 
     return call
 
 
-def _settle_nans(array: Any) -> None:
-    """Make every NaN the canonical one, as kernels do."""
-    parts = array.reshape(-1)
+def _canonicalise_nans(array: Any) -> None:
+    """Replace NaNs by the canonical one, as kernels do."""
+    values = array.reshape(-1)
     if array.dtype.kind == "c":
-        parts = parts.view(array.real.dtype)
-    found = numpy.isnan(parts)
-    if found.any():
-        parts[found] = numpy.nan
+        values = values.view(array.real.dtype)
+    nans = numpy.isnan(values)
+    if nans.any():
+        values[nans] = numpy.nan
 
 
 def _array(pointer: int, type: TensorType) -> Any:
-    """Memory seen as an array, without a copy."""
+    """An array over the memory at an address."""
     if not type.size:
         return numpy.empty(type.shape, type.dtype.numpy)
     memory: Any = (ctypes.c_char * type.nbytes).from_address(pointer)
     return numpy.frombuffer(memory, type.dtype.numpy).reshape(type.shape)
 
 
-def without_symbols(key: Any) -> Any:
-    """A key with the number that each symbol in it stands for, on which the plan then depends."""
+def concrete_key(key: Any) -> Any:
+    """A key with symbols replaced by their values, which guards fix."""
     if isinstance(key, tuple):
-        return tuple([without_symbols(part) for part in key])
+        return tuple([concrete_key(part) for part in key])
     return int(key) if isinstance(key, Symbol) else key
 
 
 def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) -> CompiledProgram:
-    """The program that computes ``graph``; all kernels that are new are compiled in one go.
+    """Compile a graph.
 
-    ``fuse=False`` gives every node a kernel of its own: slow, with the same bits. Raises RuntimeError if LLVM
-    rejects a kernel.
+    Args:
+        graph: A closed primitive graph.
+        fuse: Whether operations are fused; without, each node has a kernel of its own, with the same bits.
+        reuse_memory: Whether buffers with disjoint live ranges may share memory.
+
+    Raises:
+        RuntimeError: LLVM rejects a kernel.
     """
     (program,) = compile_graphs([graph], fuse, reuse_memory)
     return program
@@ -261,7 +277,7 @@ def compile_graph(graph: Graph, fuse: bool = True, reuse_memory: bool = True) ->
 def compile_graphs(
     graphs: Sequence[Graph], fuse: bool = True, reuse_memory: bool = True
 ) -> list[CompiledProgram]:
-    """The programs of several graphs, see ``compile_graph``; new kernels of all are compiled in one go."""
+    """Compile several graphs, see ``compile_graph``; the new kernels of all are one run of the code generator."""
     start = time.perf_counter()
     schedules = [Schedule(run_passes(graph), fuse) for graph in graphs]
     kernels: dict[Any, Kernel] = {}
@@ -281,22 +297,31 @@ def compile_graphs(
     plan_seconds = time.perf_counter() - start - kernel_seconds
     programs = []
     for graph, schedule, count in zip(graphs, schedules, new):
-        program = CompiledProgram(graph, schedule, kernels, _compile_inside(schedule), reuse_memory)
+        program = CompiledProgram(graph, schedule, kernels, _compile_nested(schedule), reuse_memory)
         program.new_kernels = count
         program.kernel_seconds = kernel_seconds / len(graphs)
         program.plan_seconds = plan_seconds / len(graphs)
         programs.append(program)
-    SPENT.plans += len(graphs)
-    SPENT.plan_seconds += plan_seconds
-    SPENT.kernel_seconds += kernel_seconds
+    TOTALS.plans += len(graphs)
+    TOTALS.plan_seconds += plan_seconds
+    TOTALS.kernel_seconds += kernel_seconds
     return programs
 
 
 def _find_kernels(schedule: Schedule, kernels: dict[Any, Kernel], missing: dict[Any, Instruction]) -> int:
-    """Note kernels of a schedule that are known, and what needs one that is not; how many these are."""
+    """Look up the kernels of a schedule.
+
+    Args:
+        schedule: The schedule.
+        kernels: Kernels by key, to which those that are found are added.
+        missing: Instructions by key, to which those without a kernel are added.
+
+    Returns:
+        How many were added to ``missing``.
+    """
     before = len(missing)
     for instruction in schedule.instructions:
-        key = without_symbols(instruction.key)
+        key = concrete_key(instruction.key)
         if MODE.on and key is not None:
             key = "finite", key
         instruction.key = key
@@ -311,11 +336,11 @@ def _find_kernels(schedule: Schedule, kernels: dict[Any, Kernel], missing: dict[
 
 
 _LONG = 1_000_000
-"""Nanoseconds that a run of unknown length is taken for: long enough to let other threads go on."""
+"""Estimated nanoseconds of an instruction of unknown length: enough to release the GIL for it."""
 
 
-def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
-    """What runs inside instructions, by number of the instruction, with the labels of its programs."""
+def _compile_nested(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
+    """The host functions and nested programs of instructions, by position, with the labels of their programs."""
     found: dict[int, tuple[Any, list[Label]]] = {}
     labels = len(schedule.instructions)
     for number, instruction in enumerate(schedule.instructions):
@@ -334,5 +359,5 @@ def _compile_inside(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
             found[number] = HostFunction(node), own
         else:
             form = op.nested(node.attrs, [value.type for value in node.inputs])
-            found[number] = Inside(programs, positions, *form), own
+            found[number] = NestedPrograms(programs, positions, *form), own
     return found

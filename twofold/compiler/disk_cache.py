@@ -1,4 +1,4 @@
-"""Machine code on disk: kept between processes, checked, bounded and safe to share; and what comes with the package.
+"""The disk cache, bounded and safe to share between processes, and the archive of prebuilt code of the package.
 
 In the cache a file is a header (magic, SHA-256 of its own name and the payload) and the payload. It appears under its
 name only when complete (temporary file, then rename), so readers and writers need no lock. A file that fails its
@@ -29,7 +29,7 @@ _HEADER = len(_MAGIC) + content_hash().digest_size
 _BLOCK = 4096
 _DAY = 86400.0
 _FEW = 1024
-"""Files that take no time to look at."""
+"""So many files are listed in no time."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -43,12 +43,12 @@ def default_directory() -> str:
 
 
 def _on_disk(size: int) -> int:
-    """What a file of ``size`` bytes takes: whole blocks."""
+    """The disk usage of a file of ``size`` bytes: whole blocks."""
     return -(-size // _BLOCK) * _BLOCK
 
 
 def _is_trusted(status: os.stat_result) -> bool:
-    """Whether only this user, or root, can have written a file."""
+    """Whether only this user or root may write a file."""
     mine = status.st_uid in (os.geteuid(), 0)
     return mine and stat.S_ISREG(status.st_mode) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
@@ -58,7 +58,7 @@ def _header(key: str, payload: bytes) -> bytes:
 
 
 class DiskCache:
-    """Byte strings by key in one directory; a failure of the file system only means a miss.
+    """Byte strings by key in one directory; a failure of the file system is a miss.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -73,10 +73,10 @@ class DiskCache:
         self.path = os.path.abspath(directory)
         self._writable = True
         self._room = 0
-        self._has_looked = False
+        self._has_measured = False
 
     def read(self, key: str) -> bytes | None:
-        """The payload kept under ``key``, or None."""
+        """The payload under ``key``, or None."""
         try:
             with open(os.open(os.path.join(self.path, key), _READ), "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
@@ -95,7 +95,7 @@ class DiskCache:
         return payload
 
     def write(self, key: str, payload: bytes) -> None:
-        """Keep ``payload`` under ``key``; after the first failure nothing more is tried."""
+        """Write ``payload`` under ``key``; after the first failure nothing is written any more."""
         if not self._writable:
             return
         try:
@@ -110,12 +110,12 @@ class DiskCache:
             self._writable = False
 
     def delete(self, key: str) -> None:
-        """Forget ``key``."""
+        """Delete ``key``."""
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.path, key))
 
     def keys(self) -> list[str]:
-        """What is kept."""
+        """All keys."""
         try:
             with os.scandir(self.path) as entries:
                 return sorted(one.name for one in entries if one.is_file(follow_symlinks=False))
@@ -123,7 +123,7 @@ class DiskCache:
             return []
 
     def size(self) -> int:
-        """Bytes that all files take."""
+        """The disk usage of all files, in bytes."""
         total = 0
         for key in self.keys():
             with contextlib.suppress(OSError):
@@ -131,32 +131,32 @@ class DiskCache:
         return total
 
     def clear(self) -> int:
-        """Forget everything; returns how many files there were."""
+        """Delete all files; returns their number."""
         keys = self.keys()
         for key in keys:
             self.delete(key)
         return len(keys)
 
     def verify(self) -> list[str]:
-        """Check every file; returns the keys of those that fail, which are deleted or left as another's."""
+        """Check every file; returns the keys of corrupt files, which are deleted, and of those of other users."""
         return [key for key in self.keys() if self.read(key) is None]
 
     def _more_room(self, wanted: int) -> int:
-        """Bytes that this process may write before it asks again; looks at all files now and then."""
+        """The number of bytes that this process may write until it measures disk usage again."""
         os.makedirs(self.path, mode=0o700, exist_ok=True)
-        if not self._has_looked:
-            self._has_looked = True
-            room = self._room_unseen()
+        if not self._has_measured:
+            self._has_measured = True
+            room = self._room_unmeasured()
             if room >= wanted:
                 return room
-        # other processes write too, so this one looks again long before it could have filled the rest
+        # other processes write too, so this one measures long before it could have filled the rest
         return max((self.limit - self._shrink()) // 8, 64 * _BLOCK)
 
-    def _room_unseen(self) -> int:
-        """Bytes that may be written before the first look: none where there are few files.
+    def _room_unmeasured(self) -> int:
+        """The number of bytes that may be written until the first measurement; 0 if there are few files.
 
-        Where there are many, looking takes long, and most processes write little. So the bytes are chosen at random: of
-        all that processes write together, a sixteenth of the limit goes unseen on average.
+        With many files measuring takes long, and most processes write little. So the number is random: of all that
+        processes write together, a sixteenth of the limit goes unmeasured on average.
         """
         with os.scandir(self.path) as entries:
             if sum(1 for _ in islice(entries, _FEW)) < _FEW:
@@ -164,9 +164,9 @@ class DiskCache:
         return int.from_bytes(os.urandom(8), "little") % max(self.limit // 16, 1)
 
     def _shrink(self) -> int:
-        """Above the limit delete the oldest files, down to three quarters of it, and what killed writers left.
+        """Delete the least recently used files if the limit is exceeded, down to three quarters of it.
 
-        Returns the bytes that all files take; looking takes long where there are many.
+        Also deletes temporary files of killed writers. Returns the disk usage in bytes.
         """
         remove_stale_in(self.path)
         files: list[tuple[float, int, str]] = []
@@ -189,10 +189,10 @@ class DiskCache:
 
 
 class Archive:
-    """Objects that were compiled when the package was built, by the keys of their kernels.
+    """Object files that were compiled when the package was built, by the keys of their kernels.
 
-    A kernel is known by its text, so an archive is never wrong: what it does not hold, or what is written otherwise
-    since, is compiled when it is needed. The file is mapped into memory and read where it is needed.
+    Kernels are keyed by content, so an archive is never stale: kernels that it lacks are compiled when needed. The file
+    is mapped into memory.
 
     >>> import tempfile
     >>> key = "ab" * 32
@@ -204,7 +204,13 @@ class Archive:
     """
 
     def __init__(self, path: str) -> None:
-        """Raises OSError if there is no such file, ValueError or struct.error if it is no archive."""
+        """Open an archive.
+
+        Raises:
+            OSError: There is no such file.
+            ValueError: The file is no archive.
+            struct.error: The file is truncated.
+        """
         with open(path, "rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if self._content[: len(_ARCHIVE)] != _ARCHIVE:
@@ -219,7 +225,7 @@ class Archive:
         return len(self._entries)
 
     def read(self, key: str) -> bytes | None:
-        """The object that defines a kernel, with its names; None if the archive has none, or a damaged one."""
+        """The object file with a kernel, and its header; None if there is none, or it is corrupt."""
         found = self._entries.get(bytes.fromhex(key))
         if found is None:
             return None
@@ -230,7 +236,7 @@ class Archive:
 
 
 def write_archive(path: str, objects: Iterable[tuple[Sequence[str], bytes]]) -> None:
-    """Write objects, each with the keys of its kernels and compressed by itself; those who read go on with what was."""
+    """Write an archive of pairs of keys and an object file; processes that have mapped the old file keep it."""
     made = [(keys, zlib.compress(payload, 9)) for keys, payload in objects]
     offset = len(_ARCHIVE) + _COUNT.size + _ENTRY.size * sum(len(keys) for keys, _ in made)
     table = []
@@ -242,12 +248,12 @@ def write_archive(path: str, objects: Iterable[tuple[Sequence[str], bytes]]) -> 
 
 
 def archive_path(level: str, folder: str = os.path.dirname(__file__)) -> str:
-    """The archive for a level of processors, by LLVM's name for that."""
+    """The path of the archive for a processor level, such as LLVM's ``x86-64-v3``."""
     return os.path.join(folder, f"{level}.kernels")
 
 
 def archive_of(level: str) -> Archive | None:
-    """What the package has for a level of processors; None if it was built without, or the file is damaged."""
+    """The archive of the package for a processor level; None if it was built without, or the file is corrupt."""
     try:
         return Archive(archive_path(level))
     except (OSError, ValueError, struct.error):

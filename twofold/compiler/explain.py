@@ -1,4 +1,4 @@
-"""What the compiler makes of a graph, stage by stage, as text."""
+"""Printer of the stages of compiling a graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from twofold.transforms.pipeline import PASSES
 
 
 def explain(graph: Graph, fuse: bool = True) -> str:
-    """The graph, what each pass changes, and every kernel with its loops, floor and buffers; nothing is compiled.
+    """Print a graph, what each pass changes, and each kernel with its loops, lower bound and buffers.
+
+    No machine code is generated.
 
     >>> from twofold.dtypes import float32
     >>> from twofold.ir.text import parse_graph
@@ -22,25 +24,25 @@ def explain(graph: Graph, fuse: bool = True) -> str:
     >>> "1 kernel" in text
     True
     """
-    parts = ["declared\n" + format_graph(graph)]
+    sections = ["declared\n" + format_graph(graph)]
     for run in PASSES:
         after = run(graph)
         if after.outputs == graph.outputs:
-            parts.append(f"{run.__name__}: no change")
+            sections.append(f"{run.__name__}: no change")
         else:
-            parts.append(f"{run.__name__}\n{format_graph(after)}")
+            sections.append(f"{run.__name__}\n{format_graph(after)}")
         graph = after
     schedule = Schedule(graph, fuse)
     uses = [instruction.buffers for instruction in schedule.instructions]
     offsets, arena = plan(uses, schedule.sizes)
     count = len(schedule.instructions)
     kept = sum(schedule.sizes.values())
-    parts.append(
+    sections.append(
         f"{count} kernel{'s' * (count != 1)}; {arena} bytes of arena for {kept} bytes of intermediate values"
     )
     for number, instruction in enumerate(schedule.instructions):
-        parts.append(_instruction(number, instruction, offsets))
-    return "\n\n".join(parts)
+        sections.append(_instruction(number, instruction, offsets))
+    return "\n\n".join(sections)
 
 
 def _instruction(number: int, instruction: Instruction, offsets: dict[BufferKey, int]) -> str:
@@ -62,7 +64,7 @@ def _buffer(key: BufferKey, offsets: dict[BufferKey, int]) -> str:
 
 
 def floor(nest: LoopNest) -> tuple[int, int]:
-    """Bytes that a nest must move at least, every element of a buffer once, and instructions on single elements."""
+    """A lower bound of the bytes that a loop nest moves, each element of a buffer once, and its scalar operations."""
     lengths = (*nest.outer, *nest.inner)
     size = 0
     for access in nest.accesses():

@@ -1,4 +1,4 @@
-"""Programs of families of graphs, which differ in how many iterations they have room for: one plan for all of these."""
+"""Programs of bounded loops: graphs with buffers for a maximal number of iterations, one plan for all bounds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from twofold.compiler.lower.memory import finite_checks
 from twofold.compiler.planned import planned
 from twofold.compiler.portable_program import Label
 from twofold.compiler.portable_template import ProgramTemplate
-from twofold.compiler.templates import attempt, narrowing
+from twofold.compiler.templates import unless_unplannable, with_restarts
 from twofold.ir.graph import Graph
 from twofold.ir.recording import Facts, Recording
 from twofold.ir.sizes import Symbol
 from twofold.ops.control_flow.bounded_loops import Family
 from twofold.ops.control_flow.programs import parameters_of
 
-_MOST_PLANS = 4
+_MAX_PLANS = 4
 
 
 class Programs:
-    """The programs of a family, by its parameters and by the iterations that they have room for.
+    """The programs of a family of graphs, by its parameters and by the maximal number of iterations.
 
-    The parameters are the sizes that its symbols depend on. From the second program on they are planned for symbols.
+    The parameters are the sizes that its symbols depend on. From the second program on, plans are symbolic.
     """
 
     def __init__(self, family: Family) -> None:
@@ -37,10 +37,8 @@ class Programs:
         self._tried = 0 if self.parameters else -1
 
     def program(self, numbers: Sequence[int], room: int) -> Any:
-        """The program for some parameters, with room for so many iterations."""
-        with finite_checks(
-            False
-        ):  # nobody hears what a function of the host stores: its results are looked over
+        """The program for some parameters, with buffers for ``room`` iterations."""
+        with finite_checks(False):  # results of a host function are checked as a whole
             return self._program(numbers, room)
 
     def _program(self, numbers: Sequence[int], room: int) -> Any:
@@ -51,9 +49,9 @@ class Programs:
             if made is not None:
                 return made
         self._tried += 1
-        if 0 < self._tried <= _MOST_PLANS:
-            found: ProgramTemplate | None = attempt(
-                lambda: narrowing(partial(self._planned, values), Facts())
+        if 0 < self._tried <= _MAX_PLANS:
+            found: ProgramTemplate | None = unless_unplannable(
+                lambda: with_restarts(partial(self._planned, values), Facts())
             )
             if found is not None:
                 self._plans.insert(0, _core.ProgramTemplate(found.encoded))
@@ -70,7 +68,7 @@ class Programs:
 
 
 class _Labels:
-    """Those of a program, which are made when one of its kernels reports an error."""
+    """The labels of a program, which are made when one of its kernels reports an error."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph

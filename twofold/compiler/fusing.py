@@ -1,4 +1,4 @@
-"""Fusing of traces: at once, or in a thread of its own while operations run one by one."""
+"""Requests of the core: fused programs and symbolic plans of traces and batches, in the foreground or background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.compiler.background import Background
-from twofold.compiler.compile import SPENT, FlatProgram
+from twofold.compiler.compile import TOTALS, FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import finite_checks
 from twofold.compiler.portable_program import PortableProgram
@@ -27,21 +27,21 @@ from twofold.ir.text import format_graph
 from twofold.ir.types import TensorType
 
 _LONG = 200
-"""Operations in a trace from which on a process to compile it pays: fewer take less time than starting that."""
+"""Least number of instructions of a trace that is worth starting the compile worker for."""
 
 _START_NANOSECONDS = 400_000_000
-"""CPU time that starting a process takes. Once the thread has worked as long, as much more is likely to come."""
+"""CPU time of starting the worker, which pays once compiling has taken as long (the rule of ski rental)."""
 
 _process = CompileProcess()
 
 
 def _process_pays(operations: int = 0) -> bool:
-    """Whether work with a graph of so many operations is better done by the process."""
+    """Whether to compile a graph of so many instructions in the worker."""
     return _process.runs or operations >= _LONG or _background.nanoseconds >= _START_NANOSECONDS
 
 
 def _elsewhere(operations: int = 0) -> Caller | None:
-    """What calls functions of the compiler in its process, where that pays."""
+    """``CompileProcess.call`` where the worker pays, else None."""
     return _process.call if config.background_compile and _process_pays(operations) else None
 
 
@@ -58,30 +58,29 @@ def _compile(executable: Any, location: tuple[int, int], waited: bool, start: in
     key = trace.key(request)
     saved = saved_plans().read(key)
     if saved is not None:
-        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+        with contextlib.suppress(LookupError):  # a kernel was deleted from the disk cache
             _core.set_fused(executable, saved.program(), time.thread_time_ns() - start)
-            _note(executable, location, saved.found(), waited)
+            _report(executable, location, saved.restored(), waited)
             return
     if request is not None and not waited and _process_pays(len(trace.entries)):
         elsewhere = _process.call(compiled, request, otherwise=lambda: None)
         if elsewhere is not None:
             portable, nanoseconds = elsewhere
-            with contextlib.suppress(LookupError):  # no disk by which to hand over older kernels
+            with contextlib.suppress(LookupError):  # kernels are handed over through the disk cache, and there is none
                 _core.set_fused(executable, portable.program(), nanoseconds)
                 saved_plans().keep(key, portable)
-                _note(executable, location, portable, waited)
+                _report(executable, location, portable, waited)
                 return
     program = compile_outlined(Trace.of(_core.describe_executable(executable)))
     with contextlib.suppress(NotImplementedError):
         saved_plans().keep(key, PortableProgram.of(program))
-    made = program.program()
-    _core.set_fused(executable, made, time.thread_time_ns() - start)
-    _note(executable, location, program, waited)
+    _core.set_fused(executable, program.program(), time.thread_time_ns() - start)
+    _report(executable, location, program, waited)
 
 
 @spanned("plan trace for all sizes")
 def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], waited: bool) -> bool:
-    """Plan a trace for symbols in place of the numbers that vary, for the core; False if it cannot be planned so."""
+    """Plan a trace for symbols in place of the integers that vary, see ``plan_trace``."""
     found = None
     try:
         with finite_checks(_core.tells_finite()):
@@ -90,19 +89,19 @@ def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], 
     finally:
         _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:
-        _note(executable, location, found, waited)
+        _report(executable, location, found, waited)
     return found is not None
 
 
-def _note(
+def _report(
     executable: Any,
     location: tuple[int, int],
     program: FlatProgram | PortableProgram | ProgramTemplate,
     waited: bool,
 ) -> None:
-    SPENT.fused += 1
-    SPENT.bodies += program.new_bodies
-    SPENT.calls += program.calls
+    TOTALS.fused += 1
+    TOTALS.bodies += program.new_bodies
+    TOTALS.calls += program.calls
     if "compile" in config.log or Spans.compiled is not None:
         from twofold.compiler.log import log_compile
 
@@ -115,12 +114,12 @@ def _note(
 
 
 def _in_background(
-    work: Callable[[], object], again: Callable[[], None], location: Callable[[], str]
+    work: Callable[[], object], retry: Callable[[], None], location: Callable[[], str]
 ) -> None:
     try:
         work()
     except MemoryError:
-        again()  # there may be memory later; until then operations run one by one
+        retry()  # there may be memory later; until then operations run one by one
     except BaseException as error:
         if "compile" in config.log:
             from twofold.compiler.log import log
@@ -143,10 +142,16 @@ def _submit(executable: Any, location: tuple[int, int], work: Callable[[], objec
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
-    """Fuse a trace and hand the program to the core; in the background unless ``wait``.
+    """Fuse a trace and pass the program to the core.
 
-    ``first`` and ``last`` are the locations of its first and last entry in this run. False if that is not possible
-    now.
+    Args:
+        executable: The executable of the trace.
+        wait: Whether to compile in the foreground.
+        first: The location of its first instruction.
+        last: The location of its last instruction.
+
+    Returns:
+        False if that is not possible now.
     """
     location = first, last
     if wait or not config.background_compile:
@@ -156,9 +161,17 @@ def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
 
 
 def plan_trace(executable: Any, varies: tuple[bool, ...], wait: bool, first: int, last: int) -> bool:
-    """Plan a trace for symbols in place of the numbers that vary, in the background unless ``wait``.
+    """Plan a trace for all values of some of its integers, and pass the plan to the core.
 
-    False if no plan comes.
+    Args:
+        executable: The executable of the trace.
+        varies: For each of its integers, whether it is a symbol, see ``trace_templates.template_trace``.
+        wait: Whether to plan in the foreground.
+        first: The location of its first instruction.
+        last: The location of its last instruction.
+
+    Returns:
+        False if there will be no plan.
     """
     location = first, last
     if wait or not config.background_compile:
@@ -177,9 +190,18 @@ def _plan_batch(
 def plan_batch(
     family: Any, op: Op, attrs: Attributes, types: tuple[TensorType, ...], flags: tuple[bool, ...], count: int
 ) -> bool:
-    """Plan calls of one operation as one over a new leading axis of those operands that ``flags`` name.
+    """Plan a batched call for every batch size, and pass the plan to the core.
 
-    In the background, if there is one. False if no plan comes now.
+    Args:
+        family: What the core adds the plan to.
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands for one sample.
+        flags: For each operand, whether it has a leading batch axis.
+        count: The batch size at hand.
+
+    Returns:
+        False if there will be no plan now.
     """
     return _plan_for(family, partial(_plan_batch, family, op, attrs, types, flags, count), op.name)
 
@@ -220,13 +242,25 @@ def plan_body(
     flags: tuple[bool, ...],
     count: int,
 ) -> bool:
-    """As ``plan_batch``, for calls on each other's results, see ``twofold.compiler.trace_templates.template_body``."""
+    """Plan a batched body for every batch size, and pass the plan to the core.
+
+    Args:
+        family: What the core adds the plan to.
+        members: The calls in the body, see ``trace_templates.template_body``.
+        outputs: The members whose results it returns.
+        types: The types of its inputs for one sample.
+        flags: For each input, whether it has a leading batch axis.
+        count: The batch size at hand.
+
+    Returns:
+        False if there will be no plan now.
+    """
     work = partial(_plan_body, family, members, outputs, types, flags, count)
     return _plan_for(family, work, members[0][0].name)
 
 
 def wait_for_compiler() -> None:
-    """Block until every trace that was handed to the background compiler is fused; raise what failed.
+    """Block until the background compiler is idle; raises the first exception of its work.
 
     >>> import twofold as torch
     >>> x = torch.ones(3) + 1

@@ -1,9 +1,9 @@
-"""Kernels from LLVM IR text to addresses, through memory, package, disk and, at last, the code generator.
+"""The just-in-time compiler: from the LLVM IR of kernels to addresses, through caches in memory, package and disk.
 
-A kernel is known by the hash of its text with the function's own name left out, so equal kernels are compiled
-once whatever they are called. Several kernels missing at once are compiled as one object, which saves the
-fixed cost of a run of the code generator; on disk each kernel has an index file that names its object file. A function
-that several kernels call (the tiles of matrix products, most of their code) is a kernel in this sense, compiled once.
+The key of a kernel is the hash of its IR without the name of the function. Kernels that miss together are compiled as
+one object file, which saves the fixed cost of the code generator; on disk each kernel has an index file that names its
+object file. A function that several kernels call (a tile of matrix products, which is most of their code) is a kernel
+in this sense, and is compiled once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KERNEL_BYTES = 512  # of the names of a kernel, beside its code
 
 
 class _Code:
-    """Machine code of one object: the addresses of its kernels by key. It is unmapped with its ``owner``."""
+    """The machine code of an object file: addresses of kernels by key. It is unmapped with its ``owner``."""
 
     __slots__ = ("__weakref__", "addresses", "nbytes", "owner")
 
@@ -51,11 +51,11 @@ class Kernel(int):
 
     _code: _Code
     key: str
-    """The hash of its text."""
+    """The hash of its IR."""
 
     @classmethod
     def of(cls, code: _Code, key: str) -> Kernel:
-        """The kernel of ``code`` that is known by ``key``."""
+        """The kernel of ``code`` with a key."""
         made = cls(code.addresses[key])
         made._code = code
         made.key = key
@@ -63,12 +63,12 @@ class Kernel(int):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its code, roughly: its share of the object."""
+        """Approximate bytes of its code: its share of the object file."""
         return self._code.nbytes // len(self._code.addresses) + _KERNEL_BYTES
 
 
 def _llvm_identity() -> str:
-    """What tells versions of llvmlite apart, without importing it, which takes 50 ms."""
+    """A hash of the version of llvmlite, without importing it, which takes 50 ms."""
     spec = importlib.util.find_spec("llvmlite")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("Twofold needs the package llvmlite, which is not installed.")
@@ -76,8 +76,8 @@ def _llvm_identity() -> str:
         return content_hash(file.read()).hexdigest()
 
 
-class _AtWork:
-    """While a thread is inside the code generator, the end of the process must not tear that down."""
+class _InsideCodeGenerator:
+    """While a thread is inside the code generator, the exit of the process waits with static destructors."""
 
     def __enter__(self) -> None:
         _core.at_work(True)
@@ -87,7 +87,7 @@ class _AtWork:
 
 
 class _CodeGenerator:
-    """The LLVM target machine; made on the first miss, used under the compiler's lock."""
+    """The LLVM target machine, which is made on the first miss; used under the lock of the compiler."""
 
     def __init__(self, processor: str | None = None) -> None:
         _check_memory(_LIBRARY_MEMORY)
@@ -114,9 +114,14 @@ class _CodeGenerator:
         )
 
     def emit(self, texts: Mapping[str, str]) -> bytes:
-        """One object file that defines a function for each text, under the mapping's names.
+        """Compile kernels to one object file.
 
-        Raises RuntimeError for text that is not valid, MemoryError where too little memory is left.
+        Args:
+            texts: The IR of each kernel, by its symbol.
+
+        Raises:
+            RuntimeError: LLVM rejects a text.
+            MemoryError: Too little memory is left.
         """
         _check_memory(_LEAST_MEMORY + _MEMORY_PER_CHARACTER * sum(map(len, texts.values())))
         whole = None
@@ -132,9 +137,15 @@ class _CodeGenerator:
         return bytes(self._machine.emit_object(whole))
 
     def link(self, image: bytes, symbols: list[str], known: Mapping[str, int]) -> tuple[dict[str, int], Any]:
-        """Addresses through LLVM's own linker, where the small loader knows the machine or the object not.
+        """Load an object file with LLVM's linker, where the loader of the core does not support it.
 
-        ``known`` are those of symbols that the object refers to. The code goes with the other result.
+        Args:
+            image: The object file.
+            symbols: The symbols that it defines.
+            known: The addresses of symbols that it refers to.
+
+        Returns:
+            The addresses of its symbols, and the owner of the code.
         """
         if self._linker is None:
             self._linker = self._llvm.create_lljit_compiler(self._make_machine(), use_jit_link=True)
@@ -150,7 +161,7 @@ class _CodeGenerator:
 
 
 def _check_memory(wanted: int) -> None:
-    """Raises MemoryError unless so many bytes are to be had: LLVM ends the process where it gets none."""
+    """Raise MemoryError unless so many bytes are available: LLVM aborts the process if it gets none."""
     try:
         mmap.mmap(-1, wanted).close()
     except OSError:
@@ -160,7 +171,7 @@ def _check_memory(wanted: int) -> None:
 
 
 def _renamed(text: str, symbol: str) -> str:
-    """``text`` with the kernel named ``symbol``; the kernel is the only definition and never calls itself."""
+    """The IR with another symbol of its kernel, which is its only definition and not recursive."""
     before, found, rest = text.partition(_DEFINE)
     if not found:
         raise ValueError(f"a kernel's text needs a line that starts with {_DEFINE!r}")
@@ -168,25 +179,34 @@ def _renamed(text: str, symbol: str) -> str:
 
 
 def key_of_text(text: str) -> str:
-    """The key of the kernel that a text defines, whatever its name is there."""
+    """The key of the kernel that an IR text defines, independent of its symbol."""
     return content_hash(f"{_CODE_VERSION} {_renamed(text, '')}".encode()).hexdigest()
 
 
 def payload_of(keys: Sequence[str], called: Sequence[str], image: bytes) -> bytes:
-    """An object with the keys of the kernels that it defines and of those that it calls."""
+    """Serialise an object file.
+
+    Args:
+        keys: The keys of the kernels that it defines.
+        called: Those of the kernels that it calls.
+        image: The object file.
+    """
     return b"\n".join([",".join(keys).encode(), ",".join(called).encode(), image])
 
 
 def _calling(kernel: str, symbol: str) -> str:
-    """The text of a kernel with the function that it shares named ``symbol``."""
+    """The IR of a kernel with another symbol of the shared function that it calls."""
     return kernel.replace("@shared(", f"@{symbol}(")
 
 
 class Jit:
-    """Finds or makes the machine code of kernels; usable from several threads.
+    """Finds or generates the machine code of kernels; safe to use from several threads.
 
-    ``processor`` is an LLVM name of a processor to generate for, in place of this machine's own; ``name`` that of
-    the cache of its kernels; ``archive`` holds machine code that need not be compiled.
+    Args:
+        directory: The directory of the disk cache.
+        processor: LLVM's name of the processor to generate code for, in place of that of this machine.
+        name: The name of its cache in memory, for statistics.
+        archive: Prebuilt machine code.
     """
 
     def __init__(
@@ -204,33 +224,33 @@ class Jit:
         self._kernels: Cache[Kernel] = Cache(name, 2, lambda key, kernel: kernel.nbytes)
         self._objects: WeakValueDictionary[str, _Code] = WeakValueDictionary()
         self._generator: _CodeGenerator | None = None
-        self.made: list[bytes] | None = None  # objects compiled from here on, where somebody wants them
+        self.made: list[bytes] | None = None  # a list while compiled object files are recorded
         self.compiled = self.prebuilt = self.disk_hits = self.disk_misses = 0
         self.renew_locks()
 
-    def hold(self) -> None:
-        """Wait for the compile in progress, and let no other begin until ``let_go``."""
+    def acquire(self) -> None:
+        """Wait for the compile in progress, and block others until ``release``."""
         self._held = self._lock.acquire()
 
-    def let_go(self) -> None:
-        """End what ``hold`` began."""
+    def release(self) -> None:
+        """Unblock compiles after ``acquire``."""
         if self._held:
             self._held = False
             self._lock.release()
 
     def renew_locks(self) -> None:
-        """Start with free locks, as in a child process."""
+        """Replace all locks by free ones, as in a child process."""
         self._lock = threading.RLock()
         self._held = False
-        # loading has a lock of its own, so that a warm start never waits for a compile in the background
+        # loading has a separate lock, so that a warm start never waits for a compile in the background
         self._load_lock = threading.RLock()
 
     def _file(self, key: str) -> str:
-        """The name of a kernel on disk, where code for other processors lies, too."""
+        """The file name of a kernel, which differs between processors."""
         return content_hash(self.salt + key.encode()).hexdigest()
 
     def cached_only(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
-        """Those kernels that need no compiling."""
+        """Look up kernels without compiling; returns those that are found."""
         found = {}
         for name, text in texts.items():
             kernel = self._find(key_of_text(text))
@@ -239,9 +259,13 @@ class Jit:
         return found
 
     def compile_kernels(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
-        """Each kernel, by the caller's name for it.
+        """Look up or compile kernels.
 
-        Raises RuntimeError if LLVM rejects a text.
+        Args:
+            texts: The IR of each kernel, by a name of the caller's.
+
+        Raises:
+            RuntimeError: LLVM rejects a text.
         """
         keys = {name: key_of_text(text) for name, text in texts.items()}
         found = {key: self._find(key) for key in keys.values()}
@@ -257,12 +281,12 @@ class Jit:
         return {name: kernel for name, key in keys.items() if (kernel := found[key]) is not None}
 
     def _shared_by(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
-        """The functions that kernels call, by their texts."""
+        """The shared functions that kernels call, by their IR."""
         called = [shared for text in texts.values() if (shared := text.partition(SHARED)[2])]
         return self.compile_kernels({shared: shared for shared in called}) if called else {}
 
     def counts(self) -> JitCounts:
-        """What it has done so far."""
+        """Counts so far."""
         return JitCounts(
             self._kernels.numbers()[0], self.compiled, self.prebuilt, self.disk_hits, self.disk_misses
         )
@@ -282,7 +306,7 @@ class Jit:
             return None
         code = self._object(index.decode()) if _OBJECT_KEY.fullmatch(index) else None
         if code is None or key not in code.addresses:
-            # the index names no object, or one that was dropped from the cache or does not load
+            # the object file was deleted from the cache, or cannot be loaded
             self.disk.delete(file)
             self.disk_misses += 1
             return None
@@ -290,7 +314,7 @@ class Jit:
         return self._kernels.keep(key, Kernel.of(code, key))
 
     def _archived(self, key: str) -> Kernel | None:
-        """The kernel in the archive; None if there is none or it does not load."""
+        """The kernel in the archive; None if there is none or it cannot be loaded."""
         payload = None if self.archive is None else self.archive.read(key)
         if payload is None:
             return None
@@ -300,7 +324,7 @@ class Jit:
             return None
 
     def _object(self, object_key: str) -> _Code | None:
-        """The code of an object on disk; None if there is no such object or it does not load."""
+        """The code of an object file on disk; None if there is none or it cannot be loaded."""
         with self._load_lock:
             known = self._objects.get(object_key)
             if known is None:
@@ -316,7 +340,7 @@ class Jit:
             return known
 
     def _load_payload(self, payload: bytes) -> _Code:
-        """The code of an object with its names; LookupError where a function that it calls is gone."""
+        """Load a serialised object file; raises LookupError if a kernel that it calls is in no cache."""
         keys, called, image = payload.split(b"\n", 2)
         kernels = [self.known(key) for key in called.decode().split(",") if key]
         return self._load(image, keys.decode().split(","), kernels)
@@ -328,13 +352,13 @@ class Jit:
             owner = _core.LoadedObject(image, known)
             addresses = {key: owner.address(_symbol(key)) for key in keys}
         except RuntimeError:
-            with self._lock, _AtWork():
+            with self._lock, _InsideCodeGenerator():
                 linked, owner = self._code_generator().link(image, [_symbol(key) for key in keys], known)
             addresses = {key: linked[_symbol(key)] for key in keys}
         return _Code(addresses, (owner, *called), len(image))
 
     def adopt(self, payload: bytes) -> None:
-        """Take in an object that the jit of another process has put in its ``made``, and has kept on disk."""
+        """Add an object file of the ``made`` list of another process, which has written it to disk."""
         code = self._load_payload(payload)
         self._objects[content_hash(self.salt + payload).hexdigest()] = code
         self.compiled += len(code.addresses)
@@ -342,7 +366,7 @@ class Jit:
             self._kernels.replace(key, Kernel.of(code, key))
 
     def known(self, key: str) -> Kernel:
-        """A kernel by the hash of its text; LookupError unless memory or disk holds it."""
+        """Look up a kernel by key; raises LookupError if it is in no cache."""
         found = self._find(key)
         if found is None:
             raise LookupError(f"no kernel {key}")
@@ -361,7 +385,7 @@ class Jit:
                 called[shared[function].key] = shared[function]
                 kernel = _calling(kernel, _symbol(shared[function].key))
             own[_symbol(key)] = kernel
-        with _AtWork():
+        with _InsideCodeGenerator():
             image = self._code_generator().emit(own)
         keys = list(texts)
         code = self._load(image, keys, list(called.values()))
@@ -372,7 +396,7 @@ class Jit:
         made = {key: self._kernels.keep(key, Kernel.of(code, key)) for key in keys}
         if self.made is not None:
             self.made.append(payload)
-        # an index never names an object that is not there yet
+        # object file first: an index never names a file that is not there yet
         self.disk.write(object_key, payload)
         for key in keys:
             self.disk.write(self._file(key), object_key.encode())
@@ -380,7 +404,7 @@ class Jit:
 
 
 def _symbol(key: str) -> str:
-    """The symbol of a kernel inside its object (a symbol may not start with a digit)."""
+    """The symbol of a kernel (symbols do not start with a digit)."""
     return f"k{key}"
 
 
@@ -402,7 +426,7 @@ def shared() -> Jit:
 
 
 def _batches(keys: list[str]) -> Iterator[list[str]]:
-    """Keys of what is compiled together; shows how many there are to come, if that takes long."""
+    """Batches of keys that are compiled together, with a progress bar if there are several."""
     if len(keys) <= _BATCH:
         yield from [keys] if keys else []
         return
@@ -414,7 +438,7 @@ def _batches(keys: list[str]) -> Iterator[list[str]]:
 
 
 class JitCounts(NamedTuple):
-    """Kernels: in memory, compiled by LLVM, come with the package, found on disk, looked for there in vain."""
+    """Numbers of kernels: in memory, compiled by LLVM, prebuilt, and hits and misses of the disk cache."""
 
     known: int
     compiled: int
@@ -424,7 +448,7 @@ class JitCounts(NamedTuple):
 
 
 def counts() -> JitCounts:
-    """Of this process so far.
+    """The counts of this process so far.
 
     >>> counts().compiled >= 0
     True
@@ -434,9 +458,14 @@ def counts() -> JitCounts:
 
 
 def compile_kernels(texts: Mapping[str, str]) -> dict[str, Kernel]:
-    """Each kernel, by the caller's name for it, compiled where needed.
+    """Look up or compile kernels.
 
-    Raises RuntimeError if LLVM rejects a text, ValueError if a text defines no kernel.
+    Args:
+        texts: The IR of each kernel, by a name of the caller's.
+
+    Raises:
+        RuntimeError: LLVM rejects a text.
+        ValueError: A text defines no kernel.
 
     >>> from twofold.compiler.lower.builder import Builder
     >>> list(compile_kernels({"nothing": Builder().finish()}))
@@ -446,23 +475,23 @@ def compile_kernels(texts: Mapping[str, str]) -> dict[str, Kernel]:
 
 
 def cached_only(texts: Mapping[str, str]) -> dict[str, Kernel]:
-    """Those kernels that memory or disk holds; compiles nothing."""
+    """Look up kernels without compiling; returns those that are found."""
     return shared().cached_only(texts)
 
 
 def _before_fork() -> None:
-    """No fork in the middle of a compile: the child would inherit the code generator as it is just then."""
+    """Wait for the compile in progress: the child would inherit the code generator in an inconsistent state."""
     if _Shared.jit is not None:
-        _Shared.jit.hold()
+        _Shared.jit.acquire()
 
 
 def _after_fork_in_parent() -> None:
     if _Shared.jit is not None:
-        _Shared.jit.let_go()
+        _Shared.jit.release()
 
 
 def _after_fork_in_child() -> None:
-    """A lock that another thread held while the process was forked would stay locked in the child."""
+    """Replace locks: one that another thread held during the fork would stay locked in the child."""
     _Shared.lock = threading.Lock()
     if _Shared.jit is not None:
         _Shared.jit.renew_locks()

@@ -15,7 +15,7 @@ from twofold.compiler.compile import (
     OUTPUT,
     CompiledProgram,
     FlatProgram,
-    Inside,
+    NestedPrograms,
     compile_graphs,
 )
 from twofold.compiler.hoisted_values import hoist_values
@@ -164,30 +164,30 @@ def _instance_info(graph: Graph) -> InstanceInfo:
 
 
 class BodyPlan(NamedTuple):
-    """What linking takes from the program of a body."""
+    """The program of a body, as far as linking needs it."""
 
     instructions: list[tuple[Any, ...]]
     buffer_sizes: list[int]
     labels: list[Label]
     possible_donations: list[tuple[int, int]]
-    further_work: int
+    nested_nanoseconds: int
     may_fail: bool
 
     @classmethod
     def of(cls, program: CompiledProgram) -> BodyPlan:
-        """That of a body planned as a program of its own."""
+        """The plan of a body that was compiled as a program."""
         fails = any(may_fail(instruction) for instruction in program.schedule.instructions)
         return cls(
             program.instructions,
             program.buffer_sizes,
             program.labels,
             program.possible_donations,
-            program.further_work,
+            program.nested_nanoseconds,
             fails,
         )
 
 
-_INSTRUCTION_BYTES = 1024  # with its label, roughly
+_INSTRUCTION_BYTES = 1024  # of memory, with its label, roughly
 
 
 def _bytes(key: tuple[Graph, bool], plan: BodyPlan) -> int:
@@ -195,11 +195,11 @@ def _bytes(key: tuple[Graph, bool], plan: BodyPlan) -> int:
 
 
 _plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
-"""By the closed graph of a body, and whether its kernels tell what is not finite."""
+"""By the closed graph of a body, and whether its kernels report values that are not finite."""
 
 
 def compile_outlined(trace: Trace, min_saved: int = MIN_SAVED) -> FlatProgram:
-    """The program of a trace, each of its bodies planned once."""
+    """Compile a trace, each of its bodies once."""
     graph, calls = trace.outlined(min_saved)
     if sum(map(bool, calls.values())) <= 1:
         return compile_graphs([trace.inlined()])[0]
@@ -220,7 +220,7 @@ def compile_outlined(trace: Trace, min_saved: int = MIN_SAVED) -> FlatProgram:
 
 
 class _Linker:
-    """One program of the calls of a graph."""
+    """Concatenates the programs of bodies, with their buffers bound to the arguments and results of calls."""
 
     def __init__(self, graph: Graph, plans: dict[Graph, BodyPlan]) -> None:
         self._graph = graph
@@ -241,7 +241,7 @@ class _Linker:
             self._program.labels += plan.labels
 
     def linked(self, calls: Iterable[Node]) -> FlatProgram:
-        """The program of calls in this order."""
+        """The program that runs ``calls`` in this order."""
         order = [(call, body) for call in calls if (body := called(call)) is not None]
         for call, body in order:
             self._add(call, body)
@@ -249,7 +249,7 @@ class _Linker:
         return self._program
 
     def _slot(self, node: Node) -> Slot:
-        """Where a result lies."""
+        """The buffer of a result."""
         found = self._slots.get(node.id)
         if found is None:
             sizes = self._program.buffer_sizes
@@ -258,32 +258,32 @@ class _Linker:
         return found
 
     def _add(self, call: Node, body: Graph) -> None:
-        """The instructions of a body on the buffers of a call."""
+        """Add the instructions of a body, on the buffers of a call."""
         made, program = self._plans[body], self._program
         arguments = [self._slots[value.id] for value in call.inputs]
         results = {node.attrs[0]: self._slot(node) for node in self._results[call.id]}
         first, label = len(program.buffer_sizes), self._labels[body]
         positions = arguments, results, [(ARENA, first + k) for k in range(len(made.buffer_sizes))]
         program.buffer_sizes += made.buffer_sizes
-        program.further_work += made.further_work
+        program.nested_nanoseconds += made.nested_nanoseconds
         for address, buffers, params, work, grain, number, host in made.instructions:
             bound = tuple([positions[kind][index] for kind, index in buffers])
-            host = host.behind(label) if isinstance(host, Inside) else host
+            host = host.relabelled(label) if isinstance(host, NestedPrograms) else host
             program.instructions.append((address, bound, params, work, grain, label + number, host))
 
     def _donations(self, calls: Sequence[tuple[Node, Graph]]) -> list[tuple[int, int]]:
-        """Those of the bodies where the leaf is read last, and nothing that comes later may fail."""
-        found: list[tuple[int, int]] = []
-        later: set[Node] = set()
+        """Donations of bodies that hold for the program: no later call reads the input, and none may fail."""
+        donations: list[tuple[int, int]] = []
+        read_later: set[Node] = set()
         for call, body in reversed(calls):
             made = self._plans[body]
             results = {node.attrs[0]: node for node in self._results[call.id]}
             for source, target in made.possible_donations:
                 kind, position = self._slots[results[target].id]
-                leaf = call.inputs[source]
-                if leaf.op.kind == "source" and leaf not in later and kind == OUTPUT:
-                    found.append((leaf.attrs[0], position))
+                value = call.inputs[source]
+                if value.op.kind == "source" and value not in read_later and kind == OUTPUT:
+                    donations.append((value.attrs[0], position))
             if made.may_fail:
                 break
-            later.update(call.inputs)
-        return matched(found)
+            read_later.update(call.inputs)
+        return matched(donations)

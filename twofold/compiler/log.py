@@ -1,4 +1,4 @@
-"""``TWOFOLD_LOG``: what the compiler does and why, a line for each event, through ``logging`` to standard error."""
+"""The log of the compiler, ``TWOFOLD_LOG``: a line for each event, through ``logging``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from twofold.config import config
 from twofold.dtypes import DType
 from twofold.ir.types import TensorType, type_from_code
 
-_MOST_EARLIER = 256
+_MAX_EARLIER = 256
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """Writes to what standard error is at the time, until ``logging`` shuts down.
+    """A handler for the current ``sys.stderr``, until ``logging`` shuts down.
 
-    A thread that still wrote then could be stopped with the lock of the stream, on which Python aborts.
+    A daemon thread that wrote later could be stopped while it holds the lock of the stream, on which Python aborts.
     """
 
     _is_closed = False
@@ -43,7 +43,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def log(topic: str, message: str) -> None:
-    """One line of the logger ``twofold.<topic>``; to standard error unless the program handles it.
+    """Log a line to ``twofold.<topic>``, which goes to standard error unless the program has a handler.
 
     >>> import logging
     >>> logging.getLogger("twofold").addHandler(logging.NullHandler())
@@ -57,8 +57,8 @@ def log(topic: str, message: str) -> None:
     logger.info(message)
 
 
-class Described(NamedTuple):
-    """A trace in the parts that the next one is compared with."""
+class TraceSummary(NamedTuple):
+    """The properties of a trace by which recompilation is explained."""
 
     operations: tuple[str, ...]
     refs: tuple[tuple[int, ...], ...]
@@ -67,23 +67,23 @@ class Described(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def described(executable: Any) -> Described:
-    """What the core keeps of a trace."""
-    leaves, entries, outputs, _ = _core.describe_executable(executable)
-    return Described(
+def summary_of(executable: Any) -> TraceSummary:
+    """The summary of the trace of an executable."""
+    inputs, entries, outputs, _ = _core.describe_executable(executable)
+    return TraceSummary(
         tuple([op.name for _, _, op, _, _, _ in entries]),
         tuple([tuple(refs) for _, refs, _, _, _, _ in entries]),
         tuple([attrs for _, _, _, attrs, _, _ in entries]),
-        tuple([type_from_code(*type) for type in leaves]),
+        tuple([type_from_code(*type) for type in inputs]),
         tuple(outputs),
     )
 
 
-_earlier: OrderedDict[Described, None] = OrderedDict()
+_earlier: OrderedDict[TraceSummary, None] = OrderedDict()
 
 
-def reason(new: Described) -> str:
-    """Why a trace is compiled: how it differs from the nearest one that was compiled before."""
+def reason(new: TraceSummary) -> str:
+    """Why a trace is compiled: its difference to the most similar trace that was compiled before."""
     same = [old for old in _earlier if old.operations == new.operations and old.refs == new.refs]
     others = [old for old in _earlier if set(old.operations) & set(new.operations)]
     found = "new"
@@ -93,7 +93,7 @@ def reason(new: Described) -> str:
         found = _structure(max(others, key=lambda old: _common(old.operations, new.operations)), new)
     _earlier[new] = None
     _earlier.move_to_end(new)
-    if len(_earlier) > _MOST_EARLIER:
+    if len(_earlier) > _MAX_EARLIER:
         _earlier.popitem(last=False)
     return found
 
@@ -106,8 +106,8 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _agreement(old: Described, new: Described) -> tuple[int, int]:
-    """How many dtypes are the same, and how many shapes and attributes."""
+def _agreement(old: TraceSummary, new: TraceSummary) -> tuple[int, int]:
+    """The number of equal dtypes, and of equal shapes and attributes."""
     dtypes = sum(a.dtype is b.dtype for a, b in zip(old.inputs, new.inputs))
     shapes = sum(a.shape == b.shape for a, b in zip(old.inputs, new.inputs))
     pairs = list(zip(_flat(old.attributes), _flat(new.attributes)))
@@ -116,7 +116,7 @@ def _agreement(old: Described, new: Described) -> tuple[int, int]:
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many operations are the same from the start."""
+    """The length of the common prefix of operations."""
     count = 0
     for a, b in zip(old, new):
         if a != b:
@@ -125,8 +125,8 @@ def _common(old: Sequence[str], new: Sequence[str]) -> int:
     return count
 
 
-def _difference(old: Described, new: Described) -> str:
-    """Between traces of the same operations on the same operands."""
+def _difference(old: TraceSummary, new: TraceSummary) -> str:
+    """The difference between traces of the same operations on the same operands."""
     pairs = list(enumerate(zip(old.inputs, new.inputs)))
     for what, changed in (
         ("dtype", [k for k, (a, b) in pairs if (a.dtype, a.weak) != (b.dtype, b.weak)]),
@@ -143,14 +143,15 @@ def _difference(old: Described, new: Described) -> str:
             if any(isinstance(part, DType) for pair in differing for part in pair):
                 what = "dtype"
             elif not refs and all(type(part) is int for pair in differing for part in pair):
-                what = "size"  # of what is made from nothing
+                what = "size"  # of an operation without operands
             return f"{what}: {name} had {_short(a)}, now {_short(b)}"
     if old.outputs != new.outputs:
         return f"structure: {len(old.outputs)} results were kept, now {len(new.outputs)}, or others"
     return "again: it was dropped from the cache"
 
 
-def _structure(old: Described, new: Described) -> str:
+def _structure(old: TraceSummary, new: TraceSummary) -> str:
+    """The first difference between traces of different operations or operands."""
     location = _common(old.operations, new.operations)
     before, now = (
         f"{part[location]}" if location < len(part) else "the end"
@@ -167,15 +168,22 @@ def _short(value: Any) -> str:
 
 
 def location_of(first: int, last: int) -> str:
-    """The lines of a trace from its first to its last entry."""
+    """The range of lines of a trace, from the locations of its first and last instruction."""
     begin, end = _core.line_text(first), _core.line_text(last)
     where = _core.location_text(last) or "an unknown line"
     return where if begin in ("", end) else f"{begin} to {where}"
 
 
 def log_compile(executable: Any, location: tuple[int, int], program: Any, waited: bool) -> None:
-    """The line of a trace that was compiled, for the log and for a profile."""
-    trace = described(executable)
+    """Log a compiled trace, and add its line to a profile.
+
+    Args:
+        executable: The executable of the trace.
+        location: The locations of its first and last instruction.
+        program: Its program, with counts and times.
+        waited: Whether it was compiled in the foreground.
+    """
+    trace = summary_of(executable)
     count, kernels = len(trace.operations), len(program.instructions)
     calls = ""
     if program.calls > 1:
@@ -195,10 +203,17 @@ def log_compile(executable: Any, location: tuple[int, int], program: Any, waited
 def log_batches(
     first: int, last: int, calls: int, launches: int, large: int, host: int, only: int, waiting: int
 ) -> None:
-    """The line of ``TWOFOLD_LOG=batches`` for a trace that runs in batches.
+    """Log a trace that runs in batches, for ``TWOFOLD_LOG=batches``.
 
-    ``first`` and ``last`` are the locations of its first and last call; the last four numbers count the calls that
-    stand alone, by why.
+    Args:
+        first: The location of its first call.
+        last: The location of its last call.
+        calls: The number of calls.
+        launches: The number of launches.
+        large: The number of calls that run alone because their operands are large.
+        host: Those that are host functions.
+        only: Those without others of the same op instance.
+        waiting: Those that depend on others of their op instance.
     """
     reasons = {
         "with large operands": large,

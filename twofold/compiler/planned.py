@@ -1,30 +1,35 @@
-"""Programs planned over symbols, as the core takes them: their steps, and their numbers as expressions."""
+"""Symbolic programs in the form of the core: steps, and a size program for all integers that depend on sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from twofold.compiler.compile import FlatProgram, Inside
+from twofold.compiler.compile import FlatProgram, NestedPrograms
 from twofold.compiler.portable_template import ProgramTemplate
 from twofold.ir.recording import Recording
 from twofold.ir.size_program import SizeProgram
 from twofold.ir.sizes import is_symbolic
 
 Step = tuple[Any, tuple[Any, ...], int, int, "tuple[Any, ...] | None"]
-"""Of a program: kernel, buffers, number of parameters, label, and what runs in place of a kernel.
+"""An instruction: kernel, buffers, number of parameters, label, and what runs in place of a kernel.
 
-That is (programs, labels, form), or what gives a function of the host for numbers, and how many.
+The last is ``(programs, labels, form)`` of control flow, or a function from parameters to a host function, and their
+number.
 """
 
 
 def planned(recording: Recording, compiled: Callable[[], FlatProgram]) -> ProgramTemplate:
-    """A program whose numbers are expressions of symbols.
+    """Compile a program over symbols.
 
-    All guards are checked, also those that other parts of the recording have met: what they computed may have been
-    found again here.
+    The program has all guards of the recording, those of earlier parts too, as these may have computed what is found in
+    caches here.
+
+    Args:
+        recording: The recording of the symbols.
+        compiled: Compiles the program.
     """
-    recording.strict = False  # plans keep the bits, whatever they take for equal
+    recording.strict = False  # plans keep the bits, whatever sizes they assume to be equal
     program = compiled()
     results: list[Any] = []
     steps = _steps(program, results)
@@ -33,21 +38,21 @@ def planned(recording: Recording, compiled: Callable[[], FlatProgram]) -> Progra
 
 
 def _steps(program: FlatProgram, results: list[Any]) -> tuple[Any, ...]:
-    """What the core takes of a program but for its numbers, which are put behind ``results`` in its order."""
+    """A program without its integers, which are appended to ``results`` in the order of the core."""
     steps: list[Step] = []
     for address, buffers, params, work, grain, label, host in program.instructions:
         results += [*params, work, grain]
-        inside: Any = None
-        if isinstance(host, Inside):
-            inside = [_steps(part, results) for part in host.programs], host.labels, host.form
+        nested: Any = None
+        if isinstance(host, NestedPrograms):
+            nested = [_steps(part, results) for part in host.programs], host.labels, host.form
             results += host.numbers
         elif host is not None:
             maker, parameters = host.with_parameters()
-            inside = maker, len(parameters)
+            nested = maker, len(parameters)
             results += parameters
-        steps.append((address, buffers, len(params), label, inside))
+        steps.append((address, buffers, len(params), label, nested))
     results += [*(type.nbytes for type in program.output_types), *program.buffer_sizes]
     if any(is_symbolic(part) for step in steps for part in step[:4]):
         raise NotImplementedError("a step depends on a size")
     counts = len(program.output_types), len(program.buffer_sizes)
-    return steps, *counts, program.donations, program.further_work, program.tells_finite
+    return steps, *counts, program.donations, program.nested_nanoseconds, program.tells_finite

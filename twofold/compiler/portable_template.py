@@ -1,4 +1,4 @@
-"""Plans for symbolic sizes as what is kept on disk: several under one key, each for the sizes that meet its guards."""
+"""Serialisation of plans for symbolic sizes: several under one key, each for the sizes that meet its guards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from twofold import _core
-from twofold.compiler.portable_program import kernel_by, key_of, spent_on
+from twofold.compiler.portable_program import costs_of, kernel_by, key_of
 from twofold.compiler.saved_plans import saved_plans
 from twofold.ir.size_program import Encoded
 
@@ -18,24 +18,24 @@ Plan = TypeVar("Plan")
 
 
 def _with_kernels(program: tuple[Any, ...], kernel: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """The steps of a program with ``kernel`` of what names it in each."""
+    """The steps of a program with ``kernel`` applied to the kernel of each."""
     steps, *rest = program
-    made = []
-    for name, *step, inside in steps:
-        if inside is not None:
-            if callable(inside[0]):
-                raise NotImplementedError("functions of the host stay in their process")
-            programs, *others = inside
-            inside = [_with_kernels(part, kernel) for part in programs], *others
-        made.append((kernel(name), *step, inside))
-    return made, *rest
+    mapped = []
+    for name, *step, nested in steps:
+        if nested is not None:
+            if callable(nested[0]):
+                raise NotImplementedError("host functions cannot be serialised")
+            programs, *others = nested
+            nested = [_with_kernels(part, kernel) for part in programs], *others
+        mapped.append((kernel(name), *step, nested))
+    return mapped, *rest
 
 
 class ProgramTemplate(NamedTuple):
-    """A program for symbolic sizes, and what is said of it where a compile is told."""
+    """A program for symbolic sizes, and the counts and times that the log tells."""
 
     encoded: tuple[Encoded, tuple[Any, ...]]
-    """What the core takes: its numbers, and its steps with what they need beside."""
+    """The form of the core: a size program, and steps."""
     bodies: int = 1
     new_bodies: int = 1
     calls: int = 1
@@ -46,8 +46,8 @@ class ProgramTemplate(NamedTuple):
 
     @classmethod
     def of(cls, encoded: tuple[Encoded, tuple[Any, ...]], program: FlatProgram) -> ProgramTemplate:
-        """What was just planned as ``program``."""
-        return cls(encoded, *spent_on(program))
+        """The template that was planned as ``program``."""
+        return cls(encoded, *costs_of(program))
 
     @property
     def instructions(self) -> list[Any]:
@@ -56,7 +56,7 @@ class ProgramTemplate(NamedTuple):
         return steps
 
     def portable(self) -> tuple[Any, ...]:
-        """It with kernels named by the keys of their texts; its numbers come first."""
+        """The serialised form, with kernels by key; the size program comes first."""
         sizes, program = self.encoded
         return sizes, _with_kernels(program, key_of), self.bodies, self.calls
 
@@ -64,58 +64,65 @@ class ProgramTemplate(NamedTuple):
         return _received, (self.portable(), self[1:])
 
     @classmethod
-    def found(cls, portable: tuple[Any, ...]) -> ProgramTemplate:
-        """It in a process that has found it; LookupError where neither memory nor disk holds a kernel."""
+    def restored(cls, portable: tuple[Any, ...]) -> ProgramTemplate:
+        """Read the serialised form; raises LookupError if neither memory nor disk has one of its kernels."""
         sizes, program, bodies, calls = portable
         return cls((sizes, _with_kernels(program, kernel_by)), bodies, 0, calls)
 
 
-def _received(portable: tuple[Any, ...], rest: tuple[Any, ...]) -> ProgramTemplate:
-    """A template from another process; LookupError where neither memory nor disk holds a kernel."""
-    return ProgramTemplate(ProgramTemplate.found(portable).encoded, *rest)
+def _received(portable: tuple[Any, ...], statistics: tuple[Any, ...]) -> ProgramTemplate:
+    """A template from another process; raises LookupError if neither memory nor disk has one of its kernels."""
+    return ProgramTemplate(ProgramTemplate.restored(portable).encoded, *statistics)
 
 
-def fitting(
+def matching_plan(
     key: bytes | None,
     values: Sequence[int],
     make: Callable[[], Plan | None] | None,
     write: Callable[[Plan], tuple[Any, ...]],
     read: Callable[[tuple[Any, ...]], Plan],
 ) -> Plan | None:
-    """A plan for ``values``: one kept under ``key`` whose guards hold, else what ``make`` gives, which is kept beside.
+    """Find a saved plan whose guards hold, or make and save one.
 
-    ``write`` gives what is kept, whose first item is a size program with the guards; ``read`` makes a plan of it, or
-    raises LookupError. That ``make`` gives None is kept for these values alone. Without ``make`` none is made.
+    Args:
+        key: The key of the plans; None if they cannot be saved.
+        values: The integers for which a plan is needed.
+        make: Makes a plan, or None if there is none for these values, which is saved too. Without it none is made.
+        write: Serialises a plan; the first item is a size program with the guards.
+        read: Restores a plan; raises LookupError if that is impossible.
+
+    Returns:
+        The plan; None if there is none.
     """
     plans, own = saved_plans(), tuple(values)
-    entries: list[Entry] = plans.read_own(key) or []
-    entry, found = _fitting(entries, own, read)
+    entries: list[PlanEntry] = plans.read_own(key) or []
+    entry, found = _first_matching(entries, own, read)
     if entry is None and (own, _NOT_IN_PACKAGE) not in entries:
-        entry, found = _fitting(packaged := plans.read_package(key) or [], own, read)
+        entry, found = _first_matching(packaged := plans.read_package(key) or [], own, read)
         if entry is not None:
             plans.keep_last(key, [*entries, entry])
         elif packaged and make is None:
             plans.keep_last(key, [*entries, (own, _NOT_IN_PACKAGE)])
     if entry is not None or make is None:
         return found
-    made = make()
+    plan = make()
     entries = [entry for entry in entries if entry[0] != own]
     with contextlib.suppress(NotImplementedError):
-        plans.keep_last(key, [*entries, (own, None if made is None else write(made))])
-    return made
+        plans.keep_last(key, [*entries, (own, None if plan is None else write(plan))])
+    return plan
 
 
-Entry = tuple[tuple[int, ...], Any]
-"""The values that a plan was made for, and what is kept of it."""
+PlanEntry = tuple[tuple[int, ...], Any]
+"""The values that a plan was made for, and its serialised form, or None if there is no plan for them."""
 
 _NOT_IN_PACKAGE = False
 """In place of a plan: the package has none for these values."""
 
 
-def _fitting(
-    entries: Sequence[Entry], own: tuple[int, ...], read: Callable[[tuple[Any, ...]], Plan]
-) -> tuple[Entry | None, Plan | None]:
-    """The first entry that holds for values, and its plan."""
+def _first_matching(
+    entries: Sequence[PlanEntry], own: tuple[int, ...], read: Callable[[tuple[Any, ...]], Plan]
+) -> tuple[PlanEntry | None, Plan | None]:
+    """The first entry whose guards hold for values, and its plan."""
     for entry in entries:
         made_for, written = entry
         if not written:

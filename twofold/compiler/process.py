@@ -1,8 +1,8 @@
-"""The compiler in a process of its own, which leaves the interpreter lock and most of the processors to the program.
+"""The client of the compile worker process, which leaves the GIL and most processors to the program.
 
-It is started for the first long trace, or once compiling in this process has taken as long as a start does; runs at low
-priority, ends with this process or when it has had nothing to do
-for a while, and is no condition: where it cannot be started, or cannot do what is asked, the caller compiles itself.
+The worker is started for the first long trace, or once compiling in this process has taken as long as a start does. It
+runs at low priority, and ends with this process or when it has been idle for a while. It is optional: if it cannot be
+started, or cannot serve a call, the caller makes the call itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ S = TypeVar("S")
 
 
 class CompileProcess:
-    """Calls functions of the compiler elsewhere; used by one thread at a time."""
+    """The worker process; used by one thread at a time."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -41,17 +41,19 @@ class CompileProcess:
 
     @property
     def runs(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """Whether the worker is running."""
         return self._process is not None and self._process.poll() is None
 
     def call(self, function: Callable[..., T], *arguments: object, otherwise: Callable[[], S]) -> T | S:
-        """What a function of a module of this package returns in that process.
+        """Call a function in the worker.
 
         Args:
-            function: Pickled by its name; its arguments and its result by what they hold.
-            arguments: What it is called with.
-            otherwise: Called where there is no process, or the call cannot be sent, fails, or has a result that cannot
-                be sent.
+            function: A function of a module of this package, which is pickled by its name.
+            arguments: Its arguments.
+            otherwise: Called if there is no worker, or the call or its result cannot be pickled, or it fails.
+
+        Returns:
+            The unpickled result, or what ``otherwise`` returns.
         """
         try:
             request = pickle.dumps(Request(function, arguments, MODE.on), pickle.HIGHEST_PROTOCOL)
@@ -69,7 +71,7 @@ class CompileProcess:
             for payload in found.objects:
                 jit.adopt(payload)
             result: T = pickle.loads(found.result)
-        except LookupError:  # no disk by which to hand over older kernels
+        except LookupError:  # kernels are handed over through the disk cache, and there is none
             return otherwise()
         return result
 
@@ -85,7 +87,7 @@ class CompileProcess:
         return found
 
     def _start(self, jit: Jit) -> bool:
-        """Whether it runs this library; the only try if not."""
+        """Start the worker; returns whether it runs this library. After a failure it is not started again."""
         self._fails = True
         name = os.path.basename(sys.executable or "")
         if not name.startswith(("python", "pypy")) or getattr(sys, "frozen", False):
@@ -102,18 +104,18 @@ class CompileProcess:
             bufsize=0,
             env=environment,
             cwd="/",
-            start_new_session=True,  # an interrupt from the terminal is for the program
+            start_new_session=True,  # interrupts of the terminal are for the program
         )
         assert process.stdout is not None
         if not select.select([process.stdout], [], [], _START_SECONDS)[0]:
-            raise OSError("the compiler's process does not start")
+            raise OSError("the compile worker does not start")
         if receive(process.stdout.fileno()) != compile_worker.__file__.encode():
-            raise OSError("the compiler's process has another library")
+            raise OSError("the compile worker has another version of the library")
         self._fails = False
         return True
 
     def stop(self) -> None:
-        """End it; whatever it is doing is lost."""
+        """Kill the worker."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -124,7 +126,7 @@ class CompileProcess:
         process.wait()
 
     def _forget(self) -> None:
-        """In a forked child: it is the parent's, and ends with the parent only if nobody else holds its pipes."""
+        """In a forked child: close the pipes, as the worker is the parent's and ends when the parent closes them."""
         process, self._process = self._process, None
         if process is None:
             return

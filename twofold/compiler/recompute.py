@@ -1,4 +1,4 @@
-"""What takes less to compute again than to keep in memory; the core decides with it, for each trace, what it keeps."""
+"""The cost model of rematerialisation, by which the core decides which values of a trace are kept in memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from twofold.compiler.lower.expression import operation_cost
 from twofold.ir.graph import Graph
 from twofold.ir.sizes import example_of
 
-_PER_INSTRUCTION = 0.02  # nanoseconds an element: instructions are counted for sixteen
-_PER_BYTE = 0.5  # nanoseconds that a byte may cost; to store and load it again takes about half of that
+_PER_INSTRUCTION = 0.02  # nanoseconds for an element: instructions are counted for sixteen
+_PER_BYTE = 0.5  # nanoseconds that recomputing a byte may take; a store and a load take about half of that
 
 
 def is_cheap(graph: Graph) -> bool:
-    """Whether a graph has loops alone, with few instructions for a byte of its result.
+    """Whether it takes less time to recompute the result of a graph than it is worth to keep it.
 
-    Products, and what Python or a kernel of its own computes, are kept.
+    That is so for loops with few instructions for each byte of the result; never for products, custom kernels and host
+    functions.
 
     >>> from twofold.ir.text import parse_graph
     >>> text = ("graph(%0 : float32[8]) {", "  %1 = exp(%0) : float32[8]", "  return %1", "}")

@@ -1,8 +1,8 @@
-"""What planning found, kept on disk beside the machine code, so that a later process finds it again.
+"""The disk cache of plans, beside that of machine code.
 
-A key says what was planned: the operation, its attributes and types. Attributes that cannot be written down, and
-operations that are not of this package, have none; their plans are made in each process. What is kept is for the same
-sources of this package and the same machine. Plans for symbolic sizes of common operations come with the package.
+The key of a plan is derived from the operation, its attributes and types. Calls with attributes that have no text form,
+and operations that are not of this package, have no key: they are planned in each process. Plans are valid for the same
+sources of this package and the same machine. Symbolic plans of common operations come with the package.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _own = frozenset(by_name(ENTRIES))
 _parts = (bool, int, float, complex, bytes, type(None))
 
 
-class _Unwritten(Exception):
-    """A value that no key can hold."""
+class _HasNoKey(Exception):
+    """A value without a text form."""
 
 
 def _fingerprint() -> bytes:
-    """What changes with every change of a source file of this package, or of the core."""
+    """A hash of the metadata of the source files of this package and of the core."""
     hashed = content_hash()
     folders = [Path(__file__).parents[1]]
     while folders:
@@ -56,12 +56,12 @@ def _fingerprint() -> bytes:
 
 
 _PLANNING = ("ir", "ops", "transforms", "compiler")
-"""Folders of the sources that plans follow from, with those modules that lie beside them."""
+"""The packages that plans depend on, together with the modules beside them."""
 
 
 @functools.cache
 def _planning_sources() -> bytes:
-    """What changes with the contents of these sources, wherever they lie."""
+    """A hash of the contents of these sources, independent of their location."""
     hashed = content_hash()
     home = os.fspath(Path(__file__).parents[1])
     for top in ("", *_PLANNING):
@@ -76,39 +76,47 @@ def _planning_sources() -> bytes:
     return hashed.digest()
 
 
-def _written(value: Any, any_numbers: bool = False) -> str:
-    """A text that tells a value of attributes from all others; raises _Unwritten.
+def _key_text(value: Any, any_numbers: bool = False) -> str:
+    """A text that is unique to a value of attributes; with ``any_numbers`` it is the same for all integers.
 
-    With ``any_numbers`` it is the same for all integers.
+    Raises:
+        _HasNoKey: The value has no text form.
     """
     if isinstance(value, Op):
         if value.name not in _own:
-            raise _Unwritten
+            raise _HasNoKey
         return value.name
     if isinstance(value, str):
         # an operation may be named in the attributes of another
         if value not in _own and dict.__contains__(REGISTRY, value):
-            raise _Unwritten
+            raise _HasNoKey
         return repr(value)
     if type(value) in _parts:
         return "#" if any_numbers and numbers_in(value) else repr(value)
     if isinstance(value, TensorType):
-        return f"{value.dtype.name}{_written(value.shape)}{value.weak}"
+        return f"{value.dtype.name}{_key_text(value.shape)}{value.weak}"
     if isinstance(value, DType):
         return value.name
     if isinstance(value, tuple):
         kind = "" if type(value) is tuple else type(value).__qualname__
-        return f"{kind}({','.join([_written(item, any_numbers) for item in value])})"
+        return f"{kind}({','.join([_key_text(item, any_numbers) for item in value])})"
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
-    raise _Unwritten
+    raise _HasNoKey
 
 
 class SavedPlans:
     """Plans by key: those that earlier processes of this program have used, and new ones.
 
-    The plans of a program are one file, so that a process reads them at once; it is written again when a process ends
-    that has made new ones. ``archive`` holds those that come with the package.
+    The plans of a program are one file, which a process reads at its start, and writes at its end if it has made new
+    ones.
+
+    Args:
+        disk: The disk cache.
+        program: The name of the program.
+        most_bytes: The size limit of the file.
+        most_plans: The limit of plans under one key.
+        archive: The plans that come with the package.
     """
 
     def __init__(
@@ -141,39 +149,46 @@ class SavedPlans:
             return {}
         try:
             found = pickle.loads(payload[len(self._made_by) :])
-        except Exception:  # whatever a file of another Python raises
+        except Exception:  # of another version of Python
             return {}
         return found if isinstance(found, dict) else {}
 
     def _forget(self) -> None:
-        """Write none of the new plans: they are written, or a parent process writes them."""
+        """Drop new plans: they are written already, or the parent process writes them."""
         self._new, self._new_bytes = {}, 0
 
     def key(self, *parts: Any) -> bytes | None:
-        """The key of a plan for these operations and values; None where one of them has no written form."""
+        """The key of a plan for some operations and values; None if one of them has no text form."""
         try:
-            text = _written(parts)
-        except _Unwritten:
+            text = _key_text(parts)
+        except _HasNoKey:
             return None
         return content_hash(text.encode()).digest()
 
     def key_for_sizes(
         self, op: Op, attrs: Attributes, types: Sequence[TensorType], any_numbers: bool
     ) -> bytes | None:
-        """The key of plans for calls in any sizes, with these attributes or with ``any_numbers`` in them."""
+        """The key of symbolic plans.
+
+        Args:
+            op: The operation.
+            attrs: Its attributes.
+            types: The types of its operands, whose sizes are symbols.
+            any_numbers: Whether integers of the attributes are symbols, too.
+        """
         try:
-            own = _written((op, attrs), any_numbers)
-        except _Unwritten:
+            own = _key_text((op, attrs), any_numbers)
+        except _HasNoKey:
             return None
         return self.key(own, tuple([(type.dtype, len(type.shape), type.weak) for type in types]))
 
     def _of_package(self, key: bytes) -> bytes:
-        """What came with the package under a key, empty if nothing did."""
+        """The plan of the package under a key; empty if there is none."""
         payload = None if self._archive is None else self._archive.read(_package_key(key))
         return payload or b""
 
-    def _take(self, key: bytes, payload: bytes) -> None:
-        """From now on this is the program's."""
+    def _adopt(self, key: bytes, payload: bytes) -> None:
+        """Add a plan of the package to those of the program."""
         self._new[key] = payload
         self._new_bytes += len(payload)
 
@@ -182,26 +197,26 @@ class SavedPlans:
         return {_package_key(key): payload for key, payload in self._new.items() if payload}
 
     def read(self, key: bytes | None) -> Any:
-        """What was kept under a key; None if there is nothing."""
+        """The plan under a key; None if there is none."""
         if key is None or config.verify:
             return None
         payload = self._payload(key)
         if payload is None:
             payload = self._of_package(key)
-            self._take(key, payload)
+            self._adopt(key, payload)
         return self._found(key, payload)
 
     def read_own(self, key: bytes | None) -> Any:
-        """What this program kept under a key, and not the package."""
+        """The plan of the program under a key, without those of the package."""
         return None if key is None or config.verify else self._found(key, self._payload(key))
 
     def read_package(self, key: bytes | None) -> Any:
-        """What came with the package under a key; that nothing did is remembered, so that none is looked for again."""
+        """The plan of the package under a key; that there is none is remembered."""
         if key is None or config.verify or self._payload(key) == b"":
             return None
         payload = self._of_package(key)
         if not payload and self._payload(key) is None:
-            self._take(key, payload)
+            self._adopt(key, payload)
         return self._found(key, payload)
 
     def _found(self, key: bytes, payload: bytes | None) -> Any:
@@ -209,7 +224,7 @@ class SavedPlans:
             return None
         try:
             found = pickle.loads(payload)
-        except Exception:  # a module or a name that is gone
+        except Exception:  # a module or name was removed
             return None
         if key not in self._made:
             self.found += 1
@@ -217,23 +232,23 @@ class SavedPlans:
         return found
 
     def has(self, key: bytes | None) -> bool:
-        """Whether something was kept under a key."""
+        """Whether there is a plan under a key."""
         if key is None or config.verify:
             return False
         payload = self._payload(key)
         if payload is None:
             payload = self._of_package(key)
             if not payload:
-                self._take(key, payload)
+                self._adopt(key, payload)
         return bool(payload)
 
     def _payload(self, key: bytes) -> bytes | None:
-        """The program's; empty where neither it nor the package has anything."""
+        """The plan of the program; empty if neither it nor the package has one."""
         payload = self._new.get(key)
         return self._read.get(key) if payload is None else payload
 
     def keep(self, key: bytes | None, plan: Any) -> None:
-        """Keep a plan for later processes."""
+        """Save a plan for later processes."""
         if key is None or self._new_bytes > self._most_bytes // 2:
             return
         with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):
@@ -242,11 +257,11 @@ class SavedPlans:
             self._new_bytes += len(payload)
 
     def keep_last(self, key: bytes | None, plans: list[Any]) -> None:
-        """Keep several plans under one key, as many as there may be; the oldest are left out."""
+        """Save several plans under one key; the oldest above the limit are dropped."""
         self.keep(key, plans[-self._most_plans :])
 
     def flush(self) -> None:
-        """Write the file again if there are new plans; what was used least recently is left out where it is long."""
+        """Write the file if there are new plans, without the least recently used above the size limit."""
         if not self._new:
             return
         plans = self._on_disk()
@@ -267,7 +282,7 @@ def _package_key(key: bytes) -> str:
 
 
 def _program() -> str:
-    """What tells the program that runs from others."""
+    """The name of the running program."""
     return os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or "interactive")
 
 
@@ -275,7 +290,7 @@ _saved: list[SavedPlans] = []
 
 
 def saved_plans() -> SavedPlans:
-    """Those of this process."""
+    """The saved plans of this process."""
     if not _saved:
         _saved.append(SavedPlans(jit.shared().disk, _program(), archive=jit.shared().archive))
     return _saved[0]
@@ -284,6 +299,13 @@ def saved_plans() -> SavedPlans:
 def key_at_once(
     op: Op, attrs: Attributes, types: Sequence[TensorType], varies: Sequence[bool]
 ) -> bytes | None:
-    """The key of plans for calls in any sizes, where all sizes vary, and all numbers of the attributes or none."""
+    """The key of symbolic plans from the first call on.
+
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands, all of whose sizes are symbols.
+        varies: For each integer of the attributes, all or none, then each size, whether it is a symbol.
+    """
     numbers = len(varies) - sum(len(type.shape) for type in types)
     return saved_plans().key_for_sizes(op, attrs, types, numbers > 0 and varies[0])

@@ -1,4 +1,4 @@
-"""What the compiler works at and when, while somebody asks for it."""
+"""Time spans of the work of the compiler, recorded for profiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class Span(NamedTuple):
-    """A piece of work: what, the thread, and its beginning and end in nanoseconds of ``time.perf_counter_ns``."""
+    """A piece of work: its name, its thread, and its start and end in nanoseconds of ``time.perf_counter_ns``."""
 
     what: str
     thread: int
@@ -22,27 +22,27 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """``found`` is a list while spans are kept, ``compiled`` has a line for each trace compiled meanwhile."""
+    """While a profile runs, ``recorded`` is a list of spans, and ``compiled`` of a line for each trace compiled."""
 
-    found: list[Span] | None = None
+    recorded: list[Span] | None = None
     compiled: list[str] | None = None
 
 
 def spanned(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep when a function runs, under the name ``what``.
+    """Record the calls of a function as spans of the name ``what``.
 
-    >>> Spans.found = []
+    >>> Spans.recorded = []
     >>> spanned("example")(lambda: 3)()
     3
-    >>> [span.what for span in Spans.found]
+    >>> [span.what for span in Spans.recorded]
     ['example']
-    >>> Spans.found = None
+    >>> Spans.recorded = None
     """
 
     def wrapped(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            found = Spans.found
+            found = Spans.recorded
             if found is None:
                 return function(*args, **kwargs)
             start = time.perf_counter_ns()

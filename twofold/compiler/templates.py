@@ -1,9 +1,9 @@
-"""Plans for symbolic sizes: what the core evaluates for each new size of a call that it has met in other sizes.
+"""Templates: plans for symbolic sizes, which the core evaluates when a known call comes with new sizes.
 
-A template is made by running the rules, the derivatives and the planner as for any call, with the numbers that vary
-(integers in attributes and sizes in types) replaced by symbols, see ``twofold.ir.sizes``. Its parts are made when they
-are first asked for: the result type, the gradient of each input, the program. Each part has guards of its own. What
-cannot be planned so is planned for each size by itself.
+A template is made by running type rules, gradient rules and the planner with symbols (see ``twofold.ir.sizes``) in
+place of the integers that vary: integers in attributes, and sizes in types. Its plans are made on demand: the result
+type, the gradient of each input, the program. Each has its own guards. Calls that cannot be planned symbolically are
+planned for each size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from twofold.compiler.portable_template import ProgramTemplate, fitting
+from twofold.compiler.portable_template import ProgramTemplate, matching_plan
 from twofold.compiler.saved_plans import key_at_once, saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
@@ -27,10 +27,10 @@ from twofold.ir.types import TensorType, check_limits, tensor_type
 from twofold.transforms.derived import PULLBACK, Traits, pullbacks_of, stable_graph, traits_of
 
 
-class Parts(NamedTuple):
+class SymbolicCall(NamedTuple):
     """A call, or a gradient of one, over the symbols of a recording.
 
-    ``made_for(values, facts)`` makes it for another example, with more facts taken for granted.
+    ``made_for(values, facts)`` makes it for other example values and under more assumptions.
     """
 
     recording: Recording
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
     attrs: Attributes
     types: tuple[TensorType, ...]
     graph: Graph
-    made_for: Callable[[Sequence[int], Facts], Parts]
+    made_for: Callable[[Sequence[int], Facts], SymbolicCall]
 
     @property
     def output(self) -> TensorType:
@@ -47,42 +47,48 @@ class Parts(NamedTuple):
 
 
 class Template:
-    """What the core holds of a call over symbols: its parts, which are made when somebody asks, and its key on disk.
+    """A call over symbols, which is made on demand, and the key of its plans in the disk cache.
 
-    The plans that belong to it check all that was decided for them, so that templates of one call share them, whatever
-    sizes each was made for.
+    Its plans check all guards of their recordings, so templates of one call share them, whatever sizes each was made
+    for.
+
+    Attributes:
+        key: The key of its result type; None if plans cannot be saved.
+        made_for: The example values.
     """
 
-    def __init__(self, key: bytes | None, make: Callable[[], Parts], made_for: tuple[int, ...]) -> None:
+    def __init__(
+        self, key: bytes | None, make: Callable[[], SymbolicCall], made_for: tuple[int, ...]
+    ) -> None:
         self.key = key
-        self.made_for = made_for  # the numbers with which this template was found to be as it is
+        self.made_for = made_for
         self._make = make
-        self._parts: Parts | None = None
+        self._call: SymbolicCall | None = None
 
     @property
-    def parts(self) -> Parts:
+    def call(self) -> SymbolicCall:
         """The call."""
-        if self._parts is None:
-            self._parts = self._make()
-        return self._parts
+        if self._call is None:
+            self._call = self._make()
+        return self._call
 
     @property
     def graph(self) -> Graph:
-        """What the call computes."""
-        return self.parts.graph
+        """The closed graph of the call."""
+        return self.call.graph
 
-    def example(self, values: Sequence[int], facts: Facts) -> Parts:
-        """The call for other numbers and with more facts."""
-        same = values == self.parts.recording.values and facts == Facts()
-        return self.parts if same else self.parts.made_for(values, facts)
+    def example(self, values: Sequence[int], facts: Facts) -> SymbolicCall:
+        """The call for other example values and under more assumptions."""
+        same = values == self.call.recording.values and facts == Facts()
+        return self.call if same else self.call.made_for(values, facts)
 
     def part(self, *names: Any) -> bytes | None:
         """The key of a plan that belongs to this template."""
         return saved_plans().key(self.key, *names) if self.key else None
 
 
-def attempt(make: Callable[[], Any]) -> Any:
-    """What ``make`` gives; None where a rule or a plan needs numbers that are fixed, or refuses these."""
+def unless_unplannable(make: Callable[[], Any]) -> Any:
+    """Call ``make``; None if a rule or the planner needs concrete sizes, or rejects these."""
     try:
         return make()
     except MemoryError:
@@ -102,21 +108,30 @@ def template_of(
     types: tuple[TensorType, ...],
     varies: tuple[bool, ...],
     at_once: bool = False,
-    kept: bool = False,
+    saved_only: bool = False,
 ) -> Any:
-    """The result of a call for symbols in place of the numbers that vary: what the core takes, or None.
+    """The template of a call.
 
-    ``at_once`` where these vary in any call, not because they were seen to. Where it is to be ``kept``, none is made.
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands.
+        varies: For each integer of the attributes, then each size of an operand, whether it is a symbol.
+        at_once: Whether all sizes are symbols from the first call on, and not because they were seen to vary.
+        saved_only: Whether a plan is only looked for, and none is made.
+
+    Returns:
+        What the core takes: the template, the size program of the result type, and its example. None if there is none.
     """
     values = [*numbers_in(attrs), *(size for type in types for size in type.shape)]
     given = Facts(frozenset(k for k, own in enumerate(varies) if not own))
 
-    def declared(facts: Facts) -> tuple[Parts, Traits]:
+    def declared(facts: Facts) -> tuple[SymbolicCall, Traits]:
         made = _declared(op, attrs, types, facts, values)
         traits = traits_of(op, made.graph)
         if (
             traits.movement and traits.movement.joins
-        ):  # of rows in any numbers, which two operands may share by chance
+        ):  # operands of a concatenation have equal sizes by chance only
             made = _declared(op, attrs, types, facts, values, distinct=True)
             traits = traits_of(op, made.graph)
         return made, traits
@@ -128,45 +143,45 @@ def template_of(
     )
     key = key_at_once(op, attrs, types, varies) if at_once else saved_plans().key("template", op, *known)
 
-    made: list[Parts] = []
+    made: list[SymbolicCall] = []
 
     def make() -> tuple[Any, ...]:
-        parts, traits = narrowing(declared, given)
-        own, numbers = _apart(traits)
+        parts, traits = with_restarts(declared, given)
+        own, numbers = _split_traits(traits)
         program = SizeProgram(
             parts.recording, [*parts.output.shape, *numbers], parts.recording.guards
         ).encoded()
         made.append(parts)
         return program, tuple(values), parts.output.dtype.code, getattr(op, "differentiable", True), *own
 
-    found = fitting(key, values, None if kept else lambda: attempt(make), _same, _same)
+    found = matching_plan(key, values, None if saved_only else lambda: unless_unplannable(make), _same, _same)
     if found is None:
         return None
     program, made_for, *rest = found
-    template = Template(key, lambda: made[0] if made else narrowing(declared, given)[0], made_for)
+    template = Template(key, lambda: made[0] if made else with_restarts(declared, given)[0], made_for)
     return template, program, *rest
 
 
 def _same(plan: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A plan that is kept as it is."""
+    """A plan that needs no serialisation."""
     return plan
 
 
-def _apart(traits: Traits) -> tuple[Traits, tuple[int, ...]]:
-    """Traits as the core takes them, without the numbers of a movement, and these."""
+def _split_traits(traits: Traits) -> tuple[Traits, tuple[int, ...]]:
+    """Traits without the integers of a movement, which may be symbols, and these."""
     moved = traits.movement
     if moved is None:
         return traits, ()
     return traits._replace(movement=moved._replace(offset=0, step=0)), (moved.offset, moved.step)
 
 
-def narrowing(make: Callable[[Facts], Any], facts: Facts) -> Any:
-    """What ``make`` gives, with as many more inputs fixed as it takes."""
+def with_restarts(make: Callable[[Facts], Any], facts: Facts) -> Any:
+    """Call ``make`` under more and more assumptions, until it raises ``Restart`` no more."""
     while True:
         try:
             return make(facts)
-        except Restart as narrowed:
-            facts = facts.also(narrowed.facts)
+        except Restart as restart:
+            facts = facts.also(restart.facts)
 
 
 def _declared(
@@ -176,14 +191,20 @@ def _declared(
     facts: Facts,
     values: Sequence[int],
     distinct: bool = False,
-) -> Parts:
-    """A call over symbols in place of those of its numbers that are not fixed, with ``values`` as their example.
+) -> SymbolicCall:
+    """Build a call over symbols.
 
-    See ``Recording`` for ``distinct``.
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands.
+        facts: Assumptions about its integers, such as which stay constants.
+        values: The example of each integer.
+        distinct: See ``Recording``.
     """
     given = len(numbers_in(attrs))
-    lowest = [None] * given + [0] * (len(values) - given)
-    recording = Recording(values, lowest, facts, strict=True, distinct=distinct)
+    lower_bounds = [None] * given + [0] * (len(values) - given)
+    recording = Recording(values, lower_bounds, facts, strict=True, distinct=distinct)
     symbols = iter(recording.inputs)
     own_attrs = replace_numbers(attrs, symbols)
     own_types = tuple(
@@ -191,14 +212,14 @@ def _declared(
     )
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
-    again = lambda values, more: _declared(op, attrs, types, facts.also(more), values, distinct)
-    return Parts(recording, op, own_attrs, own_types, graph, again)
+    made_for = lambda values, more: _declared(op, attrs, types, facts.also(more), values, distinct)
+    return SymbolicCall(recording, op, own_attrs, own_types, graph, made_for)
 
 
 class _Gradient(NamedTuple):
-    """A gradient of a call over symbols; ``head`` and ``tail`` are what the core takes around its template."""
+    """A gradient of a call over symbols; the core takes ``head``, its template and ``tail``."""
 
-    parts: Parts
+    call: SymbolicCall
     head: tuple[Any, ...]
     tail: tuple[Any, ...]
     numbers: list[int]
@@ -206,92 +227,104 @@ class _Gradient(NamedTuple):
 
 @spanned("gradient rule for all sizes")
 def template_gradients(
-    template: Template, wanted: tuple[int, ...], values: tuple[int, ...], kept: bool = False
+    template: Template, wrt: tuple[int, ...], values: tuple[int, ...], saved_only: bool = False
 ) -> Any:
-    """Gradients of the inputs ``wanted`` as calls, for ``values`` and all that meet its guards: what the core takes.
+    """The gradients of a call, as templates.
 
-    Where they are to be ``kept``, none are made, and None is returned.
+    Args:
+        template: The template of the call.
+        wrt: The inputs whose gradients are returned.
+        values: The example of each integer of the call.
+        saved_only: Whether a plan is only looked for, and none is made.
+
+    Returns:
+        What the core takes: a size program, and the gradients. None if there is no plan.
     """
-    key = template.part("gradients", wanted)
+    key = template.part("gradients", wrt)
 
     @functools.cache
     def differentiated() -> tuple[Recording, dict[int, _Gradient]]:
         def make(facts: Facts) -> Any:
             whole = template.example(values, facts)
-            return whole.recording, _differentiated(whole, wanted)
+            return whole.recording, _differentiated(whole, wrt)
 
-        return narrowing(make, Facts())
+        return with_restarts(make, Facts())
 
-    def made() -> tuple[Any, ...]:
+    def plan() -> tuple[Any, ...]:
         recording, gradients = differentiated()
         numbers = [number for one in gradients.values() for number in one.numbers]
         program = SizeProgram(recording, numbers, recording.guards)
         heads = [one.head for one in gradients.values()]
         return program.encoded(), heads, [one.tail for one in gradients.values()], values
 
-    found = fitting(key, values, None if kept else lambda: attempt(made), _same, _same)
+    found = matching_plan(key, values, None if saved_only else lambda: unless_unplannable(plan), _same, _same)
     if found is None:
         return None
     program, heads, tails, made_for = found
 
-    def piece(index: int) -> Template:
+    def template_at(index: int) -> Template:
         own = saved_plans().key(key, index) if key else None
-        return Template(own, lambda: differentiated()[1][index].parts, made_for)
+        return Template(own, lambda: differentiated()[1][index].call, made_for)
 
     return program, [
-        (head[0], PULLBACK, *head[1:], piece(head[0]), *tail) for head, tail in zip(heads, tails)
+        (head[0], PULLBACK, *head[1:], template_at(head[0]), *tail) for head, tail in zip(heads, tails)
     ]
 
 
-def _differentiated(whole: Parts, wanted: tuple[int, ...]) -> dict[int, _Gradient]:
+def _differentiated(whole: SymbolicCall, wrt: tuple[int, ...]) -> dict[int, _Gradient]:
     recording = whole.recording
     recording.strict = True
-    pieces = pullbacks_of(whole.op, whole.attrs, whole.types, wanted, whole.graph)
-    found = {}
-    for index, one in pieces.items():
+    gradients = {}
+    for index, one in pullbacks_of(whole.op, whole.attrs, whole.types, wrt, whole.graph).items():
         if isinstance(one, NotImplementedError):
             raise one
 
-        def again(values: Sequence[int], more: Facts, index: int = index) -> Parts:
-            return _differentiated(whole.made_for(values, more), wanted)[index].parts
+        def made_for(values: Sequence[int], more: Facts, index: int = index) -> SymbolicCall:
+            return _differentiated(whole.made_for(values, more), wrt)[index].call
 
-        made = Parts(recording, PULLBACK, one.attrs, one.graph.input_types, one.graph, again)
-        traits, moved = _apart(traits_of(PULLBACK, made.graph))
-        numbers = [*numbers_in(made.attrs), *made.output.shape, *moved]
-        head = index, with_examples(made.attrs), made.output.dtype.code, len(numbers), one.slots
-        found[index] = _Gradient(made, head, (*traits, one.form), numbers)
-    return found
+        call = SymbolicCall(recording, PULLBACK, one.attrs, one.graph.input_types, one.graph, made_for)
+        traits, moved = _split_traits(traits_of(PULLBACK, call.graph))
+        numbers = [*numbers_in(call.attrs), *call.output.shape, *moved]
+        head = index, with_examples(call.attrs), call.output.dtype.code, len(numbers), one.slots
+        gradients[index] = _Gradient(call, head, (*traits, one.form), numbers)
+    return gradients
 
 
 @spanned("plan operation for all sizes")
-def template_program(template: Template, values: tuple[int, ...], kept: bool = False) -> Any:
-    """The unfused program, planned for ``values`` and all that meet its guards: what the core takes, or None.
+def template_program(template: Template, values: tuple[int, ...], saved_only: bool = False) -> Any:
+    """The unfused program of a call.
 
-    Where it is to be ``kept``, none is made.
+    Args:
+        template: The template of the call.
+        values: The example of each integer of the call.
+        saved_only: Whether a plan is only looked for, and none is made.
+
+    Returns:
+        What the core takes; None if there is no plan.
     """
 
     def make(facts: Facts) -> ProgramTemplate:
         from twofold.compiler.compile import compile_graph
         from twofold.compiler.planned import planned
 
-        parts = template.example(values, facts)
-        return planned(parts.recording, partial(compile_graph, parts.graph))
+        call = template.example(values, facts)
+        return planned(call.recording, partial(compile_graph, call.graph))
 
-    found = fitting_program(template.part("program"), values, None if kept else make)
+    found = matching_program(template.part("program"), values, None if saved_only else make)
     return None if found is None else found.encoded
 
 
-def fitting_program(
+def matching_program(
     key: bytes | None,
     values: Sequence[int],
     make: Callable[[Facts], ProgramTemplate] | None,
     elsewhere: Callable[..., ProgramTemplate | None] | None = None,
 ) -> ProgramTemplate | None:
-    """A program for ``values`` that was kept, or is made now if there is ``make``.
+    """A saved program whose guards hold for ``values``; else one that ``make`` plans, if it is given.
 
-    ``elsewhere(otherwise=make)`` has it made in another process where that can be.
+    ``elsewhere(otherwise=make)`` plans it in another process where it can.
     """
-    made = partial(attempt, partial(narrowing, make, Facts())) if make else None
+    made = partial(unless_unplannable, partial(with_restarts, make, Facts())) if make else None
     if elsewhere is not None:
         made = partial(elsewhere, otherwise=made)
-    return fitting(key, values, made, ProgramTemplate.portable, ProgramTemplate.found)
+    return matching_plan(key, values, made, ProgramTemplate.portable, ProgramTemplate.restored)

@@ -15,7 +15,7 @@ from twofold.compiler.lower.memory import MODE
 from twofold.compiler.planned import planned
 from twofold.compiler.portable_template import ProgramTemplate
 from twofold.compiler.saved_plans import saved_plans
-from twofold.compiler.templates import fitting_program
+from twofold.compiler.templates import matching_program
 from twofold.dtypes import BY_CODE
 from twofold.ir.attribute_numbers import numbers_in, replace_numbers
 from twofold.ir.bind import input_node
@@ -69,7 +69,7 @@ def template_trace(
 
     key = saved_plans().key("trace for all sizes", input_types, calls, tuple(outputs), tuple(steps), MODE.on)
     elsewhere = call and partial(call, template_trace, described, varies)
-    return fitting_program(key, free_numbers, make, elsewhere)
+    return matching_program(key, free_numbers, make, elsewhere)
 
 
 def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
@@ -180,4 +180,4 @@ def _batched(
         ]
         return planned(recording, partial(compile_graph, Graph(own, outputs)))
 
-    return fitting_program(key, [count], make, elsewhere)
+    return matching_program(key, [count], make, elsewhere)

@@ -1,4 +1,4 @@
-"""What the compiler's process runs: calls come in by standard input, results go out by standard output."""
+"""The compile worker process: reads calls from standard input, writes their results to standard output."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from twofold.compiler.jit import shared
 from twofold.compiler.lower.memory import finite_checks
 
-NICENESS = 10  # gives way to the program, which may have a thread for each core, and still comes to an end
+NICENESS = 10  # lower than the program, which may have a thread for each core, but high enough to finish
 _IDLE_SECONDS = 30.0
 
 
 class Request(NamedTuple):
-    """A call of a function of this package; ``tells_finite`` where kernels are to tell what is not finite."""
+    """A call of a function of this package; ``tells_finite``: whether kernels report values that are not finite."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A pickled result, and the objects that were compiled for it, without which it may not be readable."""
+    """A pickled result, and the object files that were compiled for it, which must be loaded before it is unpickled."""
 
     result: bytes
     objects: list[bytes]
@@ -45,24 +45,24 @@ def send(target: int, message: bytes) -> None:
 
 
 def receive(source: int) -> bytes:
-    """The next message; EOFError where the other end is gone."""
+    """Read the next message; raises EOFError if the other end is closed."""
     (length,) = _LENGTH.unpack(_read(source, _LENGTH.size))
     return _read(source, length)
 
 
 def _read(source: int, count: int) -> bytes:
-    parts = []
+    chunks = []
     while count:
-        part = os.read(source, min(count, 1 << 20))
-        if not part:
+        chunk = os.read(source, min(count, 1 << 20))
+        if not chunk:
             raise EOFError
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+        chunks.append(chunk)
+        count -= len(chunk)
+    return b"".join(chunks)
 
 
 def answer(request: bytes) -> bytes:
-    """A pickled ``Answer`` to a pickled ``Request``; a pickled None where the call raises."""
+    """Serve a pickled ``Request``; returns a pickled ``Answer``, or a pickled None if the call raises."""
     jit = shared()
     jit.made = []
     try:
@@ -76,7 +76,7 @@ def answer(request: bytes) -> bytes:
 
 
 def _listen(requests: queue.SimpleQueue[bytes]) -> None:
-    """The process ends when its parent does, whatever it is doing then."""
+    """Queue requests; exits the process when its parent closes the pipe."""
     try:
         while True:
             requests.put(receive(0))
@@ -84,19 +84,19 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
-def _give_way() -> None:
-    """Lower the priority of this process, and of its session: Linux may weigh sessions before the processes in them."""
+def _lower_priority() -> None:
+    """Lower the priority of this process, and of its session, by which Linux may schedule first."""
     os.nice(NICENESS)
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
         file.write(str(NICENESS))
 
 
 def serve() -> None:
-    """Answer requests until there are no more, or none for a while."""
-    _give_way()
-    gc.disable()  # it takes a third of the time, and finds next to nothing
+    """Answer requests until the pipe is closed, or none comes for a while."""
+    _lower_priority()
+    gc.disable()  # it takes a third of the time and finds little
     target = os.dup(1)
-    os.dup2(2, 1)  # what libraries print
+    os.dup2(2, 1)  # for what libraries print
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     send(target, __file__.encode())
@@ -107,6 +107,6 @@ def serve() -> None:
             os._exit(0)
         try:
             send(target, answer(request))
-        except BrokenPipeError:  # its program ended meanwhile
+        except BrokenPipeError:  # the parent has exited
             os._exit(0)
         gc.collect()

@@ -15,8 +15,8 @@ _recordings = itertools.count()
 _FORMULA_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
-    "max": maximum,
-    "min": minimum,
+    "imax": maximum,
+    "imin": minimum,
 }
 
 _ATOM_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -26,7 +26,7 @@ _ATOM_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "fadd": operator.add,
     "fmul": operator.mul,
     "fdiv": operator.truediv,
-    "floor": lambda a, _: math.floor(a),
+    "ffloor": lambda a, _: math.floor(a),
 }
 
 _SLACK = 1.3

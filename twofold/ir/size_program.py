@@ -11,8 +11,8 @@ from twofold.ir.recording import Recording
 from twofold.ir.sizes import Monomial, Symbol, float_bits, identity, real
 
 OPERATIONS = (
-    "add", "mul", "floordiv", "mod", "min", "max", "lookup",
-    "to_float", "fadd", "fmul", "fdiv", "floor",
+    "iadd", "imul", "floordiv", "mod", "imin", "imax", "lookup",
+    "to_float", "fadd", "fmul", "fdiv", "ffloor",
     "eq", "lt", "le", "feq", "flt", "fle",
 )  # fmt: skip
 """The operations, in the order of the opcodes of the core; floats are held as the bits of a float64."""
@@ -106,7 +106,7 @@ class SizeProgram:
             total: Position | None = None
             for monomial, factor in value.terms:
                 part = self._product(monomial, factor)
-                total = part if total is None else self._operation("add", total, part)
+                total = part if total is None else self._operation("iadd", total, part)
             assert total is not None
             self._positions[key] = total
         return self._positions[key]
@@ -115,7 +115,7 @@ class SizeProgram:
         product = self._constant(factor) if factor != 1 or not monomial else None
         for atom in monomial:
             part = self._atom(atom)
-            product = part if product is None else self._operation("mul", product, part)
+            product = part if product is None else self._operation("imul", product, part)
         assert product is not None
         return product
 

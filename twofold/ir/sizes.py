@@ -199,7 +199,7 @@ class Symbol:
     def __floor__(self) -> Any:
         if not self.is_real:
             return self
-        return self.recording.combined("floor", self, 0, math.floor(self.example))
+        return self.recording.combined("ffloor", self, 0, math.floor(self.example))
 
     def __ceil__(self) -> Any:
         return -math.floor(-self) if self.is_real else self
@@ -402,12 +402,12 @@ def is_symbolic(value: Any) -> bool:
 
 def maximum(a: Any, b: Any) -> Any:
     """The larger of two numbers, without a guard on which one it is."""
-    return _extreme("max", max, a, b)
+    return _extreme("imax", max, a, b)
 
 
 def minimum(a: Any, b: Any) -> Any:
     """The smaller of two numbers, without a guard on which one it is."""
-    return _extreme("min", min, a, b)
+    return _extreme("imin", min, a, b)
 
 
 def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -419,16 +419,16 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
     difference = b - a
     if isinstance(difference, int):
         return (
-            function(a, b) if not isinstance(a, Symbol) else (b if (difference > 0) == (name == "max") else a)
+            function(a, b) if not isinstance(a, Symbol) else (b if (difference > 0) == (name == "imax") else a)
         )
     provable = _provable("le", recording, difference)
     if provable is None and _provable("le", recording, -difference):
         provable = False  # if both are equal either is the result
     if provable is not None:
-        return (b if provable else a) if name == "max" else (a if provable else b)
+        return (b if provable else a) if name == "imax" else (a if provable else b)
     low = [recording.least(terms_of(number)) for number in (a, b)]
     known = [number for number in low if number is not None]
-    bound = max(known, default=None) if name == "max" else min(known) if len(known) == 2 else None
+    bound = max(known, default=None) if name == "imax" else min(known) if len(known) == 2 else None
     return recording.combined(name, a, b, function(example_of(a), example_of(b)), bound)
 
 

@@ -172,14 +172,14 @@ def template_of(
     types: tuple[TensorType, ...],
     varies: tuple[bool, ...],
     at_once: bool,
-    kept: bool,
+    saved_only: bool,
 ) -> Any:
     """See ``twofold.compiler.templates``, which is imported only where there is a plan, or one is to be made."""
-    if kept and not saved_plans().has(key_at_once(op, attrs, types, varies)):
+    if saved_only and not saved_plans().has(key_at_once(op, attrs, types, varies)):
         return None
     from twofold.compiler import templates
 
-    return templates.template_of(op, attrs, types, varies, at_once, kept)
+    return templates.template_of(op, attrs, types, varies, at_once, saved_only)
 
 
 def traits_of(instance: OpInstance) -> Traits:

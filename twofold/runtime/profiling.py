@@ -410,7 +410,7 @@ class Recorder:
             raise ArgumentError(f"profile: another one is being recorded, at {here()}", "End that one first.")
         _core.flush()
         Recorder.running = self
-        Spans.found, Spans.compiled = [], []
+        Spans.recorded, Spans.compiled = [], []
         self._occupied = _occupied()
         self._clock = time.perf_counter_ns()
         _core.profile_start()
@@ -425,7 +425,7 @@ class Recorder:
             clock = self._clock, time.perf_counter_ns()
             occupied = _occupied() - self._occupied
             measured = _core.profile_stop()
-            spans, Spans.found = Spans.found or [], None
+            spans, Spans.recorded = Spans.recorded or [], None
             compiled, Spans.compiled = Spans.compiled or [], None
             Recorder.running = None
         made = Recording(measured, spans, samples, clock, occupied, threading.get_ident())

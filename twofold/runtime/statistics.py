@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field, fields
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler import jit
-from twofold.compiler.compile import SPENT
+from twofold.compiler.compile import TOTALS
 from twofold.compiler.saved_plans import saved_plans
 
 
@@ -155,11 +155,11 @@ def stats() -> Stats:
         recorded=core["recorded"],
         predicted=core["predicted_flushes"],
         looked_up=core["other_flushes"],
-        plans=SPENT.plans,
-        plan_seconds=SPENT.plan_seconds,
-        fused=SPENT.fused,
-        bodies=SPENT.bodies,
-        body_calls=SPENT.calls,
+        plans=TOTALS.plans,
+        plan_seconds=TOTALS.plan_seconds,
+        fused=TOTALS.fused,
+        bodies=TOTALS.bodies,
+        body_calls=TOTALS.calls,
         fused_dropped=core["fused_dropped"],
         families=core["families"],
         templates=core["templates"],
@@ -178,7 +178,7 @@ def stats() -> Stats:
         batch_plans=core["batch_plans"],
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
-        compile_seconds=SPENT.kernel_seconds,
+        compile_seconds=TOTALS.kernel_seconds,
         plans_found=saved_plans().found,
         prebuilt=compiler.prebuilt,
         disk_hits=compiler.disk_hits,
