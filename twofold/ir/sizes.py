@@ -419,7 +419,9 @@ def _extreme(name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
     difference = b - a
     if isinstance(difference, int):
         return (
-            function(a, b) if not isinstance(a, Symbol) else (b if (difference > 0) == (name == "imax") else a)
+            function(a, b)
+            if not isinstance(a, Symbol)
+            else (b if (difference > 0) == (name == "imax") else a)
         )
     provable = _provable("le", recording, difference)
     if provable is None and _provable("le", recording, -difference):

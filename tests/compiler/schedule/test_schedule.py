@@ -17,10 +17,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tests.compiler.schedule.runner import run_graph
 from twofold.compiler.explain import explain
+from twofold.compiler.schedule.affine_maps import (
+    NeedsLoopSplit,
+    NotAffine,
+    identity,
+    linearized,
+    row_major,
+    through_reshape,
+)
 from twofold.compiler.schedule.fusion_groups import map_strides, refine
 from twofold.compiler.schedule.memory import last_uses, plan
 from twofold.compiler.schedule.schedule import Schedule
-from twofold.compiler.schedule.views import NeedsSplit, NotAffine, flat, identity, row_major, through_reshape
 from twofold.dtypes import DType, float32, int64
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
@@ -180,9 +187,9 @@ def test_forms_through_reshapes_find_the_right_elements(shape: list[int], order:
     before, after = tuple(shape), tuple(shape[k] for k in order if k < len(shape))
     try:
         forms = through_reshape(before, after, identity(after), after)
-    except (NeedsSplit, NotAffine):
+    except (NeedsLoopSplit, NotAffine):
         return
-    constant, terms, _ = flat(forms, before)
+    constant, terms, _ = linearized(forms, before)
     numbers = numpy.full(after, constant)
     for axis, step in terms:
         numbers += step * numpy.arange(after[axis]).reshape(-1, *[1] * (len(after) - axis - 1))

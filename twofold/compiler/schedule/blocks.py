@@ -1,7 +1,7 @@
-"""Long reductions of few rows in two steps, so that threads can share them.
+"""Parallel reductions: a long reduction of few rows in two steps, the first of which threads can share.
 
-A reduction's definition already cuts what it reduces into blocks of 4096 elements whose results are one more
-sequence, so the results of the blocks, stored and reduced again, give the same bits.
+Every reduction combines blocks of 4096 elements and then the results of the blocks, so storing these and reducing them
+in a second step gives the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONG = 1 << 18
 
 
 class BlockReduction(ReductionOp):
-    """The results of a reduction's blocks, along a new first axis."""
+    """The reduction of each block, along a new first axis."""
 
     def __init__(self, op: ReductionOp) -> None:
         self.name = f"{op.name} of blocks"
@@ -35,7 +35,7 @@ def _of_blocks(op: ReductionOp) -> BlockReduction:
 
 
 def split_reductions(graph: Graph) -> Graph:
-    """``graph`` with long reductions of few rows as a reduction of blocks and one of their results."""
+    """``graph`` with long reductions of few rows split into one of blocks and one of their results."""
     if not any(_is_long(node) for node in graph.nodes()):
         return graph
 
@@ -63,6 +63,6 @@ def _is_long(node: Node) -> bool:
     if size < _LONG or total < 4 * BLOCK or not combiner(node) or in_order(node):
         return False
     kept = node.type.size
-    # a kernel over columns has sixteen of them in one work item
+    # a work item of a kernel over columns has sixteen of them
     along_rows = max(node.attrs[0]) == node.inputs[0].ndim - 1
     return (kept if along_rows else -(-kept // LANES)) < _FEW_ITEMS

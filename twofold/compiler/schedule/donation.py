@@ -1,8 +1,7 @@
-"""Which outputs of a program may take over the memory of an input that nobody needs afterwards.
+"""Buffer donation: which outputs may be written into the buffer of an input, as in ``jax.jit(donate_argnums=...)``.
 
-An output may do so when one kernel writes it, element by element, where the same kernel reads that input at the
-very same position, or says of itself that it may, and nothing reads the input later. Whether the input really is
-free, only the run knows.
+That is possible if one kernel writes the output at the same indices at which it reads the input, or declares that it
+may (``CustomOp.overwrites``), and no later kernel reads the input. Whether the input is dead is known at run time.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from twofold.ir.op import ControlFlowOp, CustomOp, HostOp
 
 
 def possible_donations(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """All pairs (input, output) of which one of each may be chosen, see ``matched``.
+    """All pairs (input, output) that may share a buffer; each input and output may be used once, see ``matched``.
 
-    A kernel that may report an error, or a host function, must not come later: what failed is run once more to
-    find the line, and needs its inputs whole.
+    No later kernel may report an error or be a host function: a program that fails is run again to find the line, and
+    needs its inputs.
     """
     fallible = [number for number, instruction in enumerate(instructions) if may_fail(instruction)]
     first = max(fallible, default=-1) + 1
@@ -36,18 +35,18 @@ def possible_donations(instructions: Sequence[Instruction]) -> list[tuple[int, i
 
 
 def matched(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of these pairs (input, output) such that each input and each output stands in one at most."""
+    """A greedy matching: pairs (input, output) in which each input and each output occurs once."""
     found: dict[int, int] = {}
-    given: set[int] = set()
+    targets: set[int] = set()
     for source, target in pairs:
-        if source not in found and target not in given:
+        if source not in found and target not in targets:
             found[source] = target
-            given.add(target)
+            targets.add(target)
     return list(found.items())
 
 
 def may_fail(instruction: Instruction) -> bool:
-    """Whether it may report an error, or is a host function."""
+    """Whether an instruction may report an error, or is a host function."""
     op = instruction.nodes[0].op
     if isinstance(op, CustomOp):
         return op.checks or op.may_fail
@@ -57,7 +56,7 @@ def may_fail(instruction: Instruction) -> bool:
 def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
     nest = instruction.nest
     root = instruction.nodes[0]
-    # a copy of the result, where a program returns it twice, is a loop nest that stands for the same node
+    # "pack" is another loop nest of the same node
     if instruction.name == "pack":
         return []
     overwrites = root.op.overwrites if isinstance(root.op, CustomOp) else None
@@ -67,7 +66,7 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
         return [(source[1], result[1])] if alone else []
     if nest is None or nest.form in REDUCING_FORMS:
         return []
-    buffers = instruction.buffers  # those of an epilogue come first, then the operands of its product
+    buffers = instruction.buffers  # of an epilogue, before the operands of its product
     reads: dict[int, list[Access]] = {}
     for step in nest.steps:
         if step.kind == "load" and step.access is not None:
@@ -80,12 +79,12 @@ def _candidates(instruction: Instruction) -> list[tuple[int, int]]:
             kind, index = buffers[slot]
             if kind != "input" or instruction.buffers.count(("input", index)) != 1:
                 continue
-            if all(_same_position(access, store.access) for access in accesses):
+            if all(_same_indices(access, store.access) for access in accesses):
                 found.append((index, buffers[store.access.slot][1]))
     return found
 
 
-def _same_position(a: Access, b: Access) -> bool:
+def _same_indices(a: Access, b: Access) -> bool:
     return (
         a.dtype is b.dtype
         and a.offset == b.offset

@@ -1,6 +1,6 @@
-"""Fused expressions: the values that get a loop (or kernel) of their own, each with the expression that computes it.
+"""Element-wise fusion: which values are materialised, and the fused expression that computes each of them.
 
-Every other value is computed inside the expressions that use it.
+All other values are computed inside the expressions of their users.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from itertools import pairwise
 
 from twofold.compiler.lower.expression import operation_cost
 from twofold.compiler.lower.values import LANES
-from twofold.compiler.schedule.blocks import BlockReduction
-from twofold.compiler.schedule.views import (
+from twofold.compiler.schedule.affine_maps import (
     ZERO,
-    Form,
-    Forms,
-    NeedsSplit,
+    AffineExpr,
+    AffineMap,
+    NeedsLoopSplit,
     NotAffine,
-    Views,
+    ViewResolver,
     compose,
-    flat,
+    input_map,
+    linearized,
     row_major,
-    view_forms,
 )
+from twofold.compiler.schedule.blocks import BlockReduction
 from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
@@ -30,22 +30,27 @@ from twofold.ir.op import TemplateOp
 from twofold.ir.views import below_reshapes, is_reshape
 
 STORED = ("reduction", "contraction", "custom", "host", "control_flow", "get_output")
-"""Kinds of operation whose results are expressions of their own."""
+"""Kinds of operations whose results are materialised."""
 
 CHEAP = 8
-"""Instructions up to which a value is computed again by each of its users rather than kept in memory."""
+"""Most instructions of a value that each of its users recomputes rather than loads."""
 
 LARGEST_EXPRESSION = 2500
-"""Instructions of one expression, above which it is cut in two."""
+"""Most instructions of an expression; larger ones are split."""
 
-Item = tuple[Node, Forms]
+Item = tuple[Node, AffineMap]
 
 
 class Term:
-    """One value of an expression: ``load``, ``index``, ``constant`` or ``op``, see ``compiler.lower.loopnest.Step``.
+    """An instruction of an expression.
 
-    ``strides`` and ``offset`` say which element of a dense buffer a load reads; ``dynamic`` holds pairs of an
-    earlier term (a scalar) and the step to multiply it with.
+    Attributes:
+        kind: "load", "index", "constant" or "op", see ``compiler.lower.loopnest.Step``.
+        node: The node that is computed or loaded.
+        args: The terms that it reads.
+        strides: Of a load, the stride along each loop axis, in elements of a dense buffer.
+        offset: Of a load, the constant part of the linear index.
+        dynamic: Of a load, pairs of a scalar term and its stride.
     """
 
     __slots__ = ("args", "dynamic", "kind", "node", "offset", "strides")
@@ -68,10 +73,19 @@ class Term:
 
 
 class FusedExpression:
-    """One value with its expression over loop axes ``domain``, of which those in ``reduced`` are summed away.
+    """A materialised value with the expression that computes it.
 
-    ``kind`` is that of the root's operation, or ``copy`` for an output that another value already is; then
-    ``output`` is its number.
+    Attributes:
+        root: The node of the value.
+        kind: The kind of its operation, or "copy" for an output that equals an input or an earlier output.
+        number: The position of the expression.
+        output: Of a copy, the number of the output; else -1.
+        domain: The lengths of its loop axes.
+        reduced: For each of them, whether it is reduced.
+        strides: The strides of the stored result, 0 along reduced axes.
+        terms: The instructions.
+        value: The term that is stored or reduced.
+        cost: Its machine instructions, roughly.
     """
 
     __slots__ = ("cost", "domain", "kind", "number", "output", "reduced", "root", "strides", "terms", "value")
@@ -83,24 +97,24 @@ class FusedExpression:
         self.output = output
         self.domain: tuple[int, ...] = ()
         self.reduced: tuple[bool, ...] = ()
-        self.strides: tuple[int, ...] = ()  # of the stored result, 0 along reduced axes
+        self.strides: tuple[int, ...] = ()
         self.terms: list[Term] = []
         self.value = 0
-        self.cost = 1  # instructions, roughly
+        self.cost = 1
 
     @property
     def is_loop(self) -> bool:
-        """Whether this is computed by a loop nest (else by a kernel of another kind)."""
+        """Whether this is computed by a loop nest."""
         return self.kind not in ("contraction", "custom", "host", "control_flow", "get_output")
 
     @property
     def is_blocked(self) -> bool:
-        """Whether this is the first step of a long reduction, see ``schedule.blocks``."""
+        """Whether this is the first step of a reduction in two steps, see ``schedule.blocks``."""
         return isinstance(self.root.op, BlockReduction) and self.output < 0
 
     @property
     def buffers(self) -> int:
-        """How many buffers it reads and writes, at most."""
+        """An upper bound of the number of its buffers."""
         return 1 + sum(term.kind == "load" for term in self.terms)
 
     def loads(self) -> Iterable[Term]:
@@ -109,17 +123,23 @@ class FusedExpression:
 
 
 class Analysis:
-    """Chooses the roots of expressions and writes their expressions."""
+    """Chooses which values are materialised, and builds their expressions.
+
+    Args:
+        graph: The graph.
+        fuse: Whether operations are fused at all.
+        forced: Values that must be materialised.
+    """
 
     def __init__(self, graph: Graph, fuse: bool = True, forced: Iterable[Node] = ()) -> None:
         self.graph = graph
         self.fuse = fuse
         self.order = graph.nodes()
         self.by_id = {node.id: node for node in self.order}
-        self.views = Views(resolve=fuse)
+        self.views = ViewResolver(resolve=fuse)
         self.roots: dict[int, Node] = {}
-        self._dense: dict[int, Node] = {}  # operands that are reshapes of a stored value, read in place
-        self._strided: dict[int, Node] = {}  # operands of matrix products that are any views of one
+        self._dense: dict[int, Node] = {}  # operands that are reshapes of a materialised value
+        self._strided: dict[int, Node] = {}  # operands of matrix products that are strided views of one
         self.operands: dict[
             int, tuple[int, int, int]
         ] = {}  # their strides: batch, row, column of a matrix product
@@ -133,7 +153,7 @@ class Analysis:
         self._choose()
         self.expressions = self._expressions()
 
-    # Which values are roots
+    # Materialised values
 
     def _choose(self) -> None:
         for node in self.order:
@@ -160,33 +180,35 @@ class Analysis:
             own = owners.get(node.id)
             if node.id not in self.roots:
                 if own is None:
-                    # a view that its users look through, or a value that nothing needs
+                    # a view that is folded into its users, or a dead value
                     continue
                 if not self.fuse or not self._inline(node, own):
                     self.roots[node.id] = node
             if own is None or node.id in self.roots:
                 own = {node.id}
-            self._pass_on(node, own, owners)
+            self._add_owners(node, own, owners)
 
-    def _pass_on(self, node: Node, own: set[int], owners: dict[int, set[int]]) -> None:
-        """Tell what ``node`` reads in whose expressions it is used."""
+    def _add_owners(self, node: Node, own: set[int], owners: dict[int, set[int]]) -> None:
+        """Add the expressions that ``node`` is part of to the owners of its operands."""
         operands: Iterable[Node] = node.inputs
         if node.op.kind == "view" and self.views.base(node)[0] is not node:
             operands = (node,)
         for operand in operands:
-            base, forms = self.views.base(operand)
+            base, indices = self.views.base(operand)
             owners.setdefault(base.id, set()).update(own)
-            for form in forms or ():
-                for scalar, _ in form[2]:
+            for index in indices or ():
+                for scalar, _ in index[2]:
                     owners.setdefault(self.views.base(scalar)[0].id, set()).update(own)
             spreads = (
-                forms is not None and base.op.kind == "elementwise" and _repeats(base, forms, operand.shape)
+                indices is not None
+                and base.op.kind == "elementwise"
+                and _repeats(base, indices, operand.shape)
             )
             if (spreads and not self._cheap(base)) or self._repeats_in_epilogue(node, operand, base):
                 self.roots[base.id] = base
 
     def _find_epilogues(self) -> None:
-        """Note the values that the epilogue of a product may compute."""
+        """Find the values that may be computed in the epilogue of a product."""
         found = self._epilogues
         for node in self.order:
             kind = node.op.kind
@@ -197,7 +219,7 @@ class Analysis:
                 found.add(node.id)
 
     def _repeats_in_epilogue(self, node: Node, operand: Node, base: Node) -> bool:
-        """Whether an epilogue that computes ``node`` would compute ``base`` again for every few columns."""
+        """Whether an epilogue that computes ``node`` would recompute ``base`` for every few columns."""
         if base.op.kind != "elementwise" or node.id not in self._epilogues:
             return False
         return self._costs[base.id] > 2 and 1 < base.type.size * LANES <= operand.type.size
@@ -230,7 +252,7 @@ class Analysis:
                 for value in node.inputs:
                     cost += costs[value.id]
                     load += loads[value.id]
-                # shared parts are counted as often as they are used, which may be exponential
+                # common subexpressions are counted for each use, which may be exponential
                 costs[node.id], loads[node.id] = min(cost, 1 << 20), min(load, 1 << 20)
             elif kind == "view":
                 costs[node.id], loads[node.id] = costs[node.inputs[0].id], loads[node.inputs[0].id]
@@ -239,11 +261,11 @@ class Analysis:
                 loads[node.id] = 1 if node.shape and (kind != "source" or is_input(node)) else 0
 
     def _read_strided(self, operand: Node) -> bool:
-        """Have a matrix product read ``operand`` where its base lies, if strides suffice for that."""
-        base, forms = self.views.base(operand)
-        if forms is None:
+        """Let a matrix product read a strided view in the buffer of its base; False if strides cannot express it."""
+        base, indices = self.views.base(operand)
+        if indices is None:
             return False
-        constant, terms, dynamic = flat(forms, base.shape)
+        constant, terms, dynamic = linearized(indices, base.shape)
         base = below_reshapes(base)
         if constant or dynamic or base.op.kind == "view" or (base.op.kind == "source" and not is_input(base)):
             return False
@@ -268,7 +290,7 @@ class Analysis:
         return self.operands.get(operand.id, (rows * columns, columns, 1))
 
     def _store_operand(self, operand: Node) -> None:
-        """Have ``operand`` of a product or custom operation in memory, where possible without a copy."""
+        """Materialise an operand of a product or custom operation, if possible without a copy."""
         base = below_reshapes(operand)
         if base.op.kind not in ("view", "source") or is_input(base):
             if not is_input(base):
@@ -288,7 +310,7 @@ class Analysis:
                 expression = FusedExpression(node, node.op.kind, len(expressions))
                 expressions.append(expression)
                 if expression.is_loop:
-                    _Writer(self, expression).write(node)
+                    _ExpressionBuilder(self, expression).build(node)
                 else:
                     expression.domain = tuple(size for size in node.shape if size != 1)
                     expression.reduced = (False,) * len(expression.domain)
@@ -297,7 +319,7 @@ class Analysis:
             if node.id in outputs_seen or (node.op.kind == "source" and node.id not in self.roots):
                 expression = FusedExpression(node, "copy", len(expressions), number)
                 expressions.append(expression)
-                _Writer(self, expression).write(node)
+                _ExpressionBuilder(self, expression).build(node)
             outputs_seen.add(node.id)
         for expression in expressions:
             for node_id in self.reads(expression):
@@ -305,13 +327,13 @@ class Analysis:
         return expressions
 
     def reads(self, expression: FusedExpression) -> set[int]:
-        """The ids of the values that an expression reads from memory or from its neighbours in a kernel."""
+        """Ids of the materialised values that an expression reads."""
         if expression.is_loop:
             return {term.node.id for term in expression.loads()}
         return {value.id for value in self.stored_operands(expression)}
 
     def stored_operands(self, expression: FusedExpression) -> list[Node]:
-        """The values in memory that an expression that is no loop reads in place of its operands."""
+        """The materialised values that an expression reads in place of its operands, if it is no loop."""
         found = [self._dense.get(operand.id, operand) for operand in expression.root.inputs]
         if expression.kind == "contraction" and not isinstance(expression.root.op, TemplateOp):
             found = [
@@ -320,31 +342,32 @@ class Analysis:
         return found
 
     def in_memory(self, node: Node) -> bool:
-        """Whether expressions read ``node`` rather than compute it."""
+        """Whether ``node`` is materialised, or an input."""
         return node.id in self.roots or is_input(node)
 
 
-def _repeats(base: Node, forms: Forms, shape: tuple[int, ...]) -> bool:
-    """Whether a loop over ``shape`` would compute ``base`` again in its innermost part."""
+def _repeats(base: Node, indices: AffineMap, shape: tuple[int, ...]) -> bool:
+    """Whether a loop over ``shape`` would recompute ``base`` in its innermost axes."""
     if base.type.size <= 1:
         return False
-    used = {axis for form in forms for axis, _ in form[1]}
+    used = {axis for index in indices for axis, _ in index[1]}
     missing = [axis for axis, size in enumerate(shape) if size != 1 and axis not in used]
     return bool(missing) and bool(used) and min(missing) < max(used)
 
 
-class _Writer:
-    """Writes the terms of one expression; starts again when a reshape makes it cut a loop axis in two."""
+class _ExpressionBuilder:
+    """Builds the terms of one expression; restarts when a reshape needs a loop axis to be split."""
 
     def __init__(self, analysis: Analysis, expression: FusedExpression) -> None:
         self.analysis = analysis
         self.views = analysis.views
         self.expression = expression
 
-    def write(self, root: Node) -> None:
-        """Fill in the expression's loop axes and terms.
+    def build(self, root: Node) -> None:
+        """Set the loop axes and terms of the expression.
 
-        Raises NotAffine with the value that must lie in memory.
+        Raises:
+            NotAffine: A value must be materialised, the argument of the error.
         """
         expression = self.expression
         shape = root.inputs[0].shape if expression.kind == "reduction" else root.shape
@@ -353,18 +376,18 @@ class _Writer:
         if axes and not any(axis in axes for axis in kept):
             kept = sorted([*kept, min(axes)])
         elif expression.kind == "reduction" and not axes:
-            kept.append(len(shape))  # the reduction of a single element
+            kept.append(len(shape))  # the reduction of one element
         sizes = [shape[axis] if axis < len(shape) else 1 for axis in kept]
         positions: dict[int, list[tuple[int, int]]] = {axis: [(k, 1)] for k, axis in enumerate(kept)}
         while True:
-            forms = tuple(
+            indices = tuple(
                 (0, tuple(positions[axis]), ()) if axis in positions and size != 1 else ZERO
                 for axis, size in enumerate(shape)
             )
             try:
-                self._expression(root, forms, sizes)
+                self._expression(root, indices, sizes)
                 break
-            except NeedsSplit as split:
+            except NeedsLoopSplit as split:
                 _split(sizes, positions, split)
         expression.domain = tuple(sizes)
         reduced = {loop for axis in kept if axis in axes or axis == len(shape) for loop, _ in positions[axis]}
@@ -373,19 +396,19 @@ class _Writer:
         stored = [axis for axis in range(len(shape)) if axis not in axes]
         strides = row_major(root.shape)
         for stride, axis in zip(strides[1:] if expression.is_blocked else strides, stored):
-            for loop, coefficient in forms[axis][1]:
+            for loop, coefficient in indices[axis][1]:
                 result[loop] = stride * coefficient
         expression.strides = tuple(result)
 
-    def _expression(self, root: Node, forms: Forms, sizes: Sequence[int]) -> None:
+    def _expression(self, root: Node, indices: AffineMap, sizes: Sequence[int]) -> None:
         expression = self.expression
         self.sizes = sizes
         self.terms: list[Term] = []
         self.known: dict[Item, int] = {}
         self.loaded: dict[tuple[object, ...], int] = {}
-        top: Item = (root, forms)
+        top: Item = (root, indices)
         if expression.kind == "reduction":
-            top = self._seen_from(root.inputs[0], forms)
+            top = self._resolved(root.inputs[0], indices)
         inside = expression.kind not in ("reduction", "copy")
         stack: list[tuple[Item, list[Item] | None]] = [(top, None)]
         while stack:
@@ -404,44 +427,44 @@ class _Writer:
         expression.cost += sum(operation_cost(term.node) for term in self.terms if term.kind == "op")
         expression.value = self.known[top]
 
-    def _seen_from(self, operand: Node, forms: Forms) -> Item:
+    def _resolved(self, operand: Node, indices: AffineMap) -> Item:
         base, inner = self.views.base(operand)
-        return base, forms if inner is None else compose(inner, forms)
+        return base, indices if inner is None else compose(inner, indices)
 
-    def _needs(self, node: Node, forms: Forms, inside: bool) -> list[Item]:
-        """The values needed first, each with its forms."""
+    def _needs(self, node: Node, indices: AffineMap, inside: bool) -> list[Item]:
+        """The values that a value depends on, each with its map."""
         kind = node.op.kind
         if kind == "source" or (not inside and self.analysis.in_memory(node)):
-            return [self._seen_from(scalar, ()) for form in forms for scalar, _ in form[2]]
+            return [self._resolved(scalar, ()) for index in indices for scalar, _ in index[2]]
         if kind == "elementwise":
-            return [self._seen_from(operand, forms) for operand in node.inputs]
+            return [self._resolved(operand, indices) for operand in node.inputs]
         base, inner = self.views.base(node)
         if base is not node and inner is not None:
-            return [(base, compose(inner, forms))]
+            return [(base, compose(inner, indices))]
         below = node.inputs[0]
         if self.analysis.in_memory(below) and is_reshape(node):
-            # any reshape of a dense value is that value, counted through
-            return [(below, (flat(forms, node.shape),))]
+            # a reshape of a dense value has the same linear index
+            return [(below, (linearized(indices, node.shape),))]
         try:
-            return [self._seen_from(below, view_forms(node, forms, self.sizes))]
+            return [self._resolved(below, input_map(node, indices, self.sizes))]
         except NotAffine:
             raise NotAffine(below) from None
 
-    def _term(self, node: Node, forms: Forms, needs: list[Item], inside: bool) -> int:
+    def _term(self, node: Node, indices: AffineMap, needs: list[Item], inside: bool) -> int:
         kind = node.op.kind
         if kind == "source" or (not inside and self.analysis.in_memory(node)):
-            return self._leaf(node, forms, needs)
+            return self._input_term(node, indices, needs)
         if kind == "view":
             return self.known[needs[0]]
         self.terms.append(Term("op", node, tuple(self.known[need] for need in needs)))
         return len(self.terms) - 1
 
-    def _leaf(self, node: Node, forms: Forms, needs: list[Item]) -> int:
+    def _input_term(self, node: Node, indices: AffineMap, needs: list[Item]) -> int:
         if is_constant(node):
             key: tuple[object, ...] = (node.id,)
             term = Term("constant", node)
         else:
-            constant, strides, dynamic = self._address(flat(forms, node.shape))
+            constant, strides, dynamic = self._address(linearized(indices, node.shape))
             run_time = tuple((self.known[need], step) for need, (_, step) in zip(needs, dynamic))
             key = (node.id, constant, strides, run_time)
             kind = "load" if self.analysis.in_memory(node) else "index"
@@ -452,15 +475,15 @@ class _Writer:
             self.terms.append(term)
         return found
 
-    def _address(self, form: Form) -> tuple[int, tuple[int, ...], tuple[tuple[Node, int], ...]]:
+    def _address(self, index: AffineExpr) -> tuple[int, tuple[int, ...], tuple[tuple[Node, int], ...]]:
         strides = [0] * len(self.sizes)
-        for axis, coefficient in form[1]:
+        for axis, coefficient in index[1]:
             strides[axis] += coefficient
-        return form[0], tuple(strides), form[2]
+        return index[0], tuple(strides), index[2]
 
 
-def _split(sizes: list[int], positions: dict[int, list[tuple[int, int]]], split: NeedsSplit) -> None:
-    """Cut a loop axis in two."""
+def _split(sizes: list[int], positions: dict[int, list[tuple[int, int]]], split: NeedsLoopSplit) -> None:
+    """Split a loop axis."""
     at, inner = split.axis, split.inner
     sizes[at : at + 1] = [sizes[at] // inner, inner]
     for axis, terms in positions.items():

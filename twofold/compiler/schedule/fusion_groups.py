@@ -1,7 +1,7 @@
-"""Fusion groups: expressions that one kernel computes together.
+"""Loop fusion: groups of expressions that one kernel computes.
 
-Expressions join in the order in which they depend on each other. Every group has a level above those of all
-groups it reads, so whatever joins whatever, the kernels can be put in an order.
+Expressions are added in a topological order. The level of a group is above those of all groups that it reads, so the
+graph of groups stays acyclic whatever is fused.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from twofold.ir.op import ContractionOp
 from twofold.ir.sizes import is_symbolic
 
 MOST_INSTRUCTIONS = 5000
-"""Of one kernel; the code generator takes about 25 microseconds for each, and more where there are many."""
+"""The limit for one kernel; the code generator takes about 25 microseconds for each, and more in large kernels."""
 
 MOST_BUFFERS = 64
-"""Of one kernel, counted before equal ones are found."""
+"""The limit for one kernel, before equal ones are merged."""
 
 _NOTHING = -1
 
 Placement = list[list[tuple[int, int]]]
-"""For each loop axis of an expression: the axes of the group it runs over, each with the factor of its index."""
+"""For each loop axis of an expression, the axes of the group that it consists of, each with its stride."""
 
 
 def _divisor(first: Any, second: Any) -> Any:
-    """The one of two sizes that divides the other; None where none does in all sizes that symbols may stand for."""
+    """The one of two sizes that divides the other; None if neither is known to."""
     for size, other in ((first, second), (second, first)):
         rest = other % size if size != 0 else None
         if rest is not None and not is_symbolic(rest) and rest == 0:
@@ -37,7 +37,7 @@ def _divisor(first: Any, second: Any) -> Any:
 
 
 def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Placement, Placement] | None:
-    """Axis lengths that both divide into, with the placements of both; None if there are none.
+    """The coarsest common refinement of two shapes, with the placements of both; None if there is none.
 
     >>> refine((6, 4), (2, 12))
     ([2, 3, 4], [[(0, 3), (1, 1)], [(2, 1)]], [[(0, 1)], [(1, 4), (2, 1)]])
@@ -80,7 +80,13 @@ def refine(first: Sequence[int], second: Sequence[int]) -> tuple[list[int], Plac
 
 
 def map_strides(strides: Sequence[int], placement: Placement, rank: int) -> tuple[int, ...]:
-    """Strides over an expression's axes, rewritten over the group's."""
+    """Map strides over the axes of an expression to the axes of its group.
+
+    Args:
+        strides: The strides, one for each axis of the expression.
+        placement: The axes of the group that each of them consists of.
+        rank: The number of axes of the group.
+    """
     result = [0] * rank
     for stride, axes in zip(strides, placement):
         if stride:
@@ -89,8 +95,16 @@ def map_strides(strides: Sequence[int], placement: Placement, rank: int) -> tupl
     return tuple(result)
 
 
-class Joining(NamedTuple):
-    """How an expression joins a group: the group's new axes and where those of old and new members lie."""
+class Alignment(NamedTuple):
+    """How an expression is added to a group.
+
+    Attributes:
+        sizes: The new lengths of the axes of the group.
+        tags: The new tags, see ``FusionGroup``.
+        old: The placement of the old axes of the group.
+        new: The placement of the axes of the expression.
+        row: Whether the expression does not vary along reduced axes.
+    """
 
     sizes: list[int]
     tags: list[int] | None
@@ -100,10 +114,17 @@ class Joining(NamedTuple):
 
 
 class FusionGroup:
-    """Expressions of one kernel over axes ``sizes``.
+    """The expressions of one kernel, over common axes.
 
-    ``tags`` mark the axes: for loops 0 for kept and 1 for reduced ones (None while nothing is reduced), for
-    a matrix product 0 for its batch, 1 for its rows and 2 for its columns.
+    Attributes:
+        kind: "loop", or the kind of an expression that is no loop.
+        level: Above that of all groups that it reads.
+        sizes: The lengths of the axes.
+        tags: The role of each axis: in loops 0 for kept and 1 for reduced ones (None while nothing is reduced), in a
+            matrix product 0 for the batch, 1 for rows and 2 for columns.
+        placements: By number of an expression, its axes in terms of those of the group.
+        blocked: Whether reductions are those of blocks.
+        rows: Numbers of the expressions that do not vary along reduced axes.
     """
 
     __slots__ = (
@@ -131,23 +152,23 @@ class FusionGroup:
         self.tags: list[int] | None = None
         self.placements: dict[int, Placement] = {}
         self.blocked = False
-        self.rows: set[int] = set()  # numbers of expressions that do not vary along reduced axes
+        self.rows: set[int] = set()
         self.cost = 0
         self.buffers = 0
 
-    def accept(self, expression: FusedExpression, joining: Joining) -> None:
-        """Take ``expression`` in."""
-        if joining.sizes != self.sizes or len(joining.old) != len(self.sizes):
+    def accept(self, expression: FusedExpression, alignment: Alignment) -> None:
+        """Add ``expression``."""
+        if alignment.sizes != self.sizes or len(alignment.old) != len(self.sizes):
             self.placements = {
                 number: [
-                    [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
+                    [(axis, f * factor) for at, f in axes for axis, factor in alignment.old[at]]
                     for axes in index
                 ]
                 for number, index in self.placements.items()
             }
-        self.sizes, self.tags = joining.sizes, joining.tags
-        self.placements[expression.number] = joining.new
-        if joining.row:
+        self.sizes, self.tags = alignment.sizes, alignment.tags
+        self.placements[expression.number] = alignment.new
+        if alignment.row:
             self.rows.add(expression.number)
         self.blocked |= expression.is_blocked
         self.expressions.append(expression)
@@ -155,17 +176,17 @@ class FusionGroup:
         self.buffers += expression.buffers
 
     def strides_of(self, expression: FusedExpression) -> tuple[int, ...]:
-        """Strides of a member's stored result over the group's axes."""
+        """Strides of the stored result of an expression over the axes of the group."""
         return map_strides(expression.strides, self.placements[expression.number], len(self.sizes))
 
     @property
     def limit(self) -> int:
-        """The highest level that this group may be raised to."""
+        """The highest level that this group may be raised to: below all of its users."""
         return min((user.level for user in self.users), default=1 << 60) - 1
 
 
 class Grouping:
-    """Distributes the expressions of an analysis over groups."""
+    """Partitions the expressions of an analysis into groups; ``join=False`` makes one group of each."""
 
     def __init__(self, analysis: Analysis, join: bool = True) -> None:
         self.analysis = analysis
@@ -188,31 +209,40 @@ class Grouping:
         before = {self.home[node_id].number: self.home[node_id] for node_id in reads if node_id in self.home}
         group = None
         if self.join and expression.is_loop:
-            group = self._candidate(expression, reads, before)
+            group = self._fuse(expression, reads, before)
         if group is None:
             kind = "loop" if expression.is_loop else expression.kind
             level = 1 + max((other.level for other in before.values()), default=0)
             group = FusionGroup(kind, len(self.groups), level)
             self.groups.append(group)
             group.accept(expression, _alone(expression))
-        self._settle(expression, group)
+        self._assign(expression, group)
         for other in before.values():
             if other is not group:
                 other.users.add(group)
         if group.kind == "loop":
-            # what reads nothing, such as a constant that must lie in memory, finds its like
+            # expressions without operands, such as materialised constants, are fused with each other
             for node_id in reads or (_NOTHING,):
                 self._readers.setdefault(node_id, []).append(group)
 
-    def _settle(self, expression: FusedExpression, group: FusionGroup) -> None:
+    def _assign(self, expression: FusedExpression, group: FusionGroup) -> None:
         self.of_expression[expression.number] = group
         if expression.output < 0:
             self.home[expression.root.id] = group
 
-    def _candidate(
+    def _fuse(
         self, expression: FusedExpression, reads: Sequence[int], before: dict[int, FusionGroup]
     ) -> FusionGroup | None:
-        """The group that ``expression`` joins: one that it reads from, else one that reads the same values."""
+        """Fuse ``expression`` with a producer, else with a group that reads the same values.
+
+        Args:
+            expression: The expression.
+            reads: Ids of the values that it reads.
+            before: The groups of its producers, by number.
+
+        Returns:
+            The group to which it was added; None if it fits into none.
+        """
         tried = set()
         found = sorted(before.values(), key=lambda group: (-group.level, -group.number))
         for node_id in reads or (_NOTHING,):
@@ -224,30 +254,30 @@ class Grouping:
             required = 1 + max((other.level for other in before.values() if other is not group), default=-1)
             if required > group.limit:
                 continue
-            joining = self.fit(group, expression)
-            if joining is not None:
+            alignment = self.fit(group, expression)
+            if alignment is not None:
                 group.level = max(group.level, required)
-                group.accept(expression, joining)
+                group.accept(expression, alignment)
                 return group
         return None
 
-    def fit(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
-        """How ``expression`` could join, None if it cannot."""
+    def fit(self, group: FusionGroup, expression: FusedExpression) -> Alignment | None:
+        """How ``expression`` could be added to a group; None if it cannot."""
         if group.kind not in ("loop", "contraction"):
             return None
         buffers = group.buffers + expression.buffers
         if group.cost + expression.cost > MOST_INSTRUCTIONS or buffers > 16 * MOST_BUFFERS:
             return None
-        # a kernel of straight code runs once, so it may read what it likes
+        # a kernel without loops runs once, so it may have any number of buffers
         if buffers > MOST_BUFFERS and expression.root.type.size > LANES:
             return None
-        joining = self._over_all_axes(group, expression)
+        alignment = self._over_all_axes(group, expression)
         over_rows = group.kind == "loop" and group.tags is not None and not group.blocked
-        if joining is None and over_rows and expression.kind != "reduction":
-            joining = self._over_rows(group, expression)
-        return joining
+        if alignment is None and over_rows and expression.kind != "reduction":
+            alignment = self._over_rows(group, expression)
+        return alignment
 
-    def _over_all_axes(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
+    def _over_all_axes(self, group: FusionGroup, expression: FusedExpression) -> Alignment | None:
         found = refine(group.sizes, expression.domain)
         if found is None:
             return None
@@ -261,18 +291,18 @@ class Grouping:
             own = _tags([int(flag) for flag in expression.reduced], new, len(sizes))
             if group.kind == "contraction" or own is None or (tags is not None and own != tags):
                 return None
-            # either all reductions of a kernel are cut into blocks or none is
+            # the reductions of a kernel are all of blocks or none
             if tags is not None and expression.is_blocked != group.blocked:
                 return None
-            # either all reductions of a kernel have sixteen lanes or all have one
+            # the reductions of a kernel all have sixteen lanes or all one
             others = [other for other in group.expressions if other.kind == "reduction"]
             if any(in_order(other.root) != in_order(expression.root) for other in others):
                 return None
             tags = own
-        joining = Joining(sizes, tags, old, new, expression.kind == "reduction")
-        return joining if self._agrees(group, expression, joining) else None
+        alignment = Alignment(sizes, tags, old, new, expression.kind == "reduction")
+        return alignment if self._agrees(group, expression, alignment) else None
 
-    def _over_rows(self, group: FusionGroup, expression: FusedExpression) -> Joining | None:
+    def _over_rows(self, group: FusionGroup, expression: FusedExpression) -> Alignment | None:
         assert group.tags is not None
         kept = [axis for axis, tag in enumerate(group.tags) if tag == 0]
         found = refine([group.sizes[axis] for axis in kept], expression.domain)
@@ -299,35 +329,35 @@ class Grouping:
         if any(piece not in position for axes in other for piece, _ in axes):
             return None
         new = [[(position[piece], factor) for piece, factor in axes] for axes in other]
-        joining = Joining(sizes, tags, old, new, True)
-        return joining if self._agrees(group, expression, joining) else None
+        alignment = Alignment(sizes, tags, old, new, True)
+        return alignment if self._agrees(group, expression, alignment) else None
 
-    def _agrees(self, group: FusionGroup, expression: FusedExpression, joining: Joining) -> bool:
-        """Whether ``expression`` reads members of the group only where in the loops they are computed."""
-        rank = len(joining.sizes)
+    def _agrees(self, group: FusionGroup, expression: FusedExpression, alignment: Alignment) -> bool:
+        """Whether ``expression`` reads values of the group only in the iteration that computes them."""
+        rank = len(alignment.sizes)
         for term in expression.terms:
             if term.kind != "load" or self.home.get(term.node.id) is not group:
                 outside = group.kind == "contraction" and term.kind in ("load", "index")
-                if outside and not _joinable(map_strides(term.strides, joining.new, rank), joining):
+                if outside and not _is_collapsible(map_strides(term.strides, alignment.new, rank), alignment):
                     return False
                 continue
             member = self.expression_of[term.node.id]
             if term.offset or term.dynamic or member.is_blocked:
                 return False
             placement: Placement = [
-                [(axis, f * factor) for at, f in axes for axis, factor in joining.old[at]]
+                [(axis, f * factor) for at, f in axes for axis, factor in alignment.old[at]]
                 for axes in group.placements[member.number]
             ]
-            if map_strides(term.strides, joining.new, rank) != map_strides(member.strides, placement, rank):
+            if map_strides(term.strides, alignment.new, rank) != map_strides(member.strides, placement, rank):
                 return False
-        return group.kind != "contraction" or _joinable(
-            map_strides(expression.strides, joining.new, rank), joining
+        return group.kind != "contraction" or _is_collapsible(
+            map_strides(expression.strides, alignment.new, rank), alignment
         )
 
-    # Merging afterwards
+    # Fusion of groups
 
     def _merge(self) -> None:
-        """Move whole groups into their only user, later ones first, where that keeps values out of memory."""
+        """Fuse groups with their only user, later ones first, so that fewer values are materialised."""
         for group in sorted(self.groups, key=lambda found: -found.level):
             users = self._users(group)
             if group.kind == "loop" and len(users) == 1:
@@ -345,29 +375,29 @@ class Grouping:
         return found
 
     def _absorb(self, user: FusionGroup, group: FusionGroup) -> bool:
-        """Rebuild ``user`` with the expressions of ``group`` in front; False (and no change) if they do not fit."""
+        """Fuse ``group`` into ``user``; False, without a change, if they do not fit."""
         if user.cost + group.cost > MOST_INSTRUCTIONS or user.buffers + group.buffers > MOST_BUFFERS:
             return False
-        together = FusionGroup("loop", user.number, user.level)
+        fused = FusionGroup("loop", user.number, user.level)
         saved, saved_expressions = dict(self.home), dict(self.of_expression)
         for expression in sorted([*group.expressions, *user.expressions], key=lambda found: found.number):
-            joining = self.fit(together, expression) if together.expressions else _alone(expression)
-            if joining is None:
+            alignment = self.fit(fused, expression) if fused.expressions else _alone(expression)
+            if alignment is None:
                 self.home, self.of_expression = saved, saved_expressions
                 return False
-            together.accept(expression, joining)
-            self._settle(expression, together)
-        together.users = user.users
+            fused.accept(expression, alignment)
+            self._assign(expression, fused)
+        fused.users = user.users
         for other in self.groups:
             if user in other.users or group in other.users:
                 other.users -= {user, group}
-                other.users.add(together)
-        self.groups[self.groups.index(user)] = together
+                other.users.add(fused)
+        self.groups[self.groups.index(user)] = fused
         group.expressions = []
         return True
 
 
-def _alone(expression: FusedExpression) -> Joining:
+def _alone(expression: FusedExpression) -> Alignment:
     sizes = list(expression.domain)
     tags: list[int] | None = None
     if expression.kind == "reduction":
@@ -375,11 +405,11 @@ def _alone(expression: FusedExpression) -> Joining:
     elif expression.kind == "contraction":
         tags = contraction_tags(expression)
     identity: Placement = [[(axis, 1)] for axis in range(len(sizes))]
-    return Joining(sizes, tags, [], identity, expression.kind == "reduction")
+    return Alignment(sizes, tags, [], identity, expression.kind == "reduction")
 
 
 def contraction_tags(expression: FusedExpression) -> list[int]:
-    """Whether each loop axis of a matrix product belongs to its batch, rows or columns."""
+    """The tag of each loop axis of a matrix product: batch, rows or columns."""
     shape = expression.root.shape
     op = expression.root.op
     assert isinstance(op, ContractionOp)
@@ -390,7 +420,16 @@ def contraction_tags(expression: FusedExpression) -> list[int]:
 
 
 def _tags(tags: Sequence[int], placement: Placement, rank: int) -> list[int] | None:
-    """The tags of axes after some were split; None if an axis would have none."""
+    """The tags of axes after some were split.
+
+    Args:
+        tags: The tags of the axes before.
+        placement: The new axes that each of them consists of.
+        rank: The number of new axes.
+
+    Returns:
+        None if an axis would have no tag.
+    """
     result = [-1] * rank
     for tag, axes in zip(tags, placement, strict=True):
         for axis, _ in axes:
@@ -398,11 +437,11 @@ def _tags(tags: Sequence[int], placement: Placement, rank: int) -> list[int] | N
     return None if -1 in result else result
 
 
-def _joinable(strides: Sequence[int], joining: Joining) -> bool:
-    """Whether the axes of each group can be counted through as one."""
-    assert joining.tags is not None
+def _is_collapsible(strides: Sequence[int], alignment: Alignment) -> bool:
+    """Whether the axes of each tag can be collapsed to one."""
+    assert alignment.tags is not None
     for axis in range(len(strides) - 1):
-        together = joining.tags[axis] == joining.tags[axis + 1]
-        if together and strides[axis] != strides[axis + 1] * joining.sizes[axis + 1]:
+        same = alignment.tags[axis] == alignment.tags[axis + 1]
+        if same and strides[axis] != strides[axis + 1] * alignment.sizes[axis + 1]:
             return False
     return True

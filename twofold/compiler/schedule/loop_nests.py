@@ -1,4 +1,4 @@
-"""Loop nests from groups: one expression for all expressions, few axes, the axis for the lanes, and what to keep."""
+"""Lowering of fusion groups to loop nests: merged instructions, collapsed axes, vectorised axis, kept values, grain."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from twofold.ir.node import Node
 from twofold.ir.sizes import maximum
 
 BufferKey = Any
-"""What a buffer holds: ``("value", node id)``, ``("output", number)`` or ``("scratch", number)``."""
+"""A buffer: ``("value", node id)``, ``("input", number)``, ``("output", number)`` or ``("scratch", number)``."""
 
 RECOMPUTE = 12
-"""Instructions up to which a later phase of a row computes a value again rather than load what was kept."""
+"""Most instructions of a value that a later phase of a row recomputes rather than loads."""
 
-_PIECE_NANOSECONDS = 15_000
+_GRAIN_NANOSECONDS = 15_000
 _STACK_BYTES = 64 * 1024
 
 _STREAM_BYTES = 32 << 20
-"""What no share of a last level cache holds."""
+"""More than a share of the last level cache holds."""
 
 
 class Kernel:
-    """A nest with its buffers bound to values, and how its work is shared."""
+    """A loop nest with its buffers, the number of its work items, and the grain of a thread."""
 
     __slots__ = ("buffers", "grain", "nest", "nodes", "scratch", "work")
 
@@ -53,29 +53,36 @@ class Kernel:
 
 
 class NestBuilder:
-    """Builds the nest of one group; ``stored`` gives the buffers that an expression's result must be written to."""
+    """Builds the loop nest of a group.
+
+    Args:
+        group: The group.
+        stored: The buffers that the result of an expression is stored to.
+    """
 
     def __init__(self, group: FusionGroup, stored: Callable[[FusedExpression], list[BufferKey]]) -> None:
         self.group = group
         self.rank = len(group.sizes)
         self.steps: list[Step] = []
-        self.raw: list[tuple[int, ...] | None] = []  # strides of each step's access over the group's axes
+        self.raw: list[
+            tuple[int, ...] | None
+        ] = []  # strides of the access of each step, over the axes of the group
         self.stores: list[Store] = []
         self.raw_stores: list[tuple[int, ...]] = []
         self.buffers: list[BufferKey] = []
         self._slots: dict[BufferKey, int] = {}
         self._known: dict[Any, int] = {}
-        self._value: dict[int, int] = {}  # id of a member's root -> step
+        self._value: dict[int, int] = {}  # id of the root of an expression -> step
         self._stored = stored
 
     def build(self) -> Kernel:
-        """The kernel."""
+        """The kernel of a group of loops."""
         self._collect()
         kernel = self._arrange()
-        self._share(kernel)
+        self._distribute(kernel)
         return kernel
 
-    # One expression
+    # Instructions
 
     def _collect(self) -> None:
         expressions = sorted(self.group.expressions, key=lambda expression: expression.number)
@@ -141,7 +148,7 @@ class NestBuilder:
             self.buffers.append(buffer)
         return found
 
-    # Few axes
+    # Axes
 
     def _arrange(self) -> Kernel:
         groups = self.group.tags
@@ -169,7 +176,7 @@ class NestBuilder:
         for store in self.stores:
             store.access.strides = axes.strides(position, order)
             if () in order:
-                # one column: the lanes of a store still lie side by side, all but the first masked off
+                # one column: a store still has contiguous lanes, all but the first masked off
                 store.access.strides = (1, *store.access.strides[1:])
             position += 1
         sizes = axes.sizes(outer_axes)
@@ -179,13 +186,13 @@ class NestBuilder:
         kernel = Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
         nest.streams = form == "flat" and _streams(nest)
         if form in ("rows", "columns"):
-            Keeping(nest, kernel).decide()
+            KeptValues(nest, kernel).decide()
         if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
             nest.width = WIDE
         return kernel
 
     def _number_blocks(self, form: str, outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
-        """Give the nest an axis that numbers the blocks, the first axis of the stored results."""
+        """Add a loop axis over blocks, the first axis of the stored results."""
         at = len(outer) - (form == "strips")
         kept = reduced = 1
         for size in outer:
@@ -201,7 +208,7 @@ class NestBuilder:
         return (*outer[:at], -(-reduced // BLOCK), *outer[at:])
 
     def epilogue(self) -> Kernel:
-        """The nest that a matrix product runs on its sums; axes of a group count through as one."""
+        """The kernel of the epilogue of a matrix product, over its batch, rows and columns."""
         self._collect()
         groups, sizes = self.group.tags or [], self.group.sizes
         last = [max((k for k in range(self.rank) if groups[k] == group), default=-1) for group in (0, 1, 2)]
@@ -211,7 +218,7 @@ class NestBuilder:
         for access, strides in zip(accesses, rows, strict=True):
             access.strides = tuple(strides[axis] if axis >= 0 else 0 for axis in last)
         if last[2] < 0:
-            # one column: the lanes of a store still lie side by side, all but the first masked off
+            # one column: a store still has contiguous lanes, all but the first masked off
             for store in self.stores:
                 store.access.strides = (*store.access.strides[:2], 1)
         lengths = [1, 1, 1]
@@ -220,9 +227,9 @@ class NestBuilder:
         nest = LoopNest("epilogue", tuple(lengths[:2]), (lengths[2],), self.steps, self.stores)
         return Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
 
-    # Work
+    # Threads
 
-    def _share(self, kernel: Kernel) -> None:
+    def _distribute(self, kernel: Kernel) -> None:
         nest = kernel.nest
         cost = sum(operation_cost(step.node) for step in nest.steps if step.kind == "op")
         moved = sum(access.dtype.itemsize for access in nest.accesses())
@@ -232,7 +239,7 @@ class NestBuilder:
             rows *= size
         if nest.form in ("scalar", "small", "flat"):
             kernel.work = 1 if nest.form == "scalar" else rows * nest.reduced
-            pieces = math.floor(_PIECE_NANOSECONDS / (element * BLOCK)) + 1
+            pieces = math.floor(_GRAIN_NANOSECONDS / (element * BLOCK)) + 1
             kernel.grain = pieces * BLOCK
             return
         if nest.form == "tiles":
@@ -250,50 +257,50 @@ class NestBuilder:
             kernel.work = rows
             length = BLOCK if nest.form == "blocks" else nest.reduced
             each = element * maximum(length, LANES) + 20
-        kernel.grain = maximum(1, math.floor(_PIECE_NANOSECONDS / each))
+        kernel.grain = maximum(1, math.floor(_GRAIN_NANOSECONDS / each))
 
 
 class Axes:
-    """Loop axes that are merged where all accesses allow it; an axis is a tuple of the group's axes."""
+    """Loop axes that are collapsed where the strides of all accesses allow it, as tuples of the axes of the group."""
 
     def __init__(self, sizes: Sequence[int], rows: Sequence[tuple[int, ...]]) -> None:
         self._sizes = sizes
         self.rows = rows
 
     def collapse(self, axes: Sequence[int], at_least_one: bool = False) -> list[tuple[int, ...]]:
-        """Merged axes in order; axes of length 1 vanish (but one, where one is needed)."""
+        """Collapse axes, without those of length 1 (but for one, with ``at_least_one``)."""
         kept = [axis for axis in axes if self._sizes[axis] != 1]
         if not kept and at_least_one:
             kept = list(axes[:1])
         return self.merge([(axis,) for axis in kept])
 
     def merge(self, axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """``axes`` with neighbours merged that every access counts through as one."""
+        """Collapse adjacent axes that are contiguous in every access."""
         merged: list[tuple[int, ...]] = []
         for axis in axes:
-            if merged and self._joins(merged[-1], axis):
+            if merged and self._contiguous(merged[-1], axis):
                 merged[-1] = (*merged[-1], *axis)
             else:
                 merged.append(axis)
         return merged
 
-    def _joins(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    def _contiguous(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
         left, right, size = first[-1], second[-1], self.size(second)
         return all(row[left] == row[right] * size for row in self.rows)
 
     def size(self, axis: tuple[int, ...]) -> int:
-        """Length of a merged axis."""
+        """The length of a collapsed axis."""
         size = 1
         for part in axis:
             size *= self._sizes[part]
         return size
 
     def sizes(self, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Lengths of merged axes."""
+        """The lengths of collapsed axes."""
         return tuple([self.size(axis) for axis in axes])
 
     def strides(self, row: int, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Strides of an access over merged axes: those of the last part of each."""
+        """The strides of an access over collapsed axes: those of the last axis of each."""
         found = self.rows[row]
         return tuple([found[axis[-1]] if axis else 0 for axis in axes])
 
@@ -302,7 +309,7 @@ Merged = list[tuple[int, ...]]
 
 
 def _map_form(axes: Axes, outer: Merged, stores: int) -> tuple[str, Merged, Merged]:
-    """The cheapest axis for the lanes, by rough cycles for an element."""
+    """Choose the vectorised axis of a nest without reductions, by rough cycles for an element."""
     if not outer:
         return "scalar", [], []
     if len(outer) == 1:
@@ -321,20 +328,28 @@ def _map_form(axes: Axes, outer: Merged, stores: int) -> tuple[str, Merged, Merg
 
 
 def _cycles(axes: Axes, outer: Merged, lanes: int, across: int, stores: int) -> float:
-    """Rough cycles for an element with the lanes along axis ``lanes``, and squares transposed with ``across``."""
+    """Estimate the cycles for an element.
+
+    Args:
+        axes: The axes of all accesses.
+        outer: The loop axes.
+        lanes: The vectorised axis.
+        across: The axis with which tiles are transposed in registers; -1 for none.
+        stores: The number of accesses that are stores, the last ones.
+    """
     size, along = axes.size(outer[lanes]), outer[lanes][-1]
-    vector, turned = 0.0, False
+    vector, transposed = 0.0, False
     for number, row in enumerate(axes.rows):
         store = number >= len(axes.rows) - stores
         if row[along] in (0, 1):
             vector += 1.5 if row[along] or store else 0.5
         elif across >= 0 and not store and row[outer[across][-1]] == 1:
             vector += 8.0
-            turned = True
+            transposed = True
         else:
             vector += 60.0 if store else 40.0
     if across >= 0:
-        if not turned:
+        if not transposed:
             return float("inf")
         height = axes.size(outer[across])
         vector *= -(-height // LANES) * LANES / max(height, 1)
@@ -344,14 +359,15 @@ def _cycles(axes: Axes, outer: Merged, lanes: int, across: int, stores: int) -> 
 
 
 def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> tuple[str, Merged, Merged]:
-    """Lanes along the last reduced axis, or along the kept axis that most accesses have contiguous.
+    """Choose the vectorised axis of a nest with reductions: the last reduced one, or a kept one.
 
-    Along a kept one, if need be of one element, where elements are combined in order.
+    That is the kept axis along which most accesses are contiguous; if elements are combined in order it is always a
+    kept one, perhaps of length 1.
     """
     empty = [axis for axis in inner if axes.size(axis) == 0]
     if empty:
         return "rows", outer, empty[:1]
-    # accesses that vary along both decide; one that repeats costs little either way
+    # only accesses that vary along both count, as others cost little either way
     outer_parts = [part for axis in outer for part in axis]
     inner_parts = [part for axis in inner for part in axis]
     whole = [
@@ -370,14 +386,14 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> t
 
 
 def _streams(nest: LoopNest) -> bool:
-    """Whether a flat nest moves so much that no cache keeps its results until they are read."""
+    """Whether a flat nest moves more than a cache holds, so that non-temporal stores pay."""
     simple = all(access.strides[-1:] == (1,) and access.dtype.kind != "c" for access in nest.accesses())
     moved = sum(access.dtype.itemsize for access in nest.accesses())
     return target.streams() and simple and moved * nest.reduced >= _STREAM_BYTES
 
 
 def _one_phase(nest: LoopNest) -> bool:
-    """Whether sums depend on no other sums, and what varies along columns alone is cheap to compute in every row."""
+    """Whether sums depend on no other sums, and values that vary along columns only are cheap to recompute."""
     phases, levels = nest.phases(), nest.levels()
     sinks = [step.args[0] for step in nest.steps if step.kind == "reduce"]
     sinks += [store.step for store in nest.stores if not store.row]
@@ -397,15 +413,15 @@ def _one_phase(nest: LoopNest) -> bool:
     return cost <= RECOMPUTE
 
 
-class Keeping:
-    """Decides which values of a phase later phases load again: from an output, a copy on the stack or scratch."""
+class KeptValues:
+    """Chooses the values of a phase that later phases load: from an output, the stack or a scratch buffer."""
 
     def __init__(self, nest: LoopNest, kernel: Kernel) -> None:
         self.nest = nest
         self.kernel = kernel
 
     def decide(self) -> None:
-        """Set ``nest.kept``, adding stores to scratch buffers where the stack is too small."""
+        """Set ``nest.kept``, with stores to scratch buffers if the stack is too small."""
         nest = self.nest
         phases = nest.phases()
         if max(phases, default=0) == 0 or nest.depth < 0:
@@ -441,7 +457,7 @@ class Keeping:
             computed |= used
 
     def _cost(self, number: int, levels: Sequence[int]) -> int:
-        """Instructions to compute a value again from loads and from what does not vary along the row."""
+        """The instructions that recompute a value from loads and from values that do not vary along the row."""
         seen: set[int] = set()
         waiting, cost = [number], 0
         while waiting and cost <= RECOMPUTE:

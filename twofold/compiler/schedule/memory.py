@@ -1,4 +1,4 @@
-"""The memory plan: where in one arena every intermediate value lies, space being used again when a value is dead."""
+"""The memory plan: offsets of intermediate values in one arena, by their live ranges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from twofold import _core
 
 
 def last_uses(uses: Sequence[Sequence[Hashable]]) -> dict[Hashable, int]:
-    """The last position at which each buffer occurs in ``uses``, the buffers of each instruction.
+    """The end of the live range of each buffer; ``uses`` are the buffers of each instruction.
 
     >>> last_uses([["a"], ["a", "b"]])
     {'a': 1, 'b': 1}
@@ -19,9 +19,15 @@ def last_uses(uses: Sequence[Sequence[Hashable]]) -> dict[Hashable, int]:
 def plan(
     uses: Sequence[Sequence[Hashable]], sizes: Mapping[Hashable, int], reuse: bool = True
 ) -> tuple[dict[Hashable, int], int]:
-    """Byte offsets of the buffers in ``sizes``, and the bytes of the arena.
+    """Lay out buffers in an arena so that no two live ones overlap.
 
-    A buffer lives from the first instruction that uses it to the last, both included; no two live ones overlap.
+    Args:
+        uses: The buffers of each instruction; a buffer is live from its first use to its last, both included.
+        sizes: The bytes of each buffer.
+        reuse: Whether buffers with disjoint live ranges may overlap.
+
+    Returns:
+        The offset of each buffer in bytes, and the size of the arena.
 
     >>> plan([["a"], ["a", "b"], ["b", "c"]], {"a": 100, "b": 10, "c": 64})
     ({'a': 0, 'b': 128, 'c': 0}, 192)

@@ -1,4 +1,4 @@
-"""From a primitive graph to a list of kernels over numbered buffers."""
+"""Scheduling: from a primitive graph to a list of instructions, kernels or host calls, over buffers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, typed_attributes
 from twofold.compiler.lower.loops import emit
+from twofold.compiler.schedule.affine_maps import NotAffine
 from twofold.compiler.schedule.blocks import split_reductions
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
 from twofold.compiler.schedule.fusion_groups import FusionGroup, Grouping
 from twofold.compiler.schedule.loop_nests import BufferKey, NestBuilder
-from twofold.compiler.schedule.views import NotAffine
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
@@ -27,9 +27,18 @@ if TYPE_CHECKING:
 
 
 class Instruction:
-    """One kernel call (or host call): what it runs, on which buffers, and how threads may share it.
+    """A call of a kernel, a host function or nested programs.
 
-    ``key`` names the code and ``text`` makes its LLVM text; both are None for a host call.
+    Attributes:
+        name: A name for people.
+        nodes: The nodes that it computes.
+        buffers: Its buffers.
+        key: The key of its code; None if it calls no kernel.
+        text: Emits its LLVM IR; None if it calls no kernel.
+        params: The run-time integers of the kernel.
+        work: The number of work items.
+        grain: The fewest work items that are worth a thread.
+        nest: The loop nest of the kernel, if it is one.
     """
 
     __slots__ = (
@@ -69,12 +78,17 @@ class Instruction:
 
 
 class Schedule:
-    """The instructions of a graph in order, with the bytes of every buffer that lives in the arena."""
+    """The instructions of a graph.
+
+    Attributes:
+        instructions: The instructions in the order in which they run.
+        sizes: The bytes of each buffer in the arena.
+    """
 
     def __init__(self, graph: Graph, fuse: bool = True) -> None:
         if fuse:
             graph = split_reductions(graph)
-        # a result of a program in another shape is stored where it is wanted at once
+        # a reshaped result of control flow is stored to the output directly
         outputs = [
             below if isinstance((below := below_reshapes(node)).op, GetOutputOp) else node
             for node in graph.outputs
@@ -88,11 +102,11 @@ class Schedule:
             if node.id in self.analysis.roots:
                 self._outputs.setdefault(node.id, number)
         self._scratch = 0
-        for group in _in_order(self.analysis, self.grouping):
+        for group in _ordered(self.analysis, self.grouping):
             self._emit(group)
 
     def position(self, node: Node) -> BufferKey:
-        """Where the value of ``node`` lies."""
+        """The buffer of the value of ``node``."""
         if is_input(node):
             return ("input", node.attrs[0])
         number = self._outputs.get(node.id)
@@ -121,12 +135,12 @@ class Schedule:
         elif group.kind == "custom":
             self._custom(group.expressions[0])
         elif group.kind == "control_flow":
-            self._program(group.expressions[0])
+            self._control_flow(group.expressions[0])
         elif group.kind == "host":
             self._host(group.expressions[0])
 
     def _bound(self, buffers: Iterable[BufferKey], scratch: dict[BufferKey, int]) -> list[BufferKey]:
-        """Buffers by their positions, scratch numbered through the whole schedule."""
+        """Buffers of the schedule for those of a kernel; scratch buffers are numbered anew."""
         nodes = self.analysis.by_id
         names = {}
         for key, size in scratch.items():
@@ -178,7 +192,7 @@ class Schedule:
         self._calls(made, roles, [member.root for member in group.expressions], nest)
 
     def _plan(self, expression: FusedExpression) -> Callable[[Any, Sequence[int]], MatmulPlan]:
-        """What plans the product of an expression for an epilogue and its numbers."""
+        """The planner of the product of an expression: a function of an epilogue and its parameters."""
         root = expression.root
         if isinstance(root.op, TemplateOp):
             plan, kernel_shape = _from_template(root.op, root)
@@ -200,7 +214,14 @@ class Schedule:
     def _calls(
         self, made: MatmulPlan, roles: dict[str, BufferKey], nodes: list[Node], nest: LoopNest | None
     ) -> None:
-        """The instructions of a plan."""
+        """Add the instructions of the plan of a product.
+
+        Args:
+            made: The plan.
+            roles: The buffers that its calls name.
+            nodes: The nodes that it computes.
+            nest: The loop nest of its epilogue.
+        """
         for number, size in enumerate(made.scratch_bytes):
             roles[f"scratch{number}"] = ("scratch", self._scratch)
             self.sizes[roles[f"scratch{number}"]] = size
@@ -240,7 +261,7 @@ class Schedule:
         assert isinstance(root.op, LoopOp)
         op, attrs, types, result = root.op, root.attrs, [value.type for value in root.inputs], root.type
         work, grain = op.work(attrs, types, result)
-        # an empty result has a position, too: a reduction of it may read it
+        # an empty result has a buffer, too: a reduction may read it
         buffers = [*self._operands(expression), self._result(expression)]
         if work == 0:
             return
@@ -263,16 +284,16 @@ class Schedule:
         buffers = [*self._operands(expression), self._result(expression)]
         self.instructions.append(Instruction(root.op.name, [root], buffers))
 
-    def _program(self, expression: FusedExpression) -> None:
-        """An instruction whose buffers are its operands, all its results, and scratch memory for its programs."""
+    def _control_flow(self, expression: FusedExpression) -> None:
+        """Add an instruction on its operands, all its results, and scratch memory for nested programs."""
         root = expression.root
         op = root.op
         assert isinstance(op, ControlFlowOp)
-        parts = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
+        results = {user.root.attrs[0]: user.root for user in self.analysis.users.get(root.id, ())}
         buffers = self._operands(expression)
         for number, type in enumerate(op.results(root.attrs, [value.type for value in root.inputs])):
-            if number in parts:
-                position = self.position(parts[number])
+            if number in results:
+                position = self.position(results[number])
                 if position[0] == "value":
                     self.sizes[position] = type.nbytes
             else:
@@ -289,7 +310,7 @@ class Schedule:
 
 
 def _from_template(op: TemplateOp, root: Node) -> tuple[Callable[..., MatmulPlan], Any]:
-    """What plans the kernels of a template, and the kernel shape for a node."""
+    """The planner of a kernel template, and the kernel shape of a node."""
     from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
     from twofold.compiler.lower.gemm import plan_accumulated_product
 
@@ -304,7 +325,7 @@ def _from_template(op: TemplateOp, root: Node) -> tuple[Callable[..., MatmulPlan
 
 
 def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:
-    """Expressions and groups; a value that a reshape cannot be read through is stored after all."""
+    """Expressions and groups; the input of a reshape that is not affine is materialised."""
     forced: list[Node] = []
     while True:
         try:
@@ -315,11 +336,11 @@ def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:
             forced.append(obstacle.args[0])
 
 
-def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
-    """Groups, each after all that it reads; among those that are ready, in the order of the graph.
+def _ordered(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
+    """List scheduling of groups: each after those that it reads; among ready ones in the order of the graph.
 
-    One that reads inputs alone waits for the first that reads it, as its result would only take memory until then.
-    One that may overwrite an input waits until nothing else is ready: what reads that input, or may fail, comes first.
+    A group that reads inputs only is delayed until its first user, as its result would only take memory until then. One
+    that may overwrite an input is delayed until no other is ready: readers of the input, and what may fail, come first.
     """
     needs: dict[int, list[FusionGroup]] = {}
     readers: dict[int, list[FusionGroup]] = {}
@@ -360,17 +381,17 @@ def _in_order(analysis: Analysis, grouping: Grouping) -> list[FusionGroup]:
             if not waiting[reader.number]:
                 heapq.heappush(ready, (_overwrites(analysis, reader), _position(reader), reader.number))
     if len(order) != len(grouping.groups):
-        raise AssertionError("the groups read each other in a circle")
+        raise AssertionError("the graph of groups has a cycle")
     return order
 
 
 def _position(group: FusionGroup) -> int:
-    """Where its last operation stands in the graph."""
+    """The position of its last expression in the graph."""
     return max(expression.number for expression in group.expressions)
 
 
 def _overwrites(analysis: Analysis, group: FusionGroup) -> bool:
-    """Whether it may write over what other groups read."""
+    """Whether it may overwrite a buffer that other groups read."""
     expression = group.expressions[0]
     op = expression.root.op
     number = op.overwrites if isinstance(op, CustomOp) else None
