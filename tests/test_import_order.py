@@ -88,7 +88,7 @@ LATE_IMPORTS = {
     ("compiler/lower/loops.py", "twofold.compiler.lower.tiles"),
     ("compiler/lower/target.py", "llvmlite.binding"),
     ("transforms/derived.py", "twofold.transforms.vmap"),
-    ("runtime/closures.py", "twofold.transforms.derived"),
+    ("runtime/closure_conversion.py", "twofold.transforms.derived"),
     ("compiler/fusing.py", "twofold.compiler.log"),
     ("compiler/jit.py", "llvmlite.binding"),
     ("compiler/templates.py", "twofold.compiler.compile"),

@@ -73,7 +73,7 @@ def run(program: Any, graph: Graph, arrays: Sequence[Any], filling: int = 0xA5) 
 
 def compare(template: Any, graph: Graph, values: Sequence[int], arrays: Sequence[Any]) -> bool:
     """Whether the plan holds for these sizes; where it does, its bits must be those of their own plan."""
-    plan = templates.template_program(template, template.parts.recording.values)
+    plan = templates.template_program(template, template.call.recording.values)
     if plan is None:
         return False
     program = instantiated(plan, values)
@@ -118,7 +118,7 @@ def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tupl
         return
     floating = [k for k, type in enumerate(sample.types) if type.dtype.is_differentiable]
     for wanted in [(k,) for k in floating] + ([tuple(floating)] if len(floating) > 1 else []):
-        planned = templates.template_gradients(made[0], wanted, made[0].parts.recording.values)
+        planned = templates.template_gradients(made[0], wanted, made[0].call.recording.values)
         numbers = None if planned is None else _core.run_size_program(planned[0], values_of(sample))
         if numbers is None:
             continue

@@ -8,7 +8,7 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold.errors import ArgumentError, GraphError, InvalidArgumentError, ShapeError
-from twofold.runtime.structure import flatten
+from twofold.runtime.pytree import flatten
 from twofold.static.sequence_axes import WASTE, lanes_of
 
 sequence = tf.sequence

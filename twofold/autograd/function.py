@@ -12,7 +12,7 @@ from twofold.frontend.gradients import no_grad
 from twofold.ir.graph import interned
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closures import close, note_calls
+from twofold.runtime.closure_conversion import closure_convert, record_calls
 from twofold.runtime.failures import end_in
 from twofold.runtime.tracing import here
 from twofold.utils._pytree import tree_map_only
@@ -165,16 +165,16 @@ def _result(
     types = [value.type_, *[one.type_ for one in results]]
     try:
         with _core.AutocastMode(0, _core.autocast_state()[1]):  # the region is that of forward
-            closed = close(backward, types)
+            closed = closure_convert(backward, types)
     except GraphError as error:
         raise GraphError(
             f"{cls.__name__}.backward asks for a value of a cotangent, but it is declared before there are any, at "
             f"{here()}: {error.what}",
             "Write it with tensor operations alone, where() in place of branches.",
         ) from error
-    closed.note_lines()
+    closed.record_lines()
     content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), cls.__name__))
-    note_calls(content.content_key, [closed], len(types))
+    record_calls(content.content_key, [closed], len(types))
     return apply("user_gradient", value, *inputs, *results, *closed.captured, attrs=(content, ()))
 
 

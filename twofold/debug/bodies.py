@@ -12,7 +12,7 @@ from twofold.debug.evaluation import computed
 from twofold.debug.recording import GIVEN, Call, Part, Recording
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.control_flow.programs import LoopSpec
-from twofold.runtime.closures import as_tensor
+from twofold.runtime.closure_conversion import as_tensor
 
 
 class _Loop:

@@ -21,7 +21,7 @@ from twofold.debug.machine import machine
 from twofold.debug.picture import Step
 from twofold.ir.graph import called
 from twofold.ir.text import format_calls
-from twofold.runtime.attribution import KernelShare, Part, kernel_shares, outlined_graph, parts_of
+from twofold.runtime.attribution import KernelShare, ProgramBody, bodies_of, kernel_shares, outlined_graph
 
 
 class Explained(NamedTuple):
@@ -107,7 +107,7 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     calls, first = [], 0
     for description, _, _ in found.traces:
         steps = found.view.steps[first : first + len(description[1])]
-        parts = parts_of(description)
+        parts = bodies_of(description)
         graph = outlined_graph(description)
         if graph is not None:
             numbers = {part.body: f"@{len(bodies) + k}" for k, part in enumerate(parts) if part.body}
@@ -118,7 +118,7 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     return Explanation(title, bodies, calls)
 
 
-def _body(part: Part, steps: Sequence[Step]) -> Body:
+def _body(part: ProgramBody, steps: Sequence[Step]) -> Body:
     schedule, origins = part.scheduled
     lines = {number: _line(steps[entry]) for number, entry in enumerate(part.entries)}
     on, kernels = machine(), []

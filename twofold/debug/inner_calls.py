@@ -20,7 +20,7 @@ from twofold.ir.op import Op
 from twofold.ir.sizes import symbolic_type
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ir.views import input_below
-from twofold.runtime.closures import BODY_CALLS, as_tensor
+from twofold.runtime.closure_conversion import BODY_CALLS, as_tensor
 from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
 
 _MOST_BYTES = 1 << 24  # of the operands of a gradient that is evaluated again

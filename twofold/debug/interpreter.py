@@ -13,7 +13,7 @@ from twofold.debug.bodies import Bodies
 from twofold.debug.frame_writer import HELPER, Action
 from twofold.debug.frames import Frames
 from twofold.debug.recording import Call, Recording
-from twofold.runtime.closures import as_tensor
+from twofold.runtime.closure_conversion import as_tensor
 
 Tensor = _core.Tensor
 

@@ -13,7 +13,7 @@ from twofold.ir.node import mapped
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import type_from_code
 from twofold.ops.control_flow.programs import Parametric
-from twofold.runtime.closures import BODY_CALLS, BodyCalls
+from twofold.runtime.closure_conversion import BODY_CALLS, BodyCalls
 
 Tensor = _core.Tensor
 

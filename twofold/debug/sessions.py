@@ -10,7 +10,7 @@ from twofold.debug.declared_stops import insert_stops
 from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper
 from twofold.debug.verification import check_closed, on_tier
-from twofold.runtime.closures import as_tensor
+from twofold.runtime.closure_conversion import as_tensor
 from twofold.static.plan import Plan
 from twofold.static.string_table import decode
 

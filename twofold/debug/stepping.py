@@ -17,7 +17,7 @@ from twofold.debug.frames import Frames
 from twofold.debug.interpreter import Given, Interpreter, Rewind
 from twofold.debug.recording import Recording, chain_of, recorded
 from twofold.frontend.function import DeclaredGraph, graph_of_call
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 
 Tensor = _core.Tensor
 BUDGET = 256 * 2**20

@@ -17,7 +17,7 @@ from twofold import _core
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.base import FUNCTIONS, apply, normalize_axis
 from twofold.runtime.calls import LoopCall, call_branch, failed, predicate_of, value_of
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 
 Tensor = _core.Tensor
 
@@ -286,7 +286,7 @@ def _read_rows(call: LoopCall, xs: Any, dim: int = 0) -> Any:
             what = f"{name} is {tensor.type_}, {length} long, and {names[0]} is {call.limit} long"
             raise failed(operation, ShapeError(what, f"Give them one length along axis {dim}."))
         call.limit = length
-        call.rows.append(row)
+        call.xs.append(row)
     if not values:
         raise failed(operation, ArgumentError("xs holds no tensor", "Give at least one to go along."))
     return structure

@@ -28,7 +28,7 @@ from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
-from twofold.runtime.closures import as_tensor, inner_line
+from twofold.runtime.closure_conversion import as_tensor, inner_line
 from twofold.runtime.failures import first_wrong, operands_inside, position
 from twofold.tracebacks import positions
 

@@ -23,7 +23,7 @@ from twofold.ops.base import apply, broadcast_shapes
 from twofold.ops.random import distributions, sampling
 from twofold.ops.signatures import shows
 from twofold.ops.source import shape_of
-from twofold.runtime.closures import varied
+from twofold.runtime.closure_conversion import varied
 
 Tensor = _core.Tensor
 _counting = threading.Lock()

@@ -1,7 +1,7 @@
-"""The message for the first value of a run that is not finite: which call made it, of what, and why.
+"""Anomaly detection: the error for the first value of a run that is not finite, with its call, operands and reason.
 
-The core looks over the results of a run and finds the call (csrc/bad_value.cc). Here its primitive operations are
-evaluated on its operands, to tell which of them went wrong and on which numbers.
+The core checks the results of a run and finds the call (``csrc/bad_value.cc``). Here the primitive operations of the
+call are interpreted on its operands, to find the one that overflowed, and for which values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twofold.errors import AnomalyError, TwofoldError, at_operation
 from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import CompositeOp, ElementwiseOp, Op
-from twofold.runtime.closures import as_tensor, inner_line
+from twofold.runtime.closure_conversion import as_tensor, inner_line
 from twofold.runtime.failures import end_at, first_wrong, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 def bad_value(*call: Any) -> BaseException | None:
-    """As ``_bad_value``, with no search in what that computes itself."""
+    """See ``_bad_value``; detection is off for what it computes itself."""
     before = _core.set_anomaly("off")
     try:
         return _bad_value(*call)
@@ -55,15 +55,15 @@ def _bad_value(
     where: str,
     differentiated: str | None,
 ) -> BaseException | None:
-    """The error for a call with a result that is not finite; None where it was given infinity among its attributes.
+    """The error for a call with a result that is not finite; None if infinity is among its attributes.
 
     Args:
-        op: What was called, with its attributes ``attrs`` on ``operands``, at ``where``.
+        op: The operation.
         attrs: The attributes.
-        operands: Tensors and Python numbers; None for one that the run has written over.
-        result: The value, which is NaN or infinite somewhere.
-        location: Of the call and, of what a backward pass made, of the pass.
-        where: The same as a string.
+        operands: Tensors and Python numbers; None for one whose buffer was reused.
+        result: The result, which has a NaN or infinity.
+        location: Of the call and, in a backward pass, of the pass.
+        where: The location as a string.
         differentiated: The operation whose gradient this is, if it is known.
     """
     values = _values(result)
@@ -74,7 +74,7 @@ def _bad_value(
     held = _held_before(op, operands, result, location) if is_nan else None
     if held is not None:
         line = location[1] or location[0]
-        return end_at(_of_a_sum(held, _core.location_text(line)), line)
+        return end_at(_accumulation_error(held, _core.location_text(line)), line)
     step = None if gone else _first_bad_step(op, attrs, operands)
     operands = () if gone else operands
     inside = 0
@@ -88,17 +88,17 @@ def _bad_value(
         op, attrs, operands = (inner.op, inner.attrs, inner.operands) if found else (op, attrs, ())
     names = parameter_names(op, attrs)
     if location[1] and is_nan:
-        error = _of_a_gradient(op, attrs, location, differentiated, reason)
+        error = _gradient_error(op, attrs, location, differentiated, reason)
     else:
         name = step.node.op.name if inside and step is not None else public_name(op, attrs)
-        error = _of_a_call(name, names, values, operands, _core.location_text(inside) or where, reason)
+        error = _call_error(name, names, values, operands, _core.location_text(inside) or where, reason)
     return position(error, location, operands, names, inside)
 
 
 def _held_before(op: Op, operands: Sequence[Any], result: Tensor, location: tuple[int, int]) -> Tensor | None:
-    """What ``.grad`` held when a backward pass began, if that is NaN and the pass adds to it.
+    """The value of ``.grad`` before a backward pass that accumulates into it, if that has a NaN.
 
-    A plain sum has the location of the pass alone, whose line calls ``backward``.
+    A plain sum has the location of the pass only, whose line calls ``backward``.
     """
     adds = isinstance(op, ElementwiseOp) and op.is_addition
     adds = adds and not location[1] and "backward(" in positions(location[0])[0].source
@@ -110,7 +110,7 @@ def _held_before(op: Op, operands: Sequence[Any], result: Tensor, location: tupl
     return None
 
 
-def _of_a_sum(held: Tensor, where: str) -> TwofoldError:
+def _accumulation_error(held: Tensor, where: str) -> TwofoldError:
     index = list(_bad_position(_values(held)))
     what = (
         f"backward: .grad held nan{f' at index {index}' if index else ''} before this pass, which adds to it"
@@ -131,7 +131,7 @@ def _is_not_finite(value: Any) -> bool:
     )
 
 
-def _of_a_call(
+def _call_error(
     name: str, names: Sequence[str], values: Array, operands: Sequence[Any], where: str, reason: str
 ) -> TwofoldError:
     bad = _bad_position(values)
@@ -144,7 +144,7 @@ def _of_a_call(
     return at_operation(AnomalyError(what, _FIX), name, operands, where)
 
 
-def _of_a_gradient(
+def _gradient_error(
     op: Op, attrs: Attributes, location: tuple[int, int], differentiated: str | None, reason: str
 ) -> TwofoldError:
     name, number = (attrs[0], attrs[3]) if op is PULLBACK else (differentiated or op.name, 0)
@@ -186,7 +186,7 @@ def _is_nan(node: Node, value: Array) -> bool:
 
 
 def _first_bad_step(op: Op, attrs: Attributes, operands: Sequence[Any]) -> Step | None:
-    """The primitive operation of a call that makes what is not finite of what is."""
+    """The primitive operation of a call that is the origin of values that are not finite."""
     steps: list[Step] = []
     types = [value.type_ if isinstance(value, Tensor) else None for value in operands]
     if any(type is None for type in types):
@@ -199,15 +199,15 @@ def _first_bad_step(op: Op, attrs: Attributes, operands: Sequence[Any]) -> Step 
         return None
     outputs = {id(node) for node in graph.outputs}
     last = [step for step in steps if id(step.node) in outputs]
-    return _go_back(steps, last[-1]) if last else None
+    return _origin_of(steps, last[-1]) if last else None
 
 
 def _type_of_number(value: Any) -> Any:
     return as_tensor(value).type_
 
 
-def _go_back(steps: Sequence[Step], last: Step) -> Step:
-    """The step that the bad values of the last one go back to: NaN to what made it, infinity to what overflowed."""
+def _origin_of(steps: Sequence[Step], last: Step) -> Step:
+    """The origin of the bad values of the last step: for NaN the step that made it, for infinity the overflow."""
     made = {id(one.value): one for one in steps if one.node.op.kind != "source"}
 
     def origin(step: Step, seen: set[int]) -> Step:
@@ -253,7 +253,7 @@ def _number(value: Any) -> str:
 
 
 def _reason(step: Step) -> str:
-    """Why an operation makes what is not finite, in numbers: those at the position of its first bad value."""
+    """Why an operation is not finite, with its operands at the index of its first bad value."""
     node = step.node
     values = widen(step.value, node.dtype)
     if numpy.isfinite(values).all():
@@ -268,10 +268,10 @@ def _reason(step: Step) -> str:
     ]
     value = float(numpy.real(values[index]))
     given = ", ".join(f"{number:g}" for number in shown)
-    return _said(node.op, shown, given, math.isnan(value))
+    return _reason_at(node.op, shown, given, math.isnan(value))
 
 
-def _said(op: Op, at: Sequence[float], given: str, is_nan: bool) -> str:
+def _reason_at(op: Op, at: Sequence[float], given: str, is_nan: bool) -> str:
     rules = op if isinstance(op, ElementwiseOp) else None
     if rules is not None and rules.nonfinite is not None and (reason := rules.nonfinite(at, is_nan)):
         return reason

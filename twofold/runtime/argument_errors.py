@@ -1,4 +1,4 @@
-"""Messages for a public function that was called with what it cannot take."""
+"""Errors for public functions that are called with invalid arguments."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from twofold.tracebacks import UNWORDED, end_at_user
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _HAS_LINE = re.compile(r", at .+:\d+")
-_IS_WORDED = re.compile(r"[\w()]+: .+\.$", re.DOTALL)  # what, and what to change: the core's own words
-_MOST_LETTERS = 40  # of an argument in a message
+_IS_WORDED = re.compile(r"[\w()]+: .+\.$", re.DOTALL)  # what, and what to change: a message of the core
+_MAX_LETTERS = 40  # of an argument in a message
 
 _WORDED: tuple[tuple[type[Exception], type[TwofoldError]], ...] = (
     (TypeError, DTypeError),
@@ -33,30 +33,36 @@ _WORDED: tuple[tuple[type[Exception], type[TwofoldError]], ...] = (
     (ArithmeticError, ArgumentError),
     (RuntimeError, ArgumentError),
 )
-"""Errors of Python and NumPy that wrong arguments meet inside a function, and what users get for them."""
+"""Errors that Python and NumPy raise for invalid arguments, and the errors that users get in their place."""
 
 
 def locate_error(
     error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
 ) -> Exception:
-    """An error of a public function, with its operands and the user's line, where its traceback ends.
+    """The error of a public function with its operands, and a traceback that ends at the user's line.
 
-    ``arguments`` are the positional ones and then those that ``keywords`` name.
+    Args:
+        error: The error.
+        function: The function.
+        arguments: Its positional arguments, then those that ``keywords`` name.
+        keywords: The names of keyword arguments.
     """
-    found = error if function in UNWORDED else _worded(error, function, arguments, keywords)
+    found = error if function in UNWORDED else _with_message(error, function, arguments, keywords)
     end_at_user(found)
     return found
 
 
-def _worded(
+def _with_message(
     error: Exception, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...] | None
 ) -> Exception:
-    """The error with a message for the user; ``error`` itself if it has one."""
+    """The error with operands and line; ``error`` itself if it has these."""
     code = inspect.unwrap(function).__code__
     positional = len(arguments) - len(keywords or ())
     names = [code.co_varnames[k] if k < code.co_argcount else f"operand {k}" for k in range(positional)]
     if not isinstance(error, TwofoldError):
-        made = _misused(error, function, dict(zip([*names, *(keywords or ())], arguments, strict=True)))
+        made = _argument_error(
+            error, function, dict(zip([*names, *(keywords or ())], arguments, strict=True))
+        )
         if made is not None:
             made.__cause__ = error
         return made or error
@@ -69,14 +75,14 @@ def _worded(
     )
 
 
-def _misused(error: Exception, function: Any, arguments: dict[str, Any]) -> TwofoldError | None:
-    """What to say of an error that nobody worded; None where somebody did, or where the user's code raised it."""
+def _argument_error(error: Exception, function: Any, arguments: dict[str, Any]) -> TwofoldError | None:
+    """The error in place of one of Python or NumPy; None if it has a message of this package, or is the user's."""
     text = str(error)
     if _HAS_LINE.search(text) or _IS_WORDED.match(text):
         return None
     worded = next((worded for kind, worded in _WORDED if isinstance(error, kind)), None)
     unfinished = isinstance(error, (NotImplementedError, RecursionError))
-    if worded is None or unfinished or not _came_up_inside(error.__traceback__):
+    if worded is None or unfinished or not _raised_implicitly(error.__traceback__):
         return None
     parts = [f"{name}={_shown(value)}" for name, value in arguments.items()]
     what = f"cannot work with these arguments ({text})"
@@ -84,8 +90,8 @@ def _misused(error: Exception, function: Any, arguments: dict[str, Any]) -> Twof
     return at_operation(worded(what, fix), function.__name__, parts, here())
 
 
-def _came_up_inside(trace: TracebackType | None) -> bool:
-    """Whether an error came up in code of this package or NumPy by itself, rather than by a ``raise``."""
+def _raised_implicitly(trace: TracebackType | None) -> bool:
+    """Whether code of this package or NumPy raised an error without a ``raise`` statement."""
     if trace is None:  # the call itself did not fit the signature, which Python says
         return False
     last = trace
@@ -109,9 +115,9 @@ def _shown(value: Any) -> str:
         return str(value.type_)
     if isinstance(value, Sequence) and not isinstance(value, str):
         inner = ", ".join(_shown(item) for item in value)
-        return f"[{inner}]" if len(inner) <= _MOST_LETTERS else f"{type(value).__name__} of {len(value)}"
+        return f"[{inner}]" if len(inner) <= _MAX_LETTERS else f"{type(value).__name__} of {len(value)}"
     text = repr(value)
-    return text if len(text) <= _MOST_LETTERS else type(value).__name__
+    return text if len(text) <= _MAX_LETTERS else type(value).__name__
 
 
 def _signature(function: Any) -> str:

@@ -1,8 +1,8 @@
-"""Which calls of a trace each kernel of its fused program computes, and what that costs.
+"""Attribution: which instructions of a trace each kernel of its fused program computes, and what they cost.
 
-A fused program keeps no such thing: it is found by running the passes and the schedule once more, and following each
-node through them. A node that a pass makes comes from the node that it stands for, from those that go with it, and,
-where a pass does not say, from the nodes that read it.
+Programs keep no provenance. It is recomputed by running the passes and the schedule once more, with a log of rewrites.
+A node that a pass makes has the provenance of the node that it replaces and of nodes that are removed with it; without
+an entry in the log, that of its consumers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from twofold.transforms.derived import graph_of_entry
 from twofold.transforms.pipeline import PASSES
 
 Origins = dict[int, frozenset[int]]
-"""The entries of a trace that a node computes, by the number of the node."""
+"""Provenance: the instructions of a trace that a node computes, by id of the node."""
 
 
 class KernelShare(NamedTuple):
-    """One kernel of a program.
+    """The work of one kernel of a program.
 
-    ``shares`` are the entries that it computes with the part of its time that each is counted with; ``nbytes`` what it
-    must read and write at least, ``flops`` its floating-point operations.
+    Attributes:
+        name: Its name.
+        shares: Instructions that it computes, each with its share of the time.
+        nbytes: A lower bound of the bytes that it reads and writes.
+        flops: Its floating-point operations.
+        operations: The names of the operations that it computes.
     """
 
     name: str
@@ -41,16 +45,16 @@ class KernelShare(NamedTuple):
 
 
 class TracedGraph(NamedTuple):
-    """A trace as one primitive graph, and the entries that each node of it computes."""
+    """A trace as one primitive graph, with provenance."""
 
     graph: Graph
     origins: Origins
 
 
 def traced_graph(description: Any) -> TracedGraph:
-    """All calls of a trace that the core describes, as one closed graph with the entries of its nodes."""
-    leaves, entries, outputs, *_ = description
-    types = [type_from_code(*type) for type in leaves]
+    """Inline all calls of a trace that the core describes."""
+    inputs, entries, outputs, *_ = description
+    types = [type_from_code(*type) for type in inputs]
     return _traced(types, [(entry[1], graph_of_entry(entry)) for entry in entries], outputs)
 
 
@@ -72,7 +76,7 @@ def _traced(
 
 
 def _above(nodes: Iterable[Node], stop: set[int]) -> list[Node]:
-    """Nodes and all that they are made of, up to those in ``stop`` and values that cost nothing."""
+    """Nodes and their transitive operands, up to those in ``stop``, without inputs and constants."""
     found: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
@@ -84,11 +88,21 @@ def _above(nodes: Iterable[Node], stop: set[int]) -> list[Node]:
     return list(found.values())
 
 
-def followed(before: Graph, origins: Origins, after: Graph, noted: Sequence[tuple[Node, Node]]) -> Origins:
-    """Where the nodes of ``after`` come from, made of ``before`` by rewrites that said what became of nodes."""
+def propagate(before: Graph, origins: Origins, after: Graph, log: Sequence[tuple[Node, Node]]) -> Origins:
+    """Propagate provenance through a pass.
+
+    Args:
+        before: The graph before the pass.
+        origins: The provenance of its nodes.
+        after: The graph after the pass.
+        log: Pairs of a node and its replacement, in order.
+
+    Returns:
+        The provenance of the nodes of ``after``.
+    """
     found: dict[int, set[int]] = {key: set(entries) for key, entries in origins.items()}
     images: dict[int, list[Node]] = {}
-    for node, made in noted:
+    for node, made in log:
         images.setdefault(node.id, []).append(made)
         if made.op.kind != "source":
             found.setdefault(made.id, set()).update(found.get(node.id, ()))
@@ -120,7 +134,7 @@ def followed(before: Graph, origins: Origins, after: Graph, noted: Sequence[tupl
 
 
 def _last_images(node: Node, images: dict[int, list[Node]]) -> list[Node]:
-    """What became of a node in the end, however many rewrites there were."""
+    """The transitive replacements of a node."""
     last, seen, waiting = [], set(), list(images.get(node.id, ()))
     while waiting:
         made = waiting.pop()
@@ -131,8 +145,8 @@ def _last_images(node: Node, images: dict[int, list[Node]]) -> list[Node]:
     return last
 
 
-class _Noting:
-    """Collects what rewrites do, for the length of a block."""
+class _LoggedRewrites:
+    """A context in which rewrites are logged."""
 
     def __enter__(self) -> list[tuple[Node, Node]]:
         self._before = RewriteLog.pairs
@@ -145,7 +159,7 @@ class _Noting:
 
 
 class Stage(NamedTuple):
-    """The graph after a pass, with the entries of its nodes."""
+    """The graph after a pass, with provenance."""
 
     name: str
     graph: Graph
@@ -153,33 +167,33 @@ class Stage(NamedTuple):
 
 
 def stages_of(traced: TracedGraph) -> list[Stage]:
-    """The graph in primitive operations, and after each pass that changes it."""
+    """The primitive graph, and the graph after each pass that changes it."""
     found = [Stage("primitive", traced.graph, traced.origins)]
     for run in PASSES:
-        with _Noting() as noted:
+        with _LoggedRewrites() as log:
             after = run(found[-1].graph)
         if after.outputs != found[-1].graph.outputs:
-            origins = followed(found[-1].graph, found[-1].origins, after, noted)
+            origins = propagate(found[-1].graph, found[-1].origins, after, log)
             found.append(Stage(run.__name__, after, origins))
     return found
 
 
 class Scheduled(NamedTuple):
-    """A schedule with the entries of the nodes of its graph."""
+    """A schedule, with the provenance of the nodes of its graph."""
 
     schedule: Schedule
     origins: Origins
 
 
 def scheduled(stage: Stage) -> Scheduled:
-    """The kernels of the last stage."""
-    with _Noting() as noted:
+    """Schedule the graph of a stage."""
+    with _LoggedRewrites() as log:
         schedule = Schedule(stage.graph)
-    return Scheduled(schedule, followed(stage.graph, stage.origins, schedule.graph, noted))
+    return Scheduled(schedule, propagate(stage.graph, stage.origins, schedule.graph, log))
 
 
 def nodes_of(instruction: Instruction) -> list[Node]:
-    """The nodes that a kernel computes, those that no buffer holds included."""
+    """The nodes that a kernel computes, those without a buffer included."""
     found = {node.id: node for node in instruction.nodes}
     if instruction.nest is not None:
         for step in instruction.nest.steps:
@@ -195,7 +209,7 @@ def node_flops(node: Node) -> int:
 
 
 def node_cost(node: Node) -> float:
-    """What a node takes in its kernel, in instructions on single elements, roughly."""
+    """The approximate cost of a node in its kernel, in scalar instructions."""
     size = node.type.size
     if node.op.kind == "elementwise":
         return float(operation_cost(node) * size)
@@ -205,7 +219,7 @@ def node_cost(node: Node) -> float:
 
 
 def _traced_body(body: Graph) -> TracedGraph:
-    """A graph of calls, whose entries are these."""
+    """Inline all calls of a body; the provenance refers to its calls."""
     numbers: dict[int, int] = {}
     calls: list[tuple[Sequence[int], Graph]] = []
     for node in body.nodes():
@@ -219,15 +233,15 @@ def _traced_body(body: Graph) -> TracedGraph:
 
 
 def outlined_graph(description: Any) -> Graph | None:
-    """The graph of calls of bodies that a trace is planned as; None of one that is planned as a whole."""
+    """The outlined graph of a trace; None if it has a single body."""
     found = Trace.of(description).outlined()
     return found.graph if sum(map(bool, found.calls.values())) > 1 else None
 
 
 def _calls_of(description: Any) -> list[tuple[Graph, list[list[int]]]]:
-    """The calls of bodies that a trace is, with those of its entries that each entry of the body stands for.
+    """The calls of bodies of an outlined trace.
 
-    None of a trace that is planned as a whole.
+    Each comes with the instructions of the trace that each call in the body computes. Empty if there is a single body.
     """
     trace = Trace.of(description)
     calls = {call: entries for call, entries in trace.outlined().calls.items() if entries}
@@ -242,7 +256,7 @@ def _calls_of(description: Any) -> list[tuple[Graph, list[list[int]]]]:
 
 
 def program_shares(description: Any) -> list[KernelShare]:
-    """What each kernel of the fused program of a trace computes, and for which entries: body by body."""
+    """The work of each kernel of the fused program of a trace."""
     calls = _calls_of(description)
     if not calls:
         return _shares(traced_graph(description))
@@ -261,10 +275,14 @@ def program_shares(description: Any) -> list[KernelShare]:
     return found
 
 
-class Part(NamedTuple):
-    """What a fused program has once, however many times it runs it: ``entries`` are those of its first call.
+class ProgramBody(NamedTuple):
+    """A body of a fused program.
 
-    ``body`` is None for a program that is planned as a whole.
+    Attributes:
+        body: Its graph; None if the program has a single body.
+        calls: The number of its calls.
+        entries: The instructions that its first call computes.
+        scheduled: Its schedule.
     """
 
     body: Graph | None
@@ -273,19 +291,19 @@ class Part(NamedTuple):
     scheduled: Scheduled
 
 
-def parts_of(description: Any) -> list[Part]:
-    """The bodies of the fused program of a trace, or all of it as one."""
+def bodies_of(description: Any) -> list[ProgramBody]:
+    """The bodies of the fused program of a trace."""
     calls = _calls_of(description)
     if not calls:
         every = range(len(description[1]))
-        return [Part(None, 1, every, scheduled(stages_of(traced_graph(description))[-1]))]
-    found: dict[Graph, Part] = {}
+        return [ProgramBody(None, 1, every, scheduled(stages_of(traced_graph(description))[-1]))]
+    found: dict[Graph, ProgramBody] = {}
     for body, sources in calls:
         if body in found:
             found[body] = found[body]._replace(calls=found[body].calls + 1)
         else:
             entries = [own[0] for own in sources]
-            found[body] = Part(body, 1, entries, scheduled(stages_of(_traced_body(body))[-1]))
+            found[body] = ProgramBody(body, 1, entries, scheduled(stages_of(_traced_body(body))[-1]))
     return list(found.values())
 
 
@@ -294,7 +312,7 @@ def _shares(traced: TracedGraph) -> list[KernelShare]:
 
 
 def kernel_shares(schedule: Schedule, origins: Origins) -> list[KernelShare]:
-    """What each kernel computes, and for which entries."""
+    """The work of each kernel of a schedule."""
     known = {node.id: node for node in schedule.graph.nodes()}
     return [_kernel_share(schedule, instruction, origins, known) for instruction in schedule.instructions]
 
@@ -327,7 +345,7 @@ def _buffer_bytes(schedule: Schedule, key: Any, known: dict[int, Node]) -> int:
 
 
 class EntryCost(NamedTuple):
-    """What one call of a trace is and costs by itself."""
+    """The operation, types and cost of one instruction of a trace by itself."""
 
     name: str
     is_backward: bool
@@ -338,7 +356,7 @@ class EntryCost(NamedTuple):
 
 
 def entry_costs(description: Any) -> list[EntryCost]:
-    """Name, bytes and floating-point operations of each entry of a trace."""
+    """The cost of each instruction of a trace."""
     known: dict[Any, EntryCost] = {}
     found = []
     for entry in description[1]:
@@ -357,7 +375,7 @@ def entry_costs(description: Any) -> list[EntryCost]:
 
 
 def entry_name(op: Any, attrs: Any) -> tuple[str, bool]:
-    """The public name of what a call computes, and whether it is a gradient of that."""
+    """The public name of an operation, or of the one that it differentiates; and whether it is a gradient."""
     backward = False
     while isinstance(op, DerivedOp) and op.is_gradient:
         backward = True
@@ -367,5 +385,5 @@ def entry_name(op: Any, attrs: Any) -> tuple[str, bool]:
 
 
 def description_of(executable: Any) -> Any:
-    """What the core keeps of a trace."""
+    """The description of the trace of an executable."""
     return _core.describe_executable(executable)

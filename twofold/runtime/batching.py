@@ -1,4 +1,4 @@
-"""Whether equal calls run as one."""
+"""The switch that turns batching of equal calls off."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from twofold import _core
 
 
 class _Switch:
-    """Off while anybody holds it: blocks of several threads may end in any order."""
+    """A counter of those who turn batching off, as blocks of several threads may end in any order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holders = 0
+        self._count = 0
         self._before = ""
 
-    def hold(self) -> None:
+    def acquire(self) -> None:
         with self._lock:
-            if self._holders == 0:
+            if self._count == 0:
                 self._before = _core.set_batching("off")
-            self._holders += 1
+            self._count += 1
 
     def release(self) -> None:
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
+            self._count -= 1
+            if self._count == 0:
                 _core.set_batching(self._before)
 
 
@@ -35,9 +35,9 @@ _switch = _Switch()
 
 @contextmanager
 def no_batching() -> Iterator[None]:
-    """Inside, calls that could stand together in a batch run one by one; every result has the same bits.
+    """Inside, equal calls are not batched; results have the same bits.
 
-    What was recorded before is computed first, and what is recorded inside at its end. It holds for all threads. See
+    Pending operations are computed at the start and at the end. It holds for all threads. See
     ``docs/batches.md``.
 
     >>> import twofold as torch
@@ -47,7 +47,7 @@ def no_batching() -> Iterator[None]:
     tensor([0., 0.])
     """
     _core.flush()
-    _switch.hold()
+    _switch.acquire()
     try:
         yield
         _core.flush()

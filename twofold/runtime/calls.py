@@ -1,6 +1,6 @@
-"""Calls of closed functions: one of several, or one again and again; both ways of declaring make theirs here.
+"""Declaration of branches and loops, for both faces.
 
-Everything is flat: lists of tensors with their names. Types are checked before anything is declared.
+Arguments and results are flat lists of tensors with names. Types are checked before anything is declared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, LoopSpec, with_parameters
-from twofold.runtime.closures import as_tensor, close, in_iteration, note_calls, together
+from twofold.runtime.closure_conversion import (
+    as_tensor,
+    closure_convert,
+    in_iteration,
+    record_calls,
+    with_common_inputs,
+)
 from twofold.runtime.failures import end_inside
 from twofold.runtime.tracing import here
 
@@ -28,9 +34,12 @@ Body = Callable[..., Sequence[Any]]
 
 
 def failed(operation: str, error: TwofoldError, returned: Any = None) -> TwofoldError:
-    """An error worded for the call of a control-flow operation in the user's line.
+    """The error of a control-flow operation, with the line of its call.
 
-    Where a function given to it has made ``returned``, which is what is wrong, the traceback ends at that line.
+    Args:
+        operation: The name of the operation.
+        error: What is wrong.
+        returned: A wrong value that a body returned; the traceback ends at the line that made it.
     """
     worded = at_operation(error, operation, [], here())
     if isinstance(returned, Tensor):
@@ -39,7 +48,17 @@ def failed(operation: str, error: TwofoldError, returned: Any = None) -> Twofold
 
 
 def value_of(operation: str, name: str, value: Any, type: TensorType | None = None) -> Tensor:
-    """A value given or returned, as a tensor; raises DTypeError for what does not become one."""
+    """Convert an argument or result to a tensor.
+
+    Args:
+        operation: The name of the operation.
+        name: What messages call the value.
+        value: The value.
+        type: The type whose dtype a number takes.
+
+    Raises:
+        DTypeError: The value is no tensor, number or array.
+    """
     try:
         return as_tensor(value, type)
     except TypeError:
@@ -48,7 +67,17 @@ def value_of(operation: str, name: str, value: Any, type: TensorType | None = No
 
 
 def predicate_of(operation: str, value: Any, what: str) -> Tensor:
-    """A truth value as a 0-d bool tensor; raises DTypeError or ShapeError for anything else."""
+    """Convert a predicate to a scalar bool tensor.
+
+    Args:
+        operation: The name of the operation.
+        value: The predicate.
+        what: What messages call it.
+
+    Raises:
+        DTypeError: It is not bool.
+        ShapeError: It has more than one element.
+    """
     tensor = value_of(operation, what, value)
     where = f" ({tensor._where})" if tensor._where else ""
     if tensor.dtype is not bool_:
@@ -63,28 +92,36 @@ def predicate_of(operation: str, value: Any, what: str) -> Tensor:
 def call_branch(
     operation: str, choice: Tensor, functions: Sequence[Body], names: Sequence[str], operands: Sequence[Any]
 ) -> list[Any]:
-    """The results of the function that ``choice`` (0-d, an integer or bool) selects, the only one that runs.
+    """Declare a branch.
 
-    ``names`` tells the functions apart in messages. Each returns ``(tensor, its name)`` pairs.
+    Args:
+        operation: The name of the operation.
+        choice: A scalar integer or bool, the index of the function that runs.
+        functions: The functions; each returns pairs of a tensor and its name.
+        names: What messages call the functions.
+        operands: Their arguments.
+
+    Returns:
+        The results of the branch.
     """
     types = [value.type_ for value in operands]
     results: list[list[tuple[Any, str]]] = []
 
-    def noted(function: Body) -> Body:
+    def recorded(function: Body) -> Body:
         def run(*values: Any) -> list[Any]:
             results.append(list(function(*values)))
             return [value for value, _ in results[-1]]
 
         return run
 
-    parts = [close(noted(function), types) for function in functions]
+    bodies = [closure_convert(recorded(function), types) for function in functions]
     for other, name in zip(results[1:], names[1:]):
         _check_same(operation, results[0], other, names[0], name)
-    graphs, captured = together(parts, len(types))
+    graphs, captured = with_common_inputs(bodies, len(types))
     content, sizes = with_parameters(interned(Branches(graphs)))
-    for part in parts:
-        part.note_lines()
-    note_calls(content.content_key, parts, len(types) + len(captured))
+    for body in bodies:
+        body.record_lines()
+    record_calls(content.content_key, bodies, len(types) + len(captured))
     index = apply("cast", choice, attrs=(int64,))
     inputs = [index, *operands, *captured]
     return call_program("branch", content, sizes, [node.type for node in graphs[0].outputs], inputs)
@@ -107,7 +144,7 @@ def _check_same(
 
 
 def _is_same(a: TensorType, b: TensorType) -> bool:
-    """Whether values of two types are of one; where sizes are symbols that is a decision on these."""
+    """Whether two types are equal, which adds a guard if sizes are symbols."""
     return a is b or (a.dtype is b.dtype and a.weak is b.weak and a.shape == b.shape)
 
 
@@ -122,19 +159,29 @@ def _mismatch(wanted: TensorType, found: TensorType, what: str, fix: str) -> Two
 
 
 class LoopCall:
-    """One call of a loop: what it carries, reads row by row, and how often it goes round."""
+    """The declaration of a loop, in the words of ``lax.scan``.
+
+    Attributes:
+        operation: The name of the operation.
+        carried: The initial carry.
+        names: What messages call the carried values.
+        xs: Values whose rows the iterations read.
+        limit: The number of iterations, if it is known.
+        max_iterations: The largest number of iterations, as a scalar int64 tensor.
+        descending: Whether rows are read from the last to the first.
+    """
 
     def __init__(self, operation: str, carried: Sequence[Tensor], names: Sequence[str]) -> None:
         self.operation = operation
         self.carried = list(carried)
         self.names = list(names)
-        self.rows: list[Tensor] = []
+        self.xs: list[Tensor] = []
         self.limit: int | None = None
-        self.most: Tensor | None = None  # iterations at most, as a 0-d int64 tensor
+        self.max_iterations: Tensor | None = None
         self.descending = False
 
     def check_carried(self, returned: Sequence[Any]) -> list[Tensor]:
-        """What an iteration returned as tensors; raises the error of the first that is not of the carried type."""
+        """Convert what an iteration returned to tensors; raises an error for the first of another type."""
         if len(returned) != len(self.carried):
             what = f"the body returns {len(returned)} values for {len(self.carried)} that are carried"
             error = ArgumentError(what, "Return a new value for each of them, in order.")
@@ -150,28 +197,33 @@ class LoopCall:
         return found
 
     def run(self, step: Body, start: Tensor | None = None) -> list[Any]:
-        """The last carried values, the stacked rows, and the number of iterations.
+        """Declare the loop.
 
-        ``step`` takes carried values and rows and returns carried values, rows, and with ``start`` (whether to
-        begin at all) whether to go on.
+        Args:
+            step: A function of the carry and a row of each of ``xs``; it returns the carry and ys, and with ``start``
+                whether there is another iteration.
+            start: Whether there is a first iteration.
+
+        Returns:
+            The last carry, the stacked ys, and the number of iterations.
         """
 
         def numbered(number: Tensor, *values: Any) -> list[Any]:
             with in_iteration(number):
                 return [number + 1, *step(*values)]
 
-        row_types = [tensor_type(row.dtype, tuple(row.type_.shape[1:])) for row in self.rows]
+        row_types = [tensor_type(row.dtype, tuple(row.type_.shape[1:])) for row in self.xs]
         types = [tensor_type(int64), *[value.type_ for value in self.carried], *row_types]
-        part = close(numbered, types)
-        flags = (self.descending, start is not None, self.most is not None)
-        repeated = interned(LoopSpec(part.graph, 1 + len(self.carried), len(self.rows), self.limit, *flags))
-        content, sizes = with_parameters(repeated)
-        part.note_lines()
-        note_calls(content.content_key, [part], len(part.graph.input_types))
-        first = [value for value in (start, self.most) if value is not None]
+        body = closure_convert(numbered, types)
+        flags = (self.descending, start is not None, self.max_iterations is not None)
+        spec = interned(LoopSpec(body.graph, 1 + len(self.carried), len(self.xs), self.limit, *flags))
+        content, sizes = with_parameters(spec)
+        body.record_lines()
+        record_calls(content.content_key, [body], len(body.graph.input_types))
+        first = [value for value in (start, self.max_iterations) if value is not None]
         zero = _core.from_array(numpy.zeros((), numpy.int64), False)
-        inputs = [*first, zero, *self.carried, *self.rows, *part.captured]
-        return call_program("loop", content, sizes, result_types(repeated), inputs)[1:]
+        inputs = [*first, zero, *self.carried, *self.xs, *body.captured]
+        return call_program("loop", content, sizes, result_types(spec), inputs)[1:]
 
 
 def result_types(content: LoopSpec) -> list[TensorType]:

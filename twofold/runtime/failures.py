@@ -1,6 +1,6 @@
-"""What an error of a run shows: a traceback that ends at the call that failed, its operands, and an excerpt.
+"""Tracebacks and notes of run-time errors: they end at the call that failed, with its operands and an excerpt.
 
-The operands have the names that the user's line gives them, and are the locals of the last frame.
+Operands are named as in the source of the call, and are the locals of the last frame.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positio
 
 Tensor = _core.Tensor
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(_core.operation_callable(None, -1, len)))
-_MOST_LETTERS = 60  # of first values, and of the name of an operand
-_MOST_CALLERS = 5  # in a note; the traceback has all
-_FEW = 8  # values that are shown as they are
+_MAX_LETTERS = 60  # of first values, and of the name of an operand
+_MAX_CALLERS = 5  # in a note; the traceback has all
+_FEW = 8  # values that are printed without an ellipsis
 
 
 def position(
@@ -36,14 +36,14 @@ def position(
     parameters: Sequence[str] = (),
     inside: int = 0,
 ) -> BaseException:
-    """The same error, whose traceback ends at the call that failed.
+    """Let the traceback of an error end at the call that failed.
 
     Args:
-        error: What the call raised.
-        location: Of the call and, where a backward pass made it of that call, of the pass; else 0.
-        operands: What it was called on, or what failed inside of it; None where that is not known, also for one.
-        parameters: The names that the operation has for them.
-        inside: The location of the line inside the body that the call runs, where that line failed.
+        error: The error of the call.
+        location: Of the call, and of the backward pass that differentiates it, or 0.
+        operands: Those of the call, or of what failed in its body; None if they, or one of them, are unknown.
+        parameters: The names of the parameters of the operation.
+        inside: The location of the line that failed in the body of the call, or 0.
     """
     forward, backward = location
     chain = positions(inside or forward)
@@ -62,7 +62,18 @@ def first_wrong(
     location: tuple[int, int],
     is_wrong: Callable[[Any], bool] = lambda value: False,
 ) -> Any:
-    """The call that raises or gives what is wrong inside of the bodies that a forward call runs, or None."""
+    """Search the bodies of a forward call for the first call that fails or returns a wrong value.
+
+    Args:
+        op: The operation of the call.
+        attrs: Its attributes.
+        operands: Its operands.
+        location: Of the call, and of a backward pass or 0.
+        is_wrong: Whether a value is wrong.
+
+    Returns:
+        The inner call; None if it is not found.
+    """
     if operands is None or location[1] or op is None:
         return None
     return import_module("twofold.debug.inner_calls").first_wrong(op, attrs, operands, location[0], is_wrong)
@@ -71,7 +82,19 @@ def first_wrong(
 def operands_inside(
     op: Any, attrs: tuple[Any, ...], operands: Sequence[Any] | None, failed: Any, location: int, line: int
 ) -> Any:
-    """The call at ``line`` inside of a body whose gradient fails, with the operands that are known, or None."""
+    """The call at a line in a body whose gradient fails.
+
+    Args:
+        op: The operation that was differentiated.
+        attrs: Its attributes.
+        operands: Its operands.
+        failed: The operation that failed.
+        location: The location of the forward call.
+        line: That of the line in the body.
+
+    Returns:
+        The inner call with the operands that are known; None if it is not found.
+    """
     if operands is None or op is None or not line:
         return None
     inner_calls = import_module("twofold.debug.inner_calls")
@@ -79,17 +102,17 @@ def operands_inside(
 
 
 def describe_call(error: BaseException, operands: Sequence[Any], parameters: Sequence[str]) -> None:
-    """Add a note on the call that is made now: its text and its operands."""
+    """Add a note with the source and operands of the call that is being recorded."""
     chain = positions(_core.declaring_location())
     if chain:
         named = name_operands(chain[0], operands, parameters)
         note(error, _shown(chain, (), named))
-        if _core.forced_location():  # a declared operation: the frame of its line is gone
+        if _core.forced_location():  # a declared operation, whose frame has returned
             error.__traceback__ = ending_at(chain, _locals(named))
 
 
 def end_inside(error: BaseException, value: Any) -> None:
-    """Let the traceback end at the line that made ``value``, if the call that is made now has led there."""
+    """Let the traceback end at the line that made ``value``, if the call that is being recorded called it."""
     outer = positions(_core.declaring_location())
     chain = positions(_core.location_of(value))
     called = [(caller.code, caller.line) for caller in chain[1:]]
@@ -99,9 +122,12 @@ def end_inside(error: BaseException, value: Any) -> None:
 
 
 def end_in(error: BaseException, function: Any, value: Any) -> BaseException:
-    """The same error, whose traceback ends in the function of the program that returned a wrong ``value``.
+    """Let the traceback of an error end in the user's function that returned a wrong value.
 
-    That is at its line that made the value, else at its last one.
+    Args:
+        error: The error.
+        function: The function.
+        value: The value; the traceback ends at the line of the function that made it, else at its last line.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
@@ -119,14 +145,14 @@ def end_in(error: BaseException, function: Any, value: Any) -> BaseException:
 
 
 def wrong_gradient(gradient: Tensor, returned: Any, hook: Any) -> BaseException:
-    """The error for a hook that returned no tensor, or one of another type, for a gradient."""
+    """The error for a hook that did not return a tensor of the type of the gradient."""
     found = f"{returned.type_}" if isinstance(returned, Tensor) else type(returned).__name__
     what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}"
     return end_in(RuntimeError(f"{what}. Return its like, or None."), hook, returned)
 
 
 def end_at(error: BaseException, location: int) -> BaseException:
-    """The same error, whose traceback ends at the line of what was declared at a location."""
+    """Let the traceback of an error end at the line of a location."""
     chain = positions(location)
     if chain:
         error.__traceback__ = ending_at(chain, {})
@@ -137,14 +163,14 @@ def end_at(error: BaseException, location: int) -> BaseException:
 
 
 def note(error: BaseException, text: str) -> None:
-    """Add text that is printed below the error, as ``add_note`` of Python 3.11."""
+    """Add a note to an error, as ``add_note`` of Python 3.11."""
     error.__notes__ = [*getattr(error, "__notes__", ()), text]
 
 
 def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[Named]) -> str:
     first, *callers = chain
     line = f"at {first.where} in {first.code.co_name}"
-    line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MOST_CALLERS])
+    line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MAX_CALLERS])
     if backward:
         line += f", in the backward pass at {backward[0].where}"
     parts = [line, textwrap.indent(excerpt(first), "    ")]
@@ -161,7 +187,7 @@ def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Seque
 
 
 def described_value(value: Any) -> str:
-    """Type, first values, and where it was made."""
+    """The text of an operand: type, first values, and the line that made it."""
     if not isinstance(value, Tensor):
         return repr(value)
     text = f"{value.type_}"
@@ -172,7 +198,7 @@ def described_value(value: Any) -> str:
 
 
 def first_values(tensor: Tensor) -> str:
-    """The first values of a tensor on one line; empty of one that is not computed yet."""
+    """The first values of a tensor on one line; empty if it is not computed."""
     if tensor._is_symbolic or not tensor._is_realised:
         return ""
     array = tensor.detach().numpy() if tensor.numel() else numpy.empty(0)
@@ -183,10 +209,15 @@ def first_values(tensor: Tensor) -> str:
 def name_operands(
     position: Position, operands: Sequence[Any], parameters: Sequence[str] = (), in_order: bool = True
 ) -> list[Named]:
-    """Operands by the names that a call has for them, else by those of the parameters.
+    """Name operands as in the source of a call, else by parameters.
 
-    A name fits what it was assigned; the others go by their order, unless the operands are not those of the call, such
-    as where the line calls a module.
+    An expression is matched with the value that was assigned to it, or that it made; the others are matched in order.
+
+    Args:
+        position: The source position of the call.
+        operands: The operands.
+        parameters: The names of the parameters of the operation.
+        in_order: Whether the operands are those of the call, in order. They are not where it calls a module.
     """
     candidates, are_operands = _operands_of(position, parameters)
     in_order = in_order and are_operands
@@ -214,7 +245,7 @@ def name_operands(
 
 
 class Named(NamedTuple):
-    """An operand: what the line says for it, the name of the operation's parameter, and its value."""
+    """An operand: its expression in the source, the name of the parameter, and its value."""
 
     text: str
     parameter: str
@@ -222,14 +253,14 @@ class Named(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The name that a debugger has for it: that of the line, or of the parameter where the line has none."""
+        """The name of the local variable: the expression if it is a name, else the parameter."""
         parts = self.text.split(".")
         is_name = all(part.isidentifier() and not keyword.iskeyword(part) for part in parts)
         return self.text if is_name else self.parameter
 
 
 def _locals(named: Sequence[Named]) -> dict[str, Any]:
-    """Values by names of Python; ``self.weight`` as an attribute of something named ``self``."""
+    """Local variables of operands; ``self.weight`` is an attribute of a namespace ``self``."""
     found: dict[str, Any] = {}
     for one in named:
         value = one.value
@@ -250,7 +281,7 @@ Span = tuple[int, int, int, int]
 
 
 class Candidate(NamedTuple):
-    """What a call's text shows as an operand, and where it stands."""
+    """An operand expression in the source of a call, and its span."""
 
     text: str
     is_number: bool
@@ -258,7 +289,7 @@ class Candidate(NamedTuple):
 
 
 def _made_by(value: Any, position: Position, texts: dict[Span, str]) -> str | None:
-    """The operand of the call at ``position`` whose evaluation made a value."""
+    """The operand expression of a call whose evaluation made a value."""
     if not isinstance(value, Tensor) or not value._location:
         return None
     chain = positions(_core.location_of(value))
@@ -268,7 +299,7 @@ def _made_by(value: Any, position: Position, texts: dict[Span, str]) -> str | No
 
 
 def _assigned(value: Any, position: Position) -> str | None:
-    """The name that the line which made a value gives it, unless that is the call at ``position`` itself."""
+    """The variable to which a value was assigned, unless the call at ``position`` made it."""
     if not isinstance(value, Tensor) or not value._location:
         return None
     chain = positions(_core.location_of(value))
@@ -290,7 +321,7 @@ def _statements(file: str) -> dict[int, list[ast.stmt]]:
 
 
 def _target(position: Position) -> str | None:
-    """The name that a call's value is assigned to, if its line does nothing but that."""
+    """The variable to which the result of a call is assigned, if that is all its statement does."""
     for statement in _statements(position.file).get(position.line, []):
         value: Any = getattr(statement, "value", None)
         whole = value is not None and (value.col_offset, value.end_col_offset) == (
@@ -306,9 +337,9 @@ def _target(position: Position) -> str | None:
 
 
 def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Candidate], bool]:
-    """What a call's text shows as operands, in order; whether these are all of them.
+    """The operand expressions of a call in order, and whether these are the operands of an operation.
 
-    An argument that is given by a name of its own is one of them where the operation has that name for it.
+    A keyword argument is one of them if it is a tensor parameter of the operation.
     """
     tree: Any = _written(position) or _expression(position)
     if tree is None:
@@ -317,7 +348,7 @@ def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Ca
     found: list[Candidate] = []
     for part in _parts(tree, names, parameters):
         text = ast.unparse(part)
-        if len(text) <= _MOST_LETTERS and not isinstance(part, (ast.Slice, ast.Dict)):
+        if len(text) <= _MAX_LETTERS and not isinstance(part, (ast.Slice, ast.Dict)):
             is_number = isinstance(part, ast.Constant) or _is_negative(part)
             span = (part.lineno, part.col_offset, part.end_lineno, part.end_col_offset)
             found.append(Candidate(text, is_number, span))
@@ -325,7 +356,7 @@ def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Ca
 
 
 def _expression(position: Position) -> ast.AST | None:
-    """What stands at a position, numbered as the file is."""
+    """Parse the source at a position, with the line numbers of the file."""
     source = position.source
     if not source:
         return None
@@ -343,7 +374,7 @@ def _expression(position: Position) -> ast.AST | None:
 
 
 def _move(node: Any, position: Position, in_parentheses: bool) -> None:
-    """Number a part of an expression that was parsed by itself as its file is."""
+    """Shift the position of a node that was parsed by itself to that in its file."""
     first = position.column - in_parentheses
     node.col_offset += first if node.lineno == 1 else 0
     node.end_col_offset += first if node.end_lineno == 1 else 0
@@ -352,7 +383,7 @@ def _move(node: Any, position: Position, in_parentheses: bool) -> None:
 
 
 def _written(position: Position) -> ast.stmt | None:
-    """The assignment to elements whose target stands at a position."""
+    """The subscript assignment whose target is at a position."""
     for statement in _statements(position.file).get(position.line, []):
         for target in getattr(statement, "targets", ()):
             if isinstance(target, ast.Subscript) and target.col_offset == position.column:
@@ -361,7 +392,7 @@ def _written(position: Position) -> ast.stmt | None:
 
 
 def _is_operation(function: ast.expr, names: dict[str, Any]) -> bool:
-    """Whether what a line calls is an operation: a function of a module, or a method of tensors."""
+    """Whether a call expression calls an operation: a function of a module, or a method of tensors."""
     if isinstance(function, ast.Attribute):
         return _is_module(function.value, names) or hasattr(Tensor, function.attr)
     return isinstance(function, ast.Name) and isinstance(names.get(function.id), _FUNCTIONS)

@@ -1,4 +1,4 @@
-"""Op instances: calls of an operation on given types, with their closed graph once somebody asks for it."""
+"""Op instances: operations with attributes on given operand types, and their lazily built graphs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class OpInstance:
-    """A call of ``op`` on ``types``; what the core holds of it, in place of its graph.
+    """An operation with attributes on given operand types.
 
-    Where its result type, gradients and program were found on disk, the graph is never made.
+    The graph is built on demand: never, if result type, gradients and program are in the disk cache.
     """
 
     __slots__ = ("_graph", "_traits", "attrs", "key", "op", "types")
 
-    made_for: tuple[int, ...] = ()  # of its own key
+    made_for: tuple[int, ...] = ()  # it has concrete sizes
 
     def __init__(self, op: Op, attrs: Attributes, types: tuple[TensorType, ...]) -> None:
         self.op = op
@@ -49,7 +49,15 @@ class OpInstance:
         graph: Graph | None = None,
         traits: Traits | None = None,
     ) -> OpInstance:
-        """One of which more is known already."""
+        """An op instance whose graph or traits are at hand.
+
+        Args:
+            op: The operation.
+            attrs: Its attributes.
+            types: The types of its operands.
+            graph: Its closed graph.
+            traits: Its traits.
+        """
         made = cls(op, attrs, types)
         made._graph, made._traits = graph, traits
         return made
@@ -65,7 +73,7 @@ class OpInstance:
 
     @property
     def traits(self) -> Traits:
-        """What the core asks of it."""
+        """See ``derived.Traits``."""
         if self._traits is None:
             from twofold.transforms.derived import traits_of
 
@@ -73,7 +81,7 @@ class OpInstance:
         return self._traits
 
     def part(self, *names: Any) -> bytes | None:
-        """The key of a plan that belongs to this call."""
+        """The key of one of its plans."""
         return None if self.key is None else saved_plans().key(self.key, *names)
 
 
@@ -81,7 +89,20 @@ class OpInstance:
 def expand(
     op: Op, attrs: Attributes, types: tuple[TensorType, ...], operands: tuple[Any, ...]
 ) -> tuple[OpInstance | None, TensorType, bool]:
-    """What the core keeps of a call that it meets for the first time, its result type and differentiability."""
+    """Run the type rule of a call that the core has not seen before.
+
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands.
+        operands: Its operands, for errors.
+
+    Returns:
+        The op instance (None over symbolic sizes), the result type, and whether it is differentiable.
+
+    Raises:
+        TwofoldError: Attributes or operands are invalid.
+    """
     from twofold.ir.shape_inference import result_type
 
     differentiable = getattr(op, "differentiable", True)
@@ -108,14 +129,22 @@ Expanded = tuple[int, "tuple[Op, Attributes, OpInstance, TensorType, tuple[int, 
 
 @spanned("gradient rule")
 def expand_gradients(
-    op: Op, attrs: Attributes, types: tuple[TensorType, ...], instance: OpInstance, wanted: tuple[int, ...]
+    op: Op, attrs: Attributes, types: tuple[TensorType, ...], instance: OpInstance, wrt: tuple[int, ...]
 ) -> list[Expanded | tuple[int, NotImplementedError]]:
-    """The cotangents of the inputs ``wanted`` of a call as operations, and the values that these share.
+    """Differentiate an op instance.
 
-    Each with its number: what the core keeps of it, its result type, what its inputs are, and its form, or the error of
-    one that has no formula. What reads a value stands behind it.
+    Args:
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands.
+        instance: The op instance.
+        wrt: The inputs whose gradients are returned.
+
+    Returns:
+        For each gradient and shared value, the latter before what reads them: its number, and a tuple of operation,
+        attributes, op instance, result type, slots and form; or the error of a gradient that is not implemented.
     """
-    key = instance.part("gradients", wanted)
+    key = instance.part("gradients", wrt)
     saved = saved_plans().read(key)
     if saved is not None:
         return [_gradient(*one) for one in saved]
@@ -123,11 +152,11 @@ def expand_gradients(
 
     found: list[Any] = []
     kept: list[Any] = []
-    for index, one in pullbacks_of(op, attrs, types, wanted, instance.graph).items():
+    for index, one in pullbacks_of(op, attrs, types, wrt, instance.graph).items():
         if isinstance(one, Pullback):
-            output, given = one.graph.outputs[0].type, one.graph.input_types
-            made = _gradient(index, one.attrs, given, output, one.slots, one.form, graph=one.graph)
-            kept.append((index, one.attrs, given, output, one.slots, one.form, made[1][2].traits))
+            output, inputs = one.graph.outputs[0].type, one.graph.input_types
+            made = _gradient(index, one.attrs, inputs, output, one.slots, one.form, graph=one.graph)
+            kept.append((index, one.attrs, inputs, output, one.slots, one.form, made[1][2].traits))
             found.append(made)
         else:
             found.append((index, one))
@@ -152,11 +181,11 @@ def _gradient(
 
 @spanned("compile operation")
 def compile_signature(instance: OpInstance) -> Any:
-    """The unfused program of one call."""
+    """The unfused program of an op instance."""
     key = instance.part("program")
     saved = saved_plans().read(key)
     if saved is not None:
-        with contextlib.suppress(LookupError):  # a kernel was dropped from the disk
+        with contextlib.suppress(LookupError):  # a kernel was deleted from the disk cache
             return saved.program()
     from twofold.compiler.compile import compile_graph
 
@@ -174,7 +203,7 @@ def template_of(
     at_once: bool,
     saved_only: bool,
 ) -> Any:
-    """See ``twofold.compiler.templates``, which is imported only where there is a plan, or one is to be made."""
+    """See ``twofold.compiler.templates``, which is imported only if there is a plan, or one is made."""
     if saved_only and not saved_plans().has(key_at_once(op, attrs, types, varies)):
         return None
     from twofold.compiler import templates
@@ -183,12 +212,12 @@ def template_of(
 
 
 def traits_of(instance: OpInstance) -> Traits:
-    """What the core asks of a call once it needs it."""
+    """The traits of an op instance, which the core asks for on demand."""
     return instance.traits
 
 
 def is_cheap(call: OpInstance | Template) -> bool:
-    """Whether it takes less to compute a large result again than to keep it in memory."""
+    """Whether a large result is rematerialised rather than kept, see ``compiler.recompute``."""
     key = call.part("is cheap", call.made_for)
     saved: bool | None = saved_plans().read(key)
     if saved is None:

@@ -1,4 +1,4 @@
-"""Which lines Python runs between operations: samples of the main thread, by the processor time of the process."""
+"""A sampling profiler of the Python lines that the main thread runs, by CPU time of the process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 class Sample(NamedTuple):
-    """When Python ran, in nanoseconds of ``time.perf_counter_ns``, and on which line of the program."""
+    """A sample: its time in nanoseconds of ``time.perf_counter_ns``, and the line of the program."""
 
     when: int
     code: CodeType
@@ -24,21 +24,21 @@ class Sample(NamedTuple):
 
 
 class LineSamples:
-    """Takes samples from ``start`` to ``stop``, on the main thread and unless the program uses the timer itself."""
+    """Takes samples on the main thread, unless the program uses the profiling timer itself."""
 
     def __init__(self) -> None:
         self.found: list[Sample] = []
         self._before: Any = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start sampling."""
         free = signal.getsignal(signal.SIGPROF) in (signal.SIG_DFL, signal.SIG_IGN)
         if free and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGPROF, self._take)
             signal.setitimer(signal.ITIMER_PROF, _SECONDS, _SECONDS)
 
     def stop(self) -> list[Sample]:
-        """End, and give what was found."""
+        """Stop sampling; returns the samples."""
         if self._before is not None and threading.current_thread() is threading.main_thread():
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(

@@ -1,4 +1,4 @@
-"""Profiles: what the core measured of kernels and runs, counted for the calls of the program that they computed."""
+"""Profiles: times of kernels and runs that the core measured, attributed to the calls that they computed."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _WHOLE = -1
 _LONG, _HANDLED = (
     30_000,
     10_000,
-)  # nanoseconds of a run that a signal may fall into; within which it is handled then
+)  # nanoseconds: runs into which a signal may fall; time after a run in which it is handled
 
 
 class Frame(NamedTuple):
-    """A line of the program: file, line, columns or None, function."""
+    """A source line: file, line, columns or None, function."""
 
     file: str
     line: int
@@ -54,11 +54,20 @@ class Frame(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of an operation in the program, by where it stood and what it took.
+    """A call of an operation, by its location, and its cost.
 
-    ``seconds`` are its part of the times of the kernels that computed it; ``frames`` lead to it, innermost first, from
-    the forward line where it is part of a backward pass. ``floor_bytes`` are its part of what these kernels read and
-    wrote; ``first`` is when the first of them began, in nanoseconds of ``time.perf_counter_ns``.
+    Attributes:
+        name: The public name of the operation.
+        is_backward: Whether it is part of a backward pass.
+        module: The module or name scope.
+        frames: The stack of the call, innermost first; in a backward pass that of the forward call.
+        times: How often it was run.
+        seconds: Its share of the times of the kernels that computed it.
+        floor_bytes: Its share of the bytes that these kernels read and wrote at least.
+        flops: Its floating-point operations.
+        cost: Its cost by itself.
+        location: Its location.
+        first: The start of the first of its kernels, in nanoseconds of ``time.perf_counter_ns``.
     """
 
     name: str
@@ -75,7 +84,7 @@ class Call(NamedTuple):
 
 
 class KernelTime(NamedTuple):
-    """All calls of one kernel of one program."""
+    """The total of all calls of one kernel of one program."""
 
     name: str
     operations: tuple[str, ...]
@@ -87,7 +96,7 @@ class KernelTime(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something on the time line, in nanoseconds of ``time.perf_counter_ns``; ``thread`` is 0 for the program's own."""
+    """An event of the time line, in nanoseconds of ``time.perf_counter_ns``; ``thread`` 0 is that of the program."""
 
     what: str
     category: str
@@ -99,7 +108,7 @@ class Event(NamedTuple):
 
 
 class PythonTime(NamedTuple):
-    """What Python took on a line of the program, of all its time by the ``samples`` found there."""
+    """The time of Python on a line, in proportion to the samples."""
 
     frame: Frame
     samples: int
@@ -107,7 +116,7 @@ class PythonTime(NamedTuple):
 
 
 class Wall(NamedTuple):
-    """Where the time went, in seconds; the parts sum to ``total``."""
+    """The breakdown of wall time in seconds; the parts sum to ``total``."""
 
     total: float
     kernels: float
@@ -118,7 +127,7 @@ class Wall(NamedTuple):
 
 
 class Record:
-    """A trace that ran, with the lines of its calls."""
+    """A trace that ran, with the locations of its instructions."""
 
     def __init__(self, executable: Any, provenance: Sequence[tuple[int, int]], launches: Any) -> None:
         self.provenance = provenance
@@ -129,30 +138,30 @@ class Record:
 
     @property
     def shares(self) -> list[KernelShare]:
-        """What each kernel of the fused program computes."""
+        """The work of each kernel of the fused program."""
         if self._shares is None:
             self._shares = program_shares(self.description)
         return self._shares
 
     def origin(self, entry: int) -> int:
-        """The location of an entry, of the call that it differentiates where a backward pass recorded it."""
+        """The location of an instruction; in a backward pass that of the call that it differentiates."""
         location, forward = self.provenance[entry]
         return forward or location
 
     def frames(self, entry: int) -> tuple[Frame, ...]:
-        """The lines that lead to an entry."""
+        """The stack of an instruction."""
         return frames_of(self.origin(entry))
 
     def module(self, entry: int) -> str:
-        """The module or name scope that an entry was recorded in."""
+        """The module or name scope of an instruction."""
         return scope_name(self.origin(entry))
 
     def is_backward(self, entry: int) -> bool:
-        """Whether an entry was recorded by a backward pass."""
+        """Whether a backward pass recorded an instruction."""
         return self.provenance[entry][1] != 0 or self.costs[entry].is_backward
 
     def entries_of(self, entry: int, instruction: int) -> Sequence[tuple[int, float]]:
-        """The entries that a kernel computes, with the part of its time that each has."""
+        """The instructions that a kernel computes, each with its share of the time."""
         if entry >= 0:
             return ((entry, 1.0),)
         if entry != _WHOLE and self.launches is not None:
@@ -167,13 +176,13 @@ class Record:
         return [(entry, weight / total) for entry, weight in zip(entries, weights)]
 
     def kernel(self, entry: int, instruction: int) -> KernelShare:
-        """What a kernel computes and touches."""
+        """The work of a kernel."""
         if entry == _WHOLE and instruction < len(self.shares):
             return self.shares[instruction]
         shares = tuple(self.entries_of(entry, instruction))
         costs = [self.costs[number] for number, _ in shares]
         names = tuple(dict.fromkeys(cost.name for cost in costs))
-        # What the calls of a launch read and compute is counted once, with the first of the kernels that they run as.
+        # bytes and flops of the calls of a launch are counted once, with its first kernel
         nbytes, flops = (
             (sum(c.nbytes for c in costs), sum(c.flops for c in costs)) if instruction == 0 else (0, 0)
         )
@@ -184,7 +193,7 @@ _frames: dict[int, tuple[Frame, ...]] = {}
 
 
 def frames_of(location: int) -> tuple[Frame, ...]:
-    """The lines that a location stands for, innermost first."""
+    """The stack of a location, innermost frame first."""
     found = _frames.get(location)
     if found is None:
         found = _frames[location] = tuple([Frame(*frame) for frame in _core.location_frames(location)])
@@ -192,7 +201,7 @@ def frames_of(location: int) -> tuple[Frame, ...]:
 
 
 class Recording:
-    """What was measured between ``start`` and ``stop``; sums are made when they are asked for."""
+    """The measurements between ``start`` and ``stop``; totals are computed on demand."""
 
     def __init__(
         self,
@@ -218,14 +227,14 @@ class Recording:
         self._calls: list[Call] | None = None
 
     def record(self, number: int) -> Record | None:
-        """What ran under a number; None where it is not known."""
+        """The trace with a number; None if it is unknown."""
         if number not in self._known:
             found = self._records[number]
             self._known[number] = None if found is None else Record(*found)
         return self._known[number]
 
     def _kernel_groups(self) -> Iterator[tuple[Record | None, int, int, int, float, int]]:
-        """Record, entry, instruction, count, seconds and first start of the kernels that the program waited for."""
+        """Record, entry, instruction, count, seconds and first start of the kernels that ran in the foreground."""
         own = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
         keys = own[["run", "entry", "instruction"]]
         unique, inverse, counts = numpy.unique(keys, return_inverse=True, return_counts=True)
@@ -239,10 +248,10 @@ class Recording:
     def calls(self) -> list[Call]:
         """Every call that was computed."""
         if self._calls is None:
-            self._calls = self._made_calls()
+            self._calls = self._compute_calls()
         return self._calls
 
-    def _made_calls(self) -> list[Call]:
+    def _compute_calls(self) -> list[Call]:
         seconds: dict[tuple[int, int], float] = {}
         touched: dict[tuple[int, int], float] = {}
         records: dict[int, Record] = {}
@@ -285,12 +294,12 @@ class Recording:
         found: dict[int, int] = {}
         for number, count in zip(numbers.tolist(), counts.tolist()):
             found[id(self.record(number))] = count
-        for record in self._known.values():  # a run that raised, or goes on
+        for record in self._known.values():  # a run that failed, or is running
             found.setdefault(id(record), 1)
         return found
 
     def kernels(self) -> list[KernelTime]:
-        """Every kernel with all its calls."""
+        """The totals of every kernel."""
         found = []
         for record, entry, instruction, count, took, _ in self._kernel_groups():
             if record is None:
@@ -305,7 +314,7 @@ class Recording:
         return found
 
     def timeline(self) -> list[Event]:
-        """All that happened, in order: runs, kernels, their parts on other threads, and the compiler."""
+        """All events in order: runs, kernels, their parts on other threads, and the compiler."""
         found = []
         no_lines: tuple[Frame, ...] = ()
         for event in self.events.tolist():
@@ -328,7 +337,7 @@ class Recording:
         return sorted(found, key=lambda event: event.start)
 
     def python(self) -> list[PythonTime]:
-        """Python's time by the lines that it was found on, the longest first."""
+        """The time of Python by line, the longest first."""
         samples = self._between_runs()
         counts: dict[Frame, int] = {}
         for sample in samples:
@@ -340,7 +349,7 @@ class Recording:
         return sorted(found, key=lambda one: -one.samples)
 
     def _between_runs(self) -> list[Sample]:
-        """Samples but those taken in a run or by the compiler: a signal is handled when these end."""
+        """Samples outside of runs and the compiler, after which a pending signal is handled."""
         runs = self.events[(self.events["kind"] == _RUN) & (self.events["depth"] == 0)]
         long = runs[runs["end"] - runs["start"] > _LONG]
         own = [(span.start, span.end) for span in self.spans if span.thread == self._thread]
@@ -354,7 +363,7 @@ class Recording:
         return found
 
     def wall(self) -> Wall:
-        """Where the time of the thread that was profiled went."""
+        """The breakdown of the wall time of the profiled thread."""
         total = (self.end - self.start) / 1e9
         outer = self.events[(self.events["kind"] == _RUN) & (self.events["depth"] == 0)]
         own = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
@@ -367,14 +376,14 @@ class Recording:
         rest = max(0.0, total - kernels - executor - compiler)
         waited = min(rest, max(0.0, total - self._occupied))
         elsewhere = [(span.start, span.end) for span in self.spans if span.thread != self._thread]
-        # the compiler's thread and this one wait for each other's interpreter lock
+        # the compiler thread and this one wait for each other to release the GIL
         beside = _length(running + compiling + elsewhere) - _length(running + compiling)
         locked = min(waited, beside)
         return Wall(total, kernels, executor, compiler + locked, rest - waited, waited - locked)
 
 
 def _length(intervals: list[tuple[int, int]]) -> float:
-    """Seconds that some interval covers."""
+    """The length of the union of intervals, in seconds."""
     covered, reached = 0, 0
     for start, end in sorted(intervals):
         if end > reached:
@@ -384,7 +393,7 @@ def _length(intervals: list[tuple[int, int]]) -> float:
 
 
 def _occupied() -> float:
-    """Seconds so far that this thread ran, or was ready to and another had the processor: all but what it waited."""
+    """Seconds so far that this thread ran or was runnable, without the time that it was blocked."""
     delayed = 0
     with (
         contextlib.suppress(OSError, ValueError),
@@ -395,7 +404,7 @@ def _occupied() -> float:
 
 
 class Recorder:
-    """Starts and stops measuring; one at a time in a process, on the thread that starts it."""
+    """Starts and stops a recording; one at a time in a process, on the thread that starts it."""
 
     running: Recorder | None = None
 
@@ -405,7 +414,7 @@ class Recorder:
         self._samples = LineSamples()
 
     def start(self) -> None:
-        """Begin. Raises ArgumentError where a profile is recorded already."""
+        """Start recording; raises ArgumentError if a profile is being recorded already."""
         if Recorder.running is not None:
             raise ArgumentError(f"profile: another one is being recorded, at {here()}", "End that one first.")
         _core.flush()
@@ -417,7 +426,7 @@ class Recorder:
         self._samples.start()
 
     def stop(self) -> Recording:
-        """Compute what is recorded, and end."""
+        """Compute pending operations, and stop recording."""
         try:
             _core.flush()
         finally:

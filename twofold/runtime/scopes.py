@@ -1,4 +1,4 @@
-"""Names that what is recorded stands in: modules, name scopes. A location carries the number of the one entered."""
+"""Name scopes of modules and declared operations; a location has the number of its scope."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ _numbers: dict[tuple[str, str], int] = {("", ""): 0}
 
 
 def scope_number(name: str, operation: str = "") -> int:
-    """The number of a scope, for ``_core.set_scope``: what a thread records from then on stands in it.
+    """The number of a scope, for ``_core.set_scope``, which sets the scope of what a thread records.
 
-    ``operation`` is what a declared operation is called, which is told from others of its line by it.
+    Args:
+        name: The name of the scope.
+        operation: The name of a declared operation, by which it differs from others of its line.
 
     >>> before = _core.set_scope(scope_number("encoder"))
     >>> scope_name(_core.capture_location())
@@ -31,7 +33,7 @@ def scope_number(name: str, operation: str = "") -> int:
 
 @contextmanager
 def declaring(operation: str) -> Iterator[None]:
-    """Inside, what this thread records is the operation of this name, in the name scope before the last slash."""
+    """Inside, this thread records the declared operation of this name, in the name scope before the last slash."""
     scope = operation.rpartition("/")[0].replace("/", ".")
     before = _core.set_scope(scope_number(scope, operation))
     try:

@@ -1,4 +1,4 @@
-"""``stats``: counts of everything that the library keeps and has done in this process."""
+"""``stats``: counters of recording, planning, compiling, caches and memory in this process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from twofold.compiler.saved_plans import saved_plans
 
 @dataclass(frozen=True)
 class CacheStats:
-    """What one cache holds, and how often it served.
+    """The size of a cache, and its hits and misses.
 
-    ``bytes`` are an estimate; what is in use stays, so they may be above ``budget`` for a while. ``misses`` count what
-    had to be made, ``evictions`` what was dropped to stay within the budget.
+    ``bytes`` are an estimate; entries in use are not evicted, so they may be above ``budget`` for a while.
+    ``evictions`` are the entries that were dropped to stay within the budget.
     """
 
     count: int
@@ -36,39 +36,39 @@ class Stats:
 
     Attributes:
         recorded: Calls of operations recorded.
-        predicted: Observed traces that repeated the predicted one; nothing was looked up.
-        looked_up: Observed traces that were looked up or planned.
+        predicted: Flushed traces that equalled the predicted one, without a look-up.
+        looked_up: Flushed traces that were looked up or planned.
         plans: Graphs planned, of single calls and of traces.
-        plan_seconds: Time in passes, schedule and kernel texts.
+        plan_seconds: Time in passes, schedule and emission of LLVM IR.
         fused: Traces compiled as one program.
-        bodies: Bodies planned for these, each once, for calls that repeat in a trace or for what stands between them.
+        bodies: Bodies planned for these.
         body_calls: Calls of bodies in these.
-        fused_dropped: Those of them that measured slower than operations one by one.
-        families: Calls that differ in numbers alone, as one each.
+        fused_dropped: Fused traces that measured slower than op-by-op execution.
+        families: Classes of op instances that differ in integers only.
         templates: Plans for symbolic sizes.
         template_programs: Programs for symbolic sizes.
-        template_uses: Calls that a template served.
-        templates_refused: Calls that have no plan for symbolic sizes.
+        template_uses: Op instances that were instantiated from a template.
+        templates_refused: Families that cannot be planned for symbolic sizes.
         trace_plans: Whole traces planned for symbolic sizes.
-        trace_plan_uses: Traces that such a plan served.
+        trace_plan_uses: Traces that were instantiated from such a plan.
         declared_graphs: Graphs of sessions that were declared to the core, by the types that were fed.
-        declared_bodies: Bodies of operations that ran for this; what was declared before is found.
-        open_graphs: Those of them that were declared for all sizes.
-        open_graph_uses: Further sizes that such a graph served.
+        declared_bodies: Bodies of operations that ran for this.
+        open_graphs: Those of them with symbolic sizes.
+        open_graph_uses: Further sizes for which such a graph was specialised.
         batched_traces: Traces that ran in batches.
-        batch_launches: Launches of several calls as one.
-        batched_calls: The calls that these stood for.
-        batch_plans: Programs planned for any number of calls.
+        batch_launches: Launches of batched calls.
+        batched_calls: The calls in these.
+        batch_plans: Programs planned for a symbolic batch size.
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
-        compile_seconds: Time in LLVM, in loading code, and in waiting for other threads that compile.
-        plans_found: Plans of op instances, and parts of them, that an earlier process had left on disk.
-        prebuilt: Kernels whose machine code came with the package.
+        compile_seconds: Time in LLVM, in loading code, and in waiting for the lock of the compiler.
+        plans_found: Plans that were read from the disk cache.
+        prebuilt: Kernels from the archive of the package.
         disk_hits: Kernels loaded from the disk cache.
-        disk_misses: Kernels looked for in the disk cache in vain.
+        disk_misses: Kernels that were not in the disk cache.
         pool_in_use: Bytes of the memory pool that tensors and programs hold.
-        pool_cached: Bytes of the pool kept for later.
-        pool_peak: The most bytes that were in use.
+        pool_cached: Bytes of the pool that are free.
+        pool_peak: Peak bytes in use.
         locations: Source locations known.
         caches: Count, bytes, budget, hits, misses and evictions of each cache by name.
     """
@@ -135,7 +135,7 @@ def all_caches() -> dict[str, CacheStats]:
 
 
 def stats() -> Stats:
-    """Counts of everything that the library keeps and has done in this process, as one object that prints as tables.
+    """Counters of recording, planning, compiling, caches and memory in this process; they print as tables.
 
     See ``docs/inside.md``. Caches keep within ``twofold.config.cache_bytes`` (``TWOFOLD_CACHE_BYTES``) in all.
 

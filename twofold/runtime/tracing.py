@@ -1,4 +1,4 @@
-"""What the core asks of Python while it records: error messages, limits, constants, and the fusing of traces."""
+"""Callbacks of the core while it records: names and errors of calls, constants, and the fusing of traces."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from twofold.runtime.failures import describe_call
 
 
 def here() -> str:
-    """``file:line`` of the user's code that is running, or of the operation that is declared to the core."""
+    """``file:line`` of the running user code, or of the operation that is being declared."""
     return _core.location_text(_core.declaring_location())
 
 
 def public_name(op: Op, attrs: Attributes = ()) -> str:
-    """The name that users know of an operation, or of what it is derived from."""
+    """The public name of an operation, or of the one that it is derived from."""
     if isinstance(op, DerivedOp) and attrs:
         return "backward pass of " * op.is_gradient + public_name(*op.base(attrs))
     names = getattr(op, "functions", ())
@@ -30,7 +30,7 @@ def public_name(op: Op, attrs: Attributes = ()) -> str:
 
 
 def described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
-    """Operands for a message: name, type and the line that made them; a Python number shows itself."""
+    """Texts of operands for a message: name, type or Python number, and the line that made it."""
     found = []
     for k, type in enumerate(types):
         name = names[k] if k < len(names) else f"operand {k}"
@@ -50,7 +50,16 @@ def located(
     where: str,
     operands: Sequence[Any] | None = None,
 ) -> TwofoldError:
-    """An error met while running, with the operation that was called there and the types of its inputs."""
+    """A run-time error with its call.
+
+    Args:
+        error: The error.
+        op: The operation.
+        attrs: Its attributes.
+        types: The types of its operands.
+        where: The location of the call.
+        operands: The operands, if they are known.
+    """
     names = described(parameter_names(op, attrs), types, operands or ())
     return at_operation(error, public_name(op, attrs), names, where)
 
@@ -62,14 +71,22 @@ def at_call(
     types: Sequence[TensorType],
     operands: Sequence[Any],
 ) -> TwofoldError:
-    """An error of the call that is made now, with its operands, their values as far as they are there, and its line."""
+    """An error of the call that is being recorded, with its operands and line.
+
+    Args:
+        error: The error.
+        name: The public name of the operation.
+        parameters: The names of its parameters.
+        types: The types of its operands.
+        operands: The operands, whose values are shown if they are computed.
+    """
     worded = at_operation(error, name, described(parameters, types, operands), here())
     describe_call(worded, operands, parameters)
     return worded
 
 
 def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
-    """Names of the tensor parameters of an operation, as far as its entry tells them."""
+    """Names of the tensor parameters of an operation, if its entry has them."""
     if isinstance(op, DerivedOp) and attrs:
         return _pullback_names(attrs) if op.is_gradient else parameter_names(*op.base(attrs))
     named = op.parameter_names() if hasattr(op, "parameter_names") else []
@@ -77,11 +94,11 @@ def parameter_names(op: Op, attrs: Attributes = ()) -> Sequence[str]:
 
 
 _SPELLED = {"x": "input", "t": "target", "ct": "gradient"}
-"""Parameters of rules, where they are named otherwise than in signatures."""
+"""Parameters of rules that have other names in signatures."""
 
 
 def _names_of_rule(op: Op) -> list[str]:
-    """The names that the rule of a composite operation has for its inputs."""
+    """The names of the inputs in the rule of a composite operation."""
     rule = getattr(op, "rule_compute", None)
     found: list[str] = []
     for parameter in inspect.signature(rule).parameters.values() if rule is not None else ():
@@ -100,24 +117,24 @@ def _required(call: Any) -> list[str]:
 
 
 def _pullback_names(attrs: Attributes) -> list[str]:
-    """The names of what the gradient of a call reads."""
+    """The names of the operands of a gradient."""
     derived = import_module("twofold.transforms.derived")
     name, inner, written, index, flags = attrs
     types = tuple(tensor_type(*type) for type in written)
-    wanted = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
+    wrt = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
     own = parameter_names(REGISTRY[name], inner)
     shown = {-1: "gradient", -2: "result", **dict(enumerate(own))}
-    slots = derived.pullbacks_of(REGISTRY[name], inner, types, wanted)[index].slots
+    slots = derived.pullbacks_of(REGISTRY[name], inner, types, wrt)[index].slots
     return [shown.get(slot, f"operand {k}") for k, slot in enumerate(slots)]
 
 
 def specialise_error(op: Op, where: str) -> None:
-    """Word the error of a declared operation whose sizes, known at last, do not fit."""
+    """Raise the error of a declared operation whose fed sizes do not fit."""
     raise RuntimeError(f"{op.name}, declared at {where}: the sizes that were fed do not fit")
 
 
 def compile_trace(executable: Any, wait: bool, first: int, last: int) -> bool:
-    """Fuse a trace and hand the program to the core, see ``fusing``."""
+    """See ``compiler.fusing``."""
     from twofold.compiler import fusing
 
     return fusing.compile_trace(executable, wait, first, last)
@@ -128,17 +145,17 @@ def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
 
 
 @atexit.register
-def _report_the_rest() -> None:
-    """At the end of a program, compute what nobody has read if it may be wrong."""
+def _flush_pending_checks() -> None:
+    """At exit, compute pending operations that check values."""
     if _core.pending_checks():
         _core.flush()
 
 
 def ones(type: TensorType) -> tuple[Op, Attributes]:
-    """The operation that makes ones of a type, the first cotangent of a backward pass."""
+    """The operation of ones of a type, the seed of a backward pass."""
     return _constant_of("ones", type)
 
 
 def zeros(type: TensorType) -> tuple[Op, Attributes]:
-    """The operation that makes zeros of a type."""
+    """The operation of zeros of a type."""
     return _constant_of("zeros", type)

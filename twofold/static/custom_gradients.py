@@ -19,9 +19,9 @@ from twofold.ir.op import REGISTRY
 from twofold.ops.base import apply, ops
 from twofold.ops.control_flow.programs import with_parameters
 from twofold.ops.control_flow.user_gradient import Pullback
-from twofold.runtime.closures import close, note_calls
+from twofold.runtime.closure_conversion import closure_convert, record_calls
 from twofold.runtime.failures import end_in
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.bodies import Body, above, source_of, tensor_of, trace_body
 from twofold.static.define import as_tensor, convert_to_tensor, define
@@ -169,11 +169,11 @@ class Rule:
                     shares = self.body.declare(declarer, given)
                 return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
 
-            closed = close(backward, [results[own].type_, *[result.type_ for result in results]])
-            closed.note_lines()
+            closed = closure_convert(backward, [results[own].type_, *[result.type_ for result in results]])
+            closed.record_lines()
             positions, name = range(len(inputs)), operation.type
             content = interned(Pullback(closed.graph, positions, len(inputs), own, len(results), name))
-            note_calls(content.content_key, [closed], 1 + len(results))
+            record_calls(content.content_key, [closed], 1 + len(results))
             value = apply("stop_gradient", results[own])
             found[k] = apply(
                 "user_gradient", value, *inputs, *results, *closed.captured, attrs=with_parameters(content)

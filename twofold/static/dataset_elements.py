@@ -13,7 +13,7 @@ from twofold.errors import ArgumentError, GraphError, TwofoldError, at_operation
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
 from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like

@@ -13,7 +13,7 @@ import numpy
 from twofold.dtypes import int32, string
 from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.dataset_elements import (
     Element,
     OutOfRangeError,

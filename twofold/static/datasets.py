@@ -20,7 +20,7 @@ from twofold.dtypes import bool_, int64, string
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType, tensor_type
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.dataset_elements import (
     Element,

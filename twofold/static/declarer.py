@@ -19,7 +19,7 @@ from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, inval
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply, ops
-from twofold.runtime.closures import varied
+from twofold.runtime.closure_conversion import varied
 from twofold.runtime.tracing import here
 from twofold.static.bodies import all_inside
 from twofold.static.graph import DERIVATIVES, Operation, local

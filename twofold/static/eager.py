@@ -10,7 +10,7 @@ from twofold import _core
 from twofold.errors import ShapeError
 from twofold.frontend.gradients import grad
 from twofold.ops.base import ops
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.array import stack
 from twofold.static.define import as_dtype, as_tensor, convert_to_tensor, refuse

@@ -12,7 +12,7 @@ import numpy
 from twofold.dtypes import string
 from twofold.errors import ArgumentError
 from twofold.ir.types import tensor_type
-from twofold.runtime.structure import flatten
+from twofold.runtime.pytree import flatten
 from twofold.static.datasets import Dataset
 from twofold.static.flow import failed
 from twofold.static.python_io import TFRecordOptions, tf_record_iterator

@@ -18,7 +18,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.calls import failed as failed
 from twofold.runtime.failures import end_in
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.array import concat, expand_dims, stack
 from twofold.static.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.define import as_dtype, convert_to_tensor

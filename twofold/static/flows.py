@@ -13,7 +13,7 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
-from twofold.runtime.closures import close
+from twofold.runtime.closure_conversion import closure_convert
 from twofold.static.bodies import Body
 from twofold.static.graph import Graph, Operation
 from twofold.static.string_table import stack
@@ -169,7 +169,7 @@ class While(Flow):
         call = LoopCall("while_loop", carried, self.names)
         if self.limited:
             most = declarer.symbolic(declarer.read(operation, operation.sources[count]))
-            call.most = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
+            call.max_iterations = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
         call.carried = carried = self._with_rows(declarer, carried)
         (start,) = self.condition.declare(declarer, carried)
 
@@ -199,7 +199,9 @@ class While(Flow):
         positions = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
         if not positions:
             return carried
-        found = close(lambda *values: self.body.declare(declarer, values), [value.type_ for value in carried])
+        found = closure_convert(
+            lambda *values: self.body.declare(declarer, values), [value.type_ for value in carried]
+        )
         types = [node.type for node in found.graph.outputs]
         return [
             declarer.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
@@ -274,9 +276,9 @@ class Repeat(Flow):
             for source in operation.sources[: count + self.arrays]
         ]
         call = LoopCall(self.operation, values[:count], self.names)
-        call.rows = values[count:]
+        call.xs = values[count:]
         call.descending = self.reverse
-        call.limit = _common_length([row.type_.shape[0] for row in call.rows])
+        call.limit = _common_length([row.type_.shape[0] for row in call.xs])
 
         def step(*given: Any) -> list[Any]:
             found = self.body.declare(declarer, given)

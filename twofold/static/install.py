@@ -13,7 +13,7 @@ from twofold.dtypes import DType, Size, bfloat16, finfo, iinfo, string
 from twofold.errors import GraphError
 from twofold.frontend.control import DECLARING, Declaring
 from twofold.ir.types import tensor_type
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.flow import choose, repeat, while_loop

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from twofold.runtime.structure import Leaf
-from twofold.runtime.structure import flatten as _taken_apart
-from twofold.runtime.structure import unflatten as _put_together
+from twofold.runtime.pytree import Leaf
+from twofold.runtime.pytree import flatten as _taken_apart
+from twofold.runtime.pytree import unflatten as _put_together
 from twofold.runtime.tracing import here
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import array, filled, math, reordering
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.docstrings import example

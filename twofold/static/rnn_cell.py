@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from twofold.dtypes import float32
 from twofold.errors import ArgumentError, ShapeError
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import array, filled, initializers, math, nn
 from twofold.static.clipping import clip_by_value
 from twofold.static.control import device as placed

@@ -17,7 +17,7 @@ from twofold.dtypes import float32, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import array, filled, math, segments
 from twofold.static.bodies import source_of
 from twofold.static.checks import assert_equal, assert_greater_equal, assert_less_equal

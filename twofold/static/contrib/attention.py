@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from twofold.dtypes import int32
 from twofold.errors import ArgumentError
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static import array, filled, initializers, math, nn, selection
 from twofold.static.define import convert_to_tensor

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold.dtypes import int32
-from twofold.runtime.structure import flatten, unflatten
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import array, filled, math, random, selection
 from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import example

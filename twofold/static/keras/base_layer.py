@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.runtime.structure import flatten
+from twofold.runtime.pytree import flatten
 from twofold.runtime.tracing import here
 from twofold.static.define import as_dtype, convert_to_tensor
 from twofold.static.graph import at_once, get_default_graph

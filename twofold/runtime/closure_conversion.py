@@ -1,8 +1,7 @@
-"""Closing functions: what a Python function does to tensors, as a closed graph and the values it captures.
+"""Closure conversion: from a Python function of tensors to a closed graph and the values that it captures.
 
-The function runs once, on placeholders. What it uses beside them becomes further inputs: tensors from outside,
-which gradients reach as they reach any input, and Python numbers, which stay numbers of each run. The graph of
-a trace seen before is not built again.
+The function is traced once, on placeholders. Captured values become further inputs: tensors, through which gradients
+flow as through any input, and Python numbers, which are run-time values. Graphs are cached by trace.
 """
 
 from __future__ import annotations
@@ -24,11 +23,17 @@ from twofold.ops.base import ops
 
 Tensor = _core.Tensor
 Lines = dict[Any, int]
-"""Locations of the operations of a body, by operation, attributes and input types, and which graphs are noted."""
+"""Locations of the operations of a body, by operation, attributes and input types, and of the graphs recorded."""
 
 
-class Closed:
-    """A closed graph: its first inputs are those of the function, the others the values ``captured``."""
+class ClosedFunction:
+    """A converted function.
+
+    Attributes:
+        graph: The closed graph; its first inputs are those of the function, the others captured values.
+        captured: The captured values.
+        positions: Their positions among the inputs.
+    """
 
     __slots__ = ("_trace", "captured", "graph", "positions")
 
@@ -36,18 +41,18 @@ class Closed:
         self.graph = graph
         self.captured = list(captured)
         first = len(graph.input_types) - len(self.captured)
-        self.positions = list(range(first, len(graph.input_types)))  # of the values captured among the inputs
+        self.positions = list(range(first, len(graph.input_types)))
         self._trace = trace
 
     def calls(self, count: int) -> BodyCalls:
-        """The calls inside, as those of a body with ``count`` inputs."""
+        """The calls in the function, as those of a body with ``count`` inputs."""
         _, entries, outputs = self._trace.describe()
         captured = iter(self.positions)
         leaves = [leaf if isinstance(leaf, int) else next(captured) for leaf in self._trace.leaves]
         return BodyCalls(entries, self._trace.provenance, leaves, outputs, count)
 
-    def note_lines(self) -> None:
-        """Keep the lines of what runs inside, for the errors of a call that is declared now."""
+    def record_lines(self) -> None:
+        """Record the lines of operations in the function, for the errors of the call that is being declared."""
         call = _core.declaring_location()
         lines = BODY_LINES.get(call)
         if lines is not None and self.graph in lines:
@@ -56,12 +61,20 @@ class Closed:
         lines = dict(before)
         lines[self.graph] = call
         for entry, location in zip(self._trace.describe()[1], self._trace.locations):
-            _note(lines, _graph_of(entry), entry[3], location or call)
+            _record_graph_lines(lines, _graph_of(entry), entry[3], location or call)
         BODY_LINES.replace(call, lines)
 
 
 class BodyCalls(NamedTuple):
-    """The calls of a body: entries and outputs as the core describes them, and which input each leaf is."""
+    """The calls of a body.
+
+    Attributes:
+        entries: Its instructions, as the core describes them.
+        provenance: Their locations.
+        positions: For each input of the trace, the input of the body that it is.
+        outputs: The operands that it returns.
+        inputs: The number of inputs of the body.
+    """
 
     entries: Sequence[Any]
     provenance: Sequence[tuple[int, int]]
@@ -75,19 +88,23 @@ _graphs: Cache[Graph] = Cache("closed graphs", 1, lambda key, graph: 1024 + grap
 _LINE_BYTES = 256
 
 BODY_LINES: Cache[Lines] = Cache("body lines", 1, lambda call, lines: _LINE_BYTES * (1 + len(lines)))
-"""Lines of what runs inside the calls of programs, by the location of the call."""
+"""Lines of operations in the bodies of control flow, by the location of the call."""
 
 
 def inner_line(location: int, called: tuple[Any, ...]) -> int:
-    """The location of what is called inside the body that a call at ``location`` runs, 0 where there is none.
+    """The location of an operation in the body of control flow.
 
-    ``called`` has the operation, its attributes and the types of its inputs. What the gradient of a single line
-    computes has that line.
+    Args:
+        location: That of the call of control flow.
+        called: The operation, its attributes and the types of its inputs.
+
+    Returns:
+        0 if there is none. An operation in the gradient of the body has the line that it differentiates, if unique.
     """
     lines = BODY_LINES.get(location) or {}
     found = lines.get(called)
     if found is None:
-        found = next((line for key, line in _calls(lines) if _is_like(key, called)), None)
+        found = next((line for key, line in _calls(lines) if _matches(key, called)), None)
     return _differentiated_line(lines, called) if found is None else found
 
 
@@ -97,33 +114,33 @@ def _differentiated_line(lines: Lines, called: tuple[Any, ...]) -> int:
     found = {
         line
         for key, line in _calls(lines)
-        if any(node.op is called[0] and _is_like(node.attrs, called[1]) for node in pullback_nodes(*key))
+        if any(node.op is called[0] and _matches(node.attrs, called[1]) for node in pullback_nodes(*key))
     }
     return found.pop() if len(found) == 1 else 0
 
 
-class _ForAllSizes:
-    """What is called in a body over symbols: operation, attributes and input types."""
+class _SymbolicCall:
+    """A call in a body over symbols: operation, attributes and input types."""
 
     def __init__(self, called: tuple[Any, ...]) -> None:
         self.called = called
 
 
 def _calls(lines: Lines) -> list[tuple[tuple[Any, ...], int]]:
-    """Operation, attributes and input types of the calls with lines."""
-    calls = [(key.called if isinstance(key, _ForAllSizes) else key, line) for key, line in lines.items()]
+    """Calls with lines: operation, attributes and input types."""
+    calls = [(key.called if isinstance(key, _SymbolicCall) else key, line) for key, line in lines.items()]
     return [(called, line) for called, line in calls if isinstance(called, tuple)]
 
 
-def _is_like(own: Any, other: Any) -> bool:
-    """Whether a call is another one for some sizes: symbols stand for any."""
+def _matches(own: Any, other: Any) -> bool:
+    """Whether a call over symbols is another one for some sizes."""
     if isinstance(own, Symbol):
         return isinstance(other, int)
     if isinstance(own, TensorType) and isinstance(other, TensorType):
-        return own.dtype is other.dtype and _is_like(own.shape, other.shape)
+        return own.dtype is other.dtype and _matches(own.shape, other.shape)
     if not isinstance(own, tuple) or not isinstance(other, tuple):
         return bool(own == other)
-    return len(own) == len(other) and all(map(_is_like, own, other))
+    return len(own) == len(other) and all(map(_matches, own, other))
 
 
 BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(
@@ -133,17 +150,23 @@ BODY_CALLS: Cache[dict[str, list[BodyCalls]]] = Cache(
         1024 + sum(_CALL_BYTES * len(part.entries) for parts in kept.values() for part in parts)
     ),
 )
-"""The calls inside programs by the location of the call and the key of what it runs, for tools that step."""
+"""Calls in the bodies of control flow, by the location of the call and its content key, for debuggers."""
 
 _CALL_BYTES = 512
 
 
-def note_calls(content_key: str, parts: Sequence[Closed], count: int) -> None:
-    """Keep the calls inside the bodies of a program with ``count`` inputs, which is declared now."""
+def record_calls(content_key: str, bodies: Sequence[ClosedFunction], count: int) -> None:
+    """Record the calls in the bodies of the control flow that is being declared.
+
+    Args:
+        content_key: Its content key.
+        bodies: Its bodies.
+        count: The number of inputs of each body.
+    """
     call = _core.declaring_location()
     kept = BODY_CALLS.get(call) or {}
     if content_key not in kept:
-        BODY_CALLS.replace(call, {**kept, content_key: [part.calls(count) for part in parts]})
+        BODY_CALLS.replace(call, {**kept, content_key: [body.calls(count) for body in bodies]})
 
 
 _iterations: list[Tensor] = []
@@ -153,7 +176,7 @@ _SIGN = 1 << 63
 
 @contextmanager
 def in_iteration(number: Tensor) -> Iterator[None]:
-    """Inside, random samples differ by the int64 tensor ``number``, which counts the iterations of a loop."""
+    """Inside, random samples depend on the int64 tensor ``number``, which counts the iterations of a loop."""
     _iterations.append(number)
     try:
         yield
@@ -162,7 +185,7 @@ def in_iteration(number: Tensor) -> Iterator[None]:
 
 
 def varied(counter: Any) -> Any:
-    """The counter of a random sample: another one in each iteration of the loops around it."""
+    """The counter of a random sample, different in each iteration of the enclosing loops."""
     for number in _iterations:
         scaled = counter * _MIX if isinstance(counter, int) else counter * _signed(_MIX)
         counter = number + (_signed(scaled) if isinstance(scaled, int) else scaled) + 1
@@ -173,10 +196,12 @@ def _signed(number: int) -> int:
     return (number + _SIGN) % (2 * _SIGN) - _SIGN
 
 
-def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> Closed:
-    """What ``function`` does to tensors of ``types``; it returns tensors.
+def closure_convert(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -> ClosedFunction:
+    """Trace a function.
 
-    Where sizes are symbols, so are those of the graph.
+    Args:
+        function: A function of tensors that returns tensors.
+        types: The types of its arguments, whose sizes may be symbols.
     """
     sizes = current_sizes()
     inputs = [_core.placeholder(type if sizes is None else sizes.named(type)) for type in types]
@@ -188,16 +213,16 @@ def close(function: Callable[..., Sequence[Any]], types: Sequence[TensorType]) -
     captured = [leaf[0] if isinstance(leaf, tuple) else leaf for leaf in leaves if not isinstance(leaf, int)]
     positions = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
     if sizes is not None:
-        return Closed(_build(trace.describe(), positions, types), captured, trace)
+        return ClosedFunction(_build(trace.describe(), positions, types), captured, trace)
     key = (trace.key, tuple(types), positions)
     found = _graphs.get(key)
     if found is None:
         found = _graphs.keep(key, _build(trace.describe(), positions, types))
-    return Closed(found, captured, trace)
+    return ClosedFunction(found, captured, trace)
 
 
 def _graph_of(entry: tuple[Any, ...]) -> Graph:
-    """The closed graph of an entry that the core describes."""
+    """The closed graph of an instruction that the core describes."""
     from twofold.transforms.derived import graph_of_entry
 
     return graph_of_entry(entry)
@@ -205,49 +230,57 @@ def _graph_of(entry: tuple[Any, ...]) -> Graph:
 
 def _build(described: tuple[Any, ...], positions: Sequence[int], types: Sequence[TensorType]) -> Graph:
     written, entries, outputs = described
-    leaf_types = [symbolic_type(type_from_code(*type)) for type in written]
+    trace_types = [symbolic_type(type_from_code(*type)) for type in written]
     input_types = list(types)
-    leaves: list[Node] = []
-    for position, type in zip(positions, leaf_types):
+    inputs: list[Node] = []
+    for position, type in zip(positions, trace_types):
         if position < 0:
             position = len(input_types)
             input_types.append(type)
-        leaves.append(input_node(position, type))
+        inputs.append(input_node(position, type))
     values: list[Node] = []
     for entry in entries:
         _, refs, _, _, mask, _ = entry
-        arguments = [values[ref] if ref >= 0 else leaves[~ref] for ref in refs]
-        given = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
-        values.append(_graph_of(entry).inline(given)[0])
-    return Graph(input_types, [values[ref] if ref >= 0 else leaves[~ref] for ref in outputs])
+        arguments = [values[ref] if ref >= 0 else inputs[~ref] for ref in refs]
+        operands = [_stopped(node, mask, k) for k, node in enumerate(arguments)]
+        values.append(_graph_of(entry).inline(operands)[0])
+    return Graph(input_types, [values[ref] if ref >= 0 else inputs[~ref] for ref in outputs])
 
 
 def _stopped(node: Node, mask: int, position: int) -> Node:
-    """An operand, as a constant for gradients where the program says so."""
+    """An operand, with ``stop_gradient`` where the mask of the call says so."""
     if mask >> min(position, 63) & 1 or not node.dtype.is_differentiable or node.type.weak:
         return node
     stopped: Node = ops.stop_gradient(node)
     return stopped
 
 
-def _note(lines: Lines, graph: Graph, attrs: Any, location: int) -> None:
+def _record_graph_lines(lines: Lines, graph: Graph, attrs: Any, location: int) -> None:
     for node in graph.nodes():
         called = (node.op, node.attrs, tuple(value.type for value in node.inputs))
-        lines.setdefault(_ForAllSizes(called) if has_symbols(called) else called, location)
+        lines.setdefault(_SymbolicCall(called) if has_symbols(called) else called, location)
     for item in attrs:
         if hasattr(item, "content_key"):
             lines.update(BODY_LINES.get(location) or {})
 
 
-def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any]]:
-    """Graphs with the same inputs: the first ``count`` of each, then everything that any of them captures."""
+def with_common_inputs(bodies: Sequence[ClosedFunction], count: int) -> tuple[list[Graph], list[Any]]:
+    """Give several functions the same inputs.
+
+    Args:
+        bodies: The functions, with the same first ``count`` inputs.
+        count: The number of these.
+
+    Returns:
+        Their graphs, whose further inputs are what any of them captures, and the captured values.
+    """
     captured: list[Any] = []
-    types: list[TensorType] = list(parts[0].graph.input_types[:count])
+    types: list[TensorType] = list(bodies[0].graph.input_types[:count])
     known: dict[int, int] = {}
     graphs = []
-    for part in parts:
+    for body in bodies:
         arguments = [input_node(k, type) for k, type in enumerate(types[:count])]
-        for value, type in zip(part.captured, part.graph.input_types[count:]):
+        for value, type in zip(body.captured, body.graph.input_types[count:]):
             position = known.get(_core.value_key(value)) if isinstance(value, Tensor) else None
             if position is None:
                 position = len(types)
@@ -256,13 +289,13 @@ def together(parts: Sequence[Closed], count: int) -> tuple[list[Graph], list[Any
                 if isinstance(value, Tensor):
                     known[_core.value_key(value)] = position
             arguments.append(input_node(position, type))
-            part.positions[len(arguments) - 1 - count] = position
-        graphs.append(part.graph.inline(arguments))
+            body.positions[len(arguments) - 1 - count] = position
+        graphs.append(body.graph.inline(arguments))
     return [Graph(types, outputs) for outputs in graphs], captured
 
 
 def as_tensor(value: Any, type: TensorType | None = None) -> Tensor:
-    """A tensor as it is; a number or array as a tensor, of the dtype of ``type`` if that is given."""
+    """Convert a number or array to a tensor, of the dtype of ``type`` if it is given; tensors stay."""
     if isinstance(value, Tensor):
         return value
     array = numpy.asarray(value)

@@ -1,4 +1,4 @@
-"""Nested tuples, lists, dicts and named tuples of values: taken apart, named place by place, and put together."""
+"""Pytrees: nested tuples, lists, dicts and named tuples of values, flattened to lists and rebuilt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Leaf:
-    """The position of a value in a structure."""
+    """The position of a value in a tree definition."""
 
     def __repr__(self) -> str:
         return "*"
@@ -17,7 +17,7 @@ _LEAF = Leaf()
 
 
 def flatten(value: Any, name: str) -> tuple[list[Any], list[str], Any]:
-    """The values inside, what to call each in a message, and the structure without them.
+    """Flatten a pytree: its leaves, the path of each for messages, and the tree definition.
 
     >>> flatten({"h": 1, "c": (2, 3)}, "init")
     ([1, 2, 3], ["init['h']", "init['c'][0]", "init['c'][1]"], {'h': *, 'c': (*, *)})
@@ -41,7 +41,7 @@ def _walk(value: Any, name: str, values: list[Any], names: list[str]) -> Any:
 
 
 def unflatten(structure: Any, values: Sequence[Any]) -> Any:
-    """The structure with ``values`` as its leaves.
+    """Rebuild a pytree from a tree definition and its leaves.
 
     >>> unflatten(flatten([1, (2,)], "x")[2], "ab")
     ['a', ('b',)]
