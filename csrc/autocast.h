@@ -1,4 +1,4 @@
-// Regions in which operations choose the dtype of their floating operands, as their entries say.
+// Autocast regions, in which operations choose the dtype of their floating operands by the policies of their entries.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace twofold {
 
-// The arguments of one call as the operation takes them in such a region; what it records then is cast no more.
+// The arguments of one call, cast by the policy of its operation; calls that it records itself are not cast again.
 class Autocast {
  public:
   static bool applies(AutocastPolicy policy) { return policy != AutocastPolicy::kNone && Recorder::current().autocast; }
@@ -23,7 +23,7 @@ class Autocast {
   bool failed_ = false;
 };
 
-// call_operation inside such a region.
+// call_operation in an autocast region.
 PyObject* call_in_region(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count);
 int add_autocast_type(PyObject* module);
 

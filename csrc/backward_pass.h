@@ -1,4 +1,4 @@
-// One backward pass over traces.
+// One backward pass over traces: reverse accumulation.
 #pragma once
 
 #include <algorithm>
@@ -14,31 +14,31 @@
 
 namespace twofold {
 
-// What an entry of the pass differentiates: a call of the open trace, or the location of one that has run.
+// What an instruction of the pass differentiates: a call of the open trace, or the location of one that has run.
 struct Origin {
   Ref entry = kNoRef;
   uint32_t location = 0;
 };
 
-// A contribution to a cotangent that values of the open trace tell: the product of the rows of two, rows (right) that are
-// added at numbers (left), rows that are added up (right, or what the gradient makes of its inputs), or one value (right).
+// A term of a cotangent in terms of values of the open trace: the product of the rows of two values, rows (right) that are
+// added at an index (left), rows that are summed (right, or computed by the gradient), or one value (right).
 struct Term {
-  SignatureRef call;  // whose gradient of this input it is
+  SignatureRef call;  // the call that is differentiated
   uint32_t input = 0;
   const Gradient* gradient = nullptr;  // lives as long as the call; null of one value
   Ref left = kNoRef, right = kNoRef;
-  std::vector<Ref> inputs;  // of the gradient, where its form is a sum of rows or a chain
-  bool transposed = false;  // the cotangent is that of the gradient transposed, and its factors are exchanged
-  std::pair<uint64_t, uint32_t> order;  // of the call in all traces
+  std::vector<Ref> inputs;  // operands of the gradient, if its form is a sum of rows or a chain
+  bool transposed = false;  // the term is the transpose of the gradient, with its factors exchanged
+  std::pair<uint64_t, uint32_t> order;  // position of the call in all traces
   Origin origin;
 
   int32_t kind() const { return gradient ? gradient->form.kind : Form::kPlain; }
 };
 
-// References of the open trace by references of another one.
+// A map from references of another trace to references of the open one.
 class RefMap {
  public:
-  // What stands for it; kNoRef until it is set.
+  // The reference of the open trace; kNoRef until it is set.
   Ref& at(Ref ref) {
     std::vector<Ref>& side = ref >= 0 ? entries_ : leaves_;
     const auto number = static_cast<size_t>(ref >= 0 ? ref : ~ref);
@@ -54,19 +54,19 @@ class RefMap {
   std::vector<Ref> entries_, leaves_;
 };
 
-// One trace that the cotangents pass through: the open one, or one that has run.
+// A trace that is differentiated: the open one, or one that has run.
 struct Scope {
   std::shared_ptr<SavedTrace> saved;  // null for the open trace
   std::vector<Ref> cotangents;       // by entry, references of the open trace
-  std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, what is to be added to its cotangent
-  std::vector<char> needed;          // by entry, where gradients of some values are asked for: leads to one
-  RefMap translated;                 // what of it stands in the open trace
+  std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, the terms of its cotangent that are not summed yet
+  std::vector<char> needed;          // by entry, if gradients of some values only are asked for: whether it depends on one of them
+  RefMap translated;                 // values of it that are inputs of the open trace
 };
 
-// References of the open trace, each once.
+// A set of references of the open trace, in order of insertion.
 class RefSet {
  public:
-  // Whether it was not there.
+  // Whether it was inserted.
   bool add(Ref ref) {
     std::vector<uint8_t>& side = ref >= 0 ? entries_ : leaves_;
     const auto number = static_cast<size_t>(ref >= 0 ? ref : ~ref);
@@ -90,14 +90,14 @@ class RefSet {
 
 class BackwardPass {
  public:
-  // `is_hooked`: hooks run on the way, and may change what `.grad` holds.
+  // `is_hooked`: hooks run during the pass, and may change `.grad`.
   BackwardPass(Recorder& recorder, const BackwardRequest& request, bool is_hooked)
       : recorder_(recorder), request_(request), each_seen_(is_hooked) {}
 
   bool run(std::vector<FoundGradient>* found);
 
  private:
-  // Where contributions to a cotangent go: an entry of a scope, or a slot.
+  // The target of terms of a cotangent: an entry of a scope, or the slot of a leaf.
   struct Destination {
     Scope* scope = nullptr;
     Ref index = kNoRef;
@@ -107,7 +107,7 @@ class BackwardPass {
     bool reached() const { return scope || slot; }
   };
 
-  // A reference that is still to be used: its value, or the scalar that it is.
+  // A reference that stays valid when the open trace is flushed: its value or scalar is held.
   struct HeldRef {
     Ref* destination;
     ValueRef value;
@@ -115,14 +115,14 @@ class BackwardPass {
     uint64_t scalar;
   };
 
-  // A call while its gradients are recorded.
+  // A call that is being differentiated.
   struct Visit {
     Scope& scope;
     size_t index;
     const Entry& entry;
     const Ref* inputs;
     const GradientPlan& plan;
-    std::vector<std::pair<int32_t, ValueRef>> unpacked = {};  // what hooks gave back, by what it is (see Gradient::used)
+    std::vector<std::pair<int32_t, ValueRef>> unpacked = {};  // saved values that hooks returned, by slot (see Gradient::used)
   };
 
   bool seed(Value* root, Value* given, Ref* out);
@@ -202,18 +202,18 @@ class BackwardPass {
   std::map<uint64_t, Scope, std::greater<>> saved_traces_;
   std::vector<Sum> sums_;
   std::unordered_map<GradientSlot*, size_t> sum_of_;
-  std::unordered_map<GradientSlot*, Ref> starts_;    // what `.grad` of leaves holds, where the pass goes on from it
-  std::unordered_set<const PyTensor*> held_;         // the tensors behind these, or those they are views of
-  bool each_seen_;  // compute the gradient of the pass alone for each leaf: hooks or other leaves may change what `.grad` holds
-  std::unordered_set<const GradientSlot*> reached_;  // of values that stand above a root
-  bool dead_end_ = false;                            // what stands above a root was used up and forgotten
+  std::unordered_map<GradientSlot*, Ref> starts_;    // `.grad` of leaves, if the pass accumulates into it
+  std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views
+  bool each_seen_;  // compute the gradient of the pass separately for each leaf: hooks or other leaves may change `.grad`
+  std::unordered_set<const GradientSlot*> reached_;  // slots of values that a root depends on
+  bool dead_end_ = false;                            // the graph of a root was freed
   std::vector<uint32_t> reading_;
-  std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // what join_rows has recorded, by its arguments
-  std::vector<Ref> shared_;  // what gradients of the visited call share, by number behind its inputs; kNoRef until recorded
+  std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // memo of join_rows, by its arguments
+  std::vector<Ref> shared_;  // common subexpressions of the gradients of the visited call, numbered behind its inputs; kNoRef until recorded
   std::vector<Ref> forward_;  // by entry of the pass, while it is in the open trace: the entry that it differentiates
-  uint32_t begin_ = 0;        // where the pass starts in the open trace
-  RefSet read_;                      // of the open trace, and what that shows
-  std::vector<Ref> inputs_, operands_;  // of the visited call, and of the gradient that is recorded
+  uint32_t begin_ = 0;        // the first entry of the pass in the open trace
+  RefSet read_;                      // values that gradients read, and those they are views of
+  std::vector<Ref> inputs_, operands_;  // operands of the visited call, and of the gradient that is being recorded
   bool crossed_ = false;
 };
 

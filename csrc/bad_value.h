@@ -1,4 +1,4 @@
-// The first value of a run that is not finite: which call made it.
+// Anomaly detection: the call that made the first value of a run that is not finite.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,29 @@
 
 namespace twofold {
 
-// The call that made the first bad value on the way to an output. Runs what the output needs once more, one operation at a
-// time, and goes back from the output along bad values: to a call that makes NaN or infinity of finite values, or NaN of
-// infinite ones that somebody gave. An input whose memory an output has taken over is gone, and with it what is computed of
-// it and is no output: such values were finite, as a run that finds others ends before it writes over its inputs.
+// The call that made the first bad value on a path to an output. Recomputes the output op by op, and follows bad values
+// back to a call that makes NaN or infinity of finite values, or NaN of infinite inputs. An input whose buffer was donated
+// is lost, and with it the intermediate values computed from it. These were finite, as a run that finds others ends before
+// it overwrites its inputs.
 class BadValueSearch {
  public:
   BadValueSearch(const CanonicalTrace& canonical, void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance,
                  bool backward_only);
 
-  // The entry, or -1 where infinity was given: by a leaf or a constant. Throws what a run throws.
+  // The entry, or -1 if an input or constant is infinite. Throws what a run throws.
   Ref origin_of(Ref output, Interrupts& interrupts);
-  // Sets the Python error; false where Python finds nothing wrong with the call.
+  // Sets the Python error; false if Python finds nothing wrong with the call.
   bool raise(Ref entry);
 
  private:
   void compute(Ref output, Interrupts& interrupts);
   Ref go_back(Ref entry);
-  // The operand whose NaN a call hands on; the call itself where NaN came in there, -1 where none did. `any`: a bad operand.
+  // The operand whose NaN a call propagates; the call itself if the NaN is an input, -1 if there is none. `any`: any bad operand.
   Ref nan_into(Ref entry, bool& any);
   Finite state_of(Ref ref);
   bool counts(Ref ref) const { return ref >= 0 && (!backward_only_ || provenance_[static_cast<size_t>(ref)].forward != 0); }
   const char* differentiated(Ref entry) const;
-  // Null for what is gone.
+  // Null for a value whose memory was reused.
   void* data_of(Ref ref) const;
 
   const Trace& trace_;

@@ -1,4 +1,4 @@
-// Calls of one operation on operands of one type as a single program over a new leading axis, of any length.
+// Programs of batched calls of an op instance, for a batch axis of any length.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace twofold {
 
-// The programs of an op instance whose operands named in `mask` have the leading axis.
+// The programs of an op instance whose operands in `mask` have the batch axis.
 class BatchFamily {
  public:
   explicit BatchFamily(uint64_t operands) : mask(operands) {}
 
   const uint64_t mask;
-  // The program for `count` calls; null where there is none, or none yet.
+  // The program for `count` calls; null if there is none, or none yet.
   ProgramRef program_for(int64_t count);
-  // Whether Python is to be asked for a program now: when the calls so far, as many as `worth`, outweigh making it.
+  // Whether Python should be asked for a program now: once there were `worth` calls, which outweigh planning.
   bool wants_plan(int64_t count, int64_t worth = kWorthPlanning);
-  // Whether some number of calls has a program.
+  // Whether there is a program for some batch size.
   bool is_ready() const { return !plans_.list.empty(); }
-  // What Python made, or None where these calls cannot be one; false with a Python error set.
+  // Adds the plan of Python, or None if these calls cannot be batched; false with a Python error set.
   bool add_plan(PyObject* encoded);
-  // The plan that was asked for does not come now.
+  // The plan that was asked for will not come; it may be asked for again.
   void ask_again() { asked_ = false; }
   size_t memory() const;
 
@@ -39,15 +39,15 @@ class BatchFamily {
 };
 
 constexpr const char* kBatchCapsule = "twofold.batch";
-// A family as Python gets it; null with a Python error set.
+// The capsule of a family for Python; null with a Python error set.
 PyObject* batch_capsule(std::shared_ptr<BatchFamily> family);
 
-// The program of `count` calls of an op instance, null where there is none; false with a Python error set.
+// The program of `count` calls of an op instance, null if there is none; false with a Python error set.
 bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRef* out);
-// The family that a capsule given to Python stands for; null with a Python error set.
+// The family of a capsule; null with a Python error set.
 BatchFamily* batch_in(PyObject* capsule);
 
-// Grows whenever a family gets its first program.
+// Incremented when a family gets its first program.
 extern uint64_t batch_families_ready;
 
 struct BatchCounts {

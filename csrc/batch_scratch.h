@@ -1,4 +1,4 @@
-// What the division of a trace into launches keeps by entry, see BatchPlanner.
+// Scratch memory of BatchPlanner, by entry.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace twofold {
 
-// By entry of a trace, while it is divided. Every flush needs them, so their memory is kept.
+// By entry of a trace, while it is planned. Every flush needs them, so their memory is kept.
 struct BatchScratch {
-  // What an entry is: a call, one that joins its operands, or the first of a body; then what is no call.
+  // The class of an entry: a call, a concatenation, or the first of a body; then those that are no calls.
   enum Role : uint8_t { kCall, kJoin, kBody, kInside, kSame, kPart, kMerged };
 
   std::vector<Role> role;
   std::vector<uint32_t> count;              // of operands
-  std::vector<const Body*> body;            // of which it is the first entry
-  std::vector<Ref> same, base;              // what stands for it, equal in all bytes; what it is part of, or itself
+  std::vector<const Body*> body;            // the body of which it is the first entry
+  std::vector<Ref> same, base;              // the entry with which it is merged; the base of which it is a slice, or itself
   std::vector<uint32_t> key, depth, uses;
-  std::vector<uint32_t> last;               // of its chain, or itself
+  std::vector<uint32_t> last;               // the last entry of its chain, or itself
   std::vector<int32_t> carried;
-  std::vector<uint8_t> stays, moves;        // it, or a part of it, is asked for; its position depends on a number
-  std::vector<uint32_t> heads;              // the entries that are not inside of bodies
+  std::vector<uint8_t> stays, moves;        // it, or a slice of it, is an output; its offset depends on an integer
+  std::vector<uint32_t> heads;              // the entries that are not inside a body
   std::vector<uint32_t> pending, first_user, next_user, users, before, leaf_uses;
 
   void resize(size_t n) {
@@ -41,7 +41,7 @@ struct BatchScratch {
   }
 };
 
-// Taken while a trace is planned, which may call Python and so plan another one.
+// Acquired while a trace is planned, which may call Python and so plan another one.
 class ScratchLoan {
  public:
   ScratchLoan() : scratch_(spare() ? std::move(spare()) : std::make_unique<BatchScratch>()) {}

@@ -1,5 +1,5 @@
-// Bodies: pieces of traces that come again, each a few calls on each other's results. Calls of one body may run as one, by a
-// program over a new leading axis: what they read is gathered once, and what stays inside never leaves the program.
+// Bodies: repeated segments of traces, each of a few calls. Calls of one body are batched by a
+// program over a batch axis: operands are gathered once, and intermediate values never leave the program.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace twofold {
 
-// What a body consists of, the same for all of its calls.
+// A body, which all of its calls share.
 struct Body {
   struct Member {
     SignatureRef signature;
-    std::vector<Ref> operands;  // an earlier member, or ~number of an input
+    std::vector<Ref> operands;  // an earlier member, or ~k for input k
   };
 
   explicit Body(uint64_t varying) : family(std::make_shared<BatchFamily>(varying)) {}
-  uint64_t mask() const { return family->mask; }  // the inputs that differ between calls
+  uint64_t mask() const { return family->mask; }  // the inputs that have the batch axis
   size_t memory() const;
 
   std::vector<Member> members;
   std::vector<Type*> inputs;
-  std::vector<uint32_t> outputs;   // the members that something outside reads
-  std::vector<int64_t> at;         // by output: the bytes of those before it, of one call
+  std::vector<uint32_t> outputs;   // the members that are live out
+  std::vector<int64_t> at;         // by output: its offset in the outputs of one call, in bytes
   int64_t nbytes = 0;              // of all outputs of one call
   std::shared_ptr<BatchFamily> family;
   uint64_t used = 0;               // when, see Cache
@@ -42,15 +42,15 @@ struct BodyCall {
 
 struct FoundBodies {
   std::vector<BodyCall> calls;  // in order
-  std::vector<Ref> operands;    // of one call after the other, by input
-  std::vector<BodyRef> bodies;  // of the calls, each once
+  std::vector<Ref> operands;    // for one call after another, by input
+  std::vector<BodyRef> bodies;  // the bodies of the calls, each once
 };
 
-// The calls of bodies that have programs in a trace. A body is what one pass of one function of the user's recorded, or what
-// differentiates that. `refs` are those of the trace, with equal numbers made one. False with a Python error set.
+// Finds the calls of bodies that have programs in a trace. A body is what one activation of a user's function recorded, or what
+// differentiates that. `refs` are those of the trace, with equal integers merged. False with a Python error set.
 bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, RunProvenance provenance, FoundBodies& found);
 
-// The program of so many calls, null where there is none; false with a Python error set.
+// The program for `count` calls, null if there is none; false with a Python error set.
 bool body_program(const Body& body, int64_t count, ProgramRef* out);
 
 }  // namespace twofold

@@ -1,4 +1,4 @@
-// Aligned, pooled, reference-counted storage. Reference counts change under the interpreter lock only.
+// Aligned, pooled, reference-counted storage. Reference counts change under the GIL only.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ constexpr size_t kAlignment = 64;
 
 struct Buffer {
   int32_t references = 1;
-  int32_t exports = 0;         // arrays outside that share this memory; those of parts count for the whole
+  int32_t exports = 0;         // exported arrays that share this memory; those of slices count for the base
   void* data = nullptr;
   size_t nbytes = 0;
-  size_t capacity = 0;         // of the pool block; 0 for memory owned by somebody else, and for a part
-  Buffer* whole = nullptr;     // of which this is a part, and holds it
+  size_t capacity = 0;         // of the pool block; 0 for foreign memory, and for a slice
+  Buffer* whole = nullptr;     // the buffer of which this is a slice, which holds a reference to it
   PyObject* owner = nullptr;   // keeps foreign memory alive
-  PyObject* base = nullptr;    // whose memory the owner shows, if it is a view; kept alive by the owner
+  PyObject* base = nullptr;    // the object whose memory the owner is a view of; kept alive by the owner
   bool read_only = false;
-  bool always_shared = false;  // somebody outside whom no reference count shows may hold the memory
+  bool always_shared = false;  // foreign code without a reference count may hold the memory
 
-  // True while somebody outside may write to this memory.
+  // True while foreign code may write to this memory.
   bool shared_outside() const;
 };
 
@@ -33,10 +33,10 @@ void pool_release(void* data, size_t capacity) noexcept;
 void pool_trim() noexcept;
 struct PoolStatistics { size_t in_use, cached, peak; };
 PoolStatistics pool_statistics();
-void pool_reset_peak();  // the most that is in use is what is now
+void pool_reset_peak();  // resets the peak to what is in use now
 
 Buffer* new_buffer(size_t nbytes);
-// A part of what a buffer of the pool holds, which stays as long as any of its parts.
+// A slice of a buffer of the pool, which lives as long as any of its slices.
 Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes);
 Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* base, bool read_only, bool always_shared);
 void destroy_buffer(Buffer* buffer) noexcept;

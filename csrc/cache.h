@@ -1,5 +1,5 @@
-// Tables of what was made once and is looked up again, bounded in bytes: beyond its budget a table drops what was used
-// least recently, unless something else still refers to it. Used under the interpreter lock only.
+// Caches, bounded in bytes: beyond its budget a cache evicts what was used
+// least recently, unless something else still refers to it. Used under the GIL only.
 #pragma once
 
 #include <algorithm>
@@ -13,28 +13,28 @@
 
 namespace twofold {
 
-// What a cache holds and how often it served.
+// The size of a cache, and its hits and misses.
 struct CacheAccount {
   CacheAccount(const char* name, size_t parts);
   CacheAccount(const CacheAccount&) = delete;
 
   const char* const name;
-  const size_t parts;  // of the 32 of the budget of all caches
+  const size_t parts;  // its share of the budget of all caches, in 1/32
   size_t count = 0, bytes = 0, budget = 0;
   uint64_t hits = 0, misses = 0, evictions = 0;
 };
 
 const std::vector<CacheAccount*>& cache_accounts();
-// Gives every cache its part; caches that hold more shrink when they next grow.
+// Sets the budget of all caches; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
 
 // Things are kept alive by others: a trace holds signatures, a signature attributes. Each holder names a function that
-// drops some of what it used least recently; false if it has nothing to drop.
+// evicts some of its least recently used entries; false if it has nothing to evict.
 void add_holder(bool (*drop_oldest)());
-// Has each holder drop some; false if none had anything.
+// Lets each holder evict some; false if none had anything.
 bool drop_oldest_of_all();
 
-// A number that grows with every use.
+// A logical clock that advances with every use.
 inline uint64_t next_use() {
   static uint64_t uses = 0;
   return ++uses;
@@ -67,7 +67,7 @@ class Cache {
     account.bytes += cost(key, *value);
     items_.emplace(std::move(key), value);
     account.count = items_.size();
-    held_ -= held_ / 32;  // what was in use may be free by now
+    held_ -= held_ / 32;  // some that were in use may be unreferenced now
   }
 
   // A value in the cache takes so many more bytes than when it was inserted, or fewer.
@@ -75,7 +75,7 @@ class Cache {
 
   bool is_full() const { return account.bytes > std::max(account.budget, held_); }
 
-  // Drops what was used least recently, down to three quarters of the budget.
+  // Evicts the least recently used entries, down to three quarters of the budget.
   void shrink() {
     std::vector<Item> items;
     items.reserve(items_.size());
@@ -85,7 +85,7 @@ class Cache {
       account.bytes += items.back().cost;
     }
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
-    std::vector<Ref> dropped;  // what goes may run Python, which may come back here
+    std::vector<Ref> dropped;  // destructors may run Python, which may re-enter this cache
     for (const Item& item : items) {
       if (account.bytes <= account.budget / 4 * 3) break;
       if (item.position->second.use_count() > 1) continue;
@@ -95,17 +95,17 @@ class Cache {
       items_.erase(item.position);
     }
     account.count = items_.size();
-    held_ = account.bytes + account.bytes / 4;  // what is in use cannot go: look again when much has been added
+    held_ = account.bytes + account.bytes / 4;  // entries in use cannot be evicted: try again when much has been added
   }
 
-  // As shrink, and if others hold too much they drop some.
+  // As shrink, and evicts from others if all hold too much.
   void bound() {
     if (!is_full()) return;
     shrink();
     while (account.bytes > account.budget && drop_oldest_of_all()) shrink();
   }
 
-  // Drops the eighth that was used least recently; false if nothing could be dropped.
+  // Evicts the least recently used eighth; false if nothing could be evicted.
   bool drop_oldest() {
     std::vector<Position> positions;
     for (auto item = items_.begin(); item != items_.end(); ++item) {
@@ -117,7 +117,7 @@ class Cache {
     return !positions.empty();
   }
 
-  // Drops what `goes` says.
+  // Removes entries by a predicate.
   template <class Goes>
   void drop_if(Goes goes) {
     std::vector<Position> positions;

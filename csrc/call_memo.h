@@ -1,5 +1,5 @@
-// Public Python functions whose calls of operations follow from the types of their tensors and from their other arguments:
-// what such a call recorded is kept by these, and recorded again without Python.
+// Memo of public Python functions whose calls of operations depend on the types of tensors and the other arguments only:
+// the calls that it recorded are cached by these, and recorded again without Python.
 #pragma once
 
 #include <Python.h>
@@ -18,13 +18,13 @@ namespace twofold {
 
 class CallMemo;
 
-// A function, and the arguments of a call: types of tensors and whether they are views, values of everything else.
+// The key of a call: the function, types of tensors and whether they are views, values of all other arguments.
 class CallKey {
  public:
   explicit CallKey(const CallMemo& function);
   CallKey(const CallKey&) = delete;
   ~CallKey();
-  // False where an argument is of a kind whose value no key can hold, or a tensor stands for one that is not known yet.
+  // False if an argument has no key, or a tensor has an unknown type.
   bool read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
 
   const std::string& bytes() const { return bytes_; }
@@ -43,9 +43,9 @@ class CallKey {
   std::vector<PyObject*> named_, tensors_;  // owned: a list that holds them may change while the call runs
 };
 
-// The calls of operations that a Python function made, from its arguments to its result.
+// A recipe: the calls of operations that a Python function made, from its arguments to its result.
 struct CallRecipe {
-  // Where an operand or a result comes from: a tensor among the arguments, the result of an earlier call, or a number.
+  // The source of an operand or result: a tensor argument, the result of an earlier call, or a number.
   struct Source {
     enum Kind : uint8_t { kArgument, kCall, kNumber } kind;
     uint32_t index;
@@ -71,24 +71,24 @@ struct CallRecipe {
   PyObject* repeat(const std::vector<PyObject*>& tensors) const;
 };
 
-// Sees all calls of operations while it lives and a Python function runs.
+// Watches all calls of operations while a Python function runs.
 class CallWatch {
  public:
   explicit CallWatch(const CallKey& key);
   ~CallWatch();
   CallWatch(const CallWatch&) = delete;
 
-  // What the function did, if it can be repeated; its result is given.
+  // The recipe of the function, if it can be repeated, from its result.
   std::shared_ptr<CallRecipe> recipe(PyObject* result);
 
   // Tells the watches of this thread of a call.
   static void note(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
     if (innermost) note_all(operation, attributes, arguments, count, result);
   }
-  // What the functions that are watched do must not be repeated.
+  // The functions that are watched cannot be repeated.
   static void spoil();
 
-  // While it lives the core is at work on a call, and what it asks Python is not watched.
+  // While it lives the core handles a call, and its callbacks are not watched.
   class Pause {
    public:
     Pause() : paused_(std::exchange(innermost, nullptr)) {}
@@ -108,11 +108,11 @@ class CallWatch {
   CallWatch* const outer_;
   const CallKey& key_;
   bool spoiled_ = false;
-  std::vector<PyObject*> results_;  // owned, so that no address comes to mean another tensor
+  std::vector<PyObject*> results_;  // owned, so that no address is reused
   std::shared_ptr<CallRecipe> recipe_;
 };
 
-// The function, which reads or does what a recipe does not hold.
+// Marks the running function as impure: a recipe does not hold what it does.
 template <auto function>
 struct Spoiling;
 template <class Result, class... Arguments, Result (*function)(Arguments...)>
@@ -125,18 +125,18 @@ struct Spoiling<function> {
 template <auto function>
 inline constexpr auto spoiling = guarded<Spoiling<function>::call>;
 
-// What is known of the calls of one function.
+// The recipes of one function.
 class CallMemo {
  public:
-  // Whether a call without a recipe is worth watching: some functions never do what can be repeated.
+  // Whether a call without a recipe is worth watching, as some functions can never be repeated.
   bool tries() {
     if (std::exchange(generation_, generation) != generation) failures_ = 0;
     return failures_ < kMostFailures || ++skipped_ % kSkipped == 0;
   }
   std::shared_ptr<CallRecipe> find(const CallKey& key) const;
-  // Null where the call cannot be repeated.
+  // Null if the call cannot be repeated.
   void add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe);
-  // Every function forgets its calls.
+  // Clears the recipes of all functions.
   static void forget_all() { ++generation; }
 
  private:
@@ -144,9 +144,9 @@ class CallMemo {
   static uint64_t generation;
   friend class CallKey;
 
-  const uint64_t number_ = next_use();       // tells it from every other function
-  uint64_t generation_ = generation;         // in which the failures were counted
-  uint32_t failures_ = 0, skipped_ = 0;      // calls in a row that could not be repeated, and those not watched since
+  const uint64_t number_ = next_use();       // a unique number
+  uint64_t generation_ = generation;         // the generation in which the failures were counted
+  uint32_t failures_ = 0, skipped_ = 0;      // consecutive calls that could not be repeated, and calls not watched since
 };
 
 }  // namespace twofold

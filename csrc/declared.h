@@ -1,4 +1,4 @@
-// Declared graphs (define-then-run): a function from placeholders to outputs, made concrete for each set of input types.
+// Declared graphs (define-then-run): functions from placeholders to outputs, specialised for each set of input types.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace twofold {
 
-// Where a leaf of the executable comes from.
+// The source of an input of the executable.
 struct LeafSource {
   int32_t input = -1;   // number of the function's input, or -1
-  Leaf captured;        // a bound value or scalar that the graph refers to
+  Leaf captured;        // a captured value or scalar
   uint32_t location = 0;  // where it was declared
 };
 
-// Where an output comes from: a result of the executable, or an input or bound value handed through.
+// The source of an output: a result of the executable, or an input or captured value.
 struct OutputSource {
   int32_t result = -1;
   int32_t input = -1;
@@ -27,7 +27,7 @@ struct OutputSource {
 struct Specialisation {
   std::vector<Type*> types;
   ExecutableRef executable;
-  std::vector<Provenance> provenance;  // of the trace that the executable was made of
+  std::vector<Provenance> provenance;  // of the trace of the executable, before canonicalisation
   std::vector<int32_t> entry_source;   // entry of the executable -> entry of that trace
   std::vector<LeafSource> sources;
   std::vector<OutputSource> outputs;
@@ -37,31 +37,31 @@ struct Specialisation {
   RunProvenance run_provenance() const;
 };
 
-// A trace as a function: of inputs, and of what it refers to beside them.
+// A trace as a function of inputs and captured values.
 struct ClosedTrace {
   CanonicalTrace canonical;
   std::vector<Provenance> provenance;  // by entry
   std::vector<LeafSource> sources;
 };
 
-// A number that grows with every declaration.
+// The number of declarations so far.
 uint64_t declaration_mark();
-// What was declared above `outputs` after `mark`; what is older, or bound, is captured. All floating leaves let
-// gradients pass, so that the gradient masks tell where the program stops them. Null with a Python error set.
+// Closure conversion: what `outputs` depend on that was declared after `mark`; older and bound values are captured. Gradients flow to
+// all floating inputs, so that the gradient masks tell where the program stops them. Null with a Python error set.
 std::unique_ptr<ClosedTrace> close_trace(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
                                          uint64_t mark);
 // A Python scalar as it was given: 2, 2.0 or True; a new reference.
 PyObject* scalar_object(const Type* type, uint64_t bits);
-// What depends on the sizes of the inputs in a graph that is declared for all of them.
+// What depends on sizes in a graph with symbolic sizes.
 struct Sized {
   std::unordered_map<const Value*, AttributesRef> attributes;  // of calls
-  std::unordered_map<const Value*, int64_t> numbers;           // of leaves that are sizes
+  std::unordered_map<const Value*, int64_t> numbers;           // of inputs that are sizes
 };
 
-// The graph above `outputs` as one trace for inputs of the given types. Null with a Python error set.
+// The graph of `outputs` as one trace for inputs of the given types. Null with a Python error set.
 std::unique_ptr<Specialisation> specialise(const std::vector<ValueRef>& inputs, const std::vector<ValueRef>& outputs,
                                            const std::vector<Type*>& types, const Sized& sized = {});
-// A value that stands for the gradient of `root` with respect to `target`.
+// A declared value: the gradient of `root` with respect to `target`.
 ValueRef declare_gradient(Value* root, Value* seed, Value* target, uint64_t group);
 // The location of later declarations of this thread is `location`; 0: the user's own again. Returns what it replaces.
 uint32_t declare_at_location(uint32_t location);
@@ -70,9 +70,9 @@ uint32_t declare_at_location(uint32_t location);
 uint64_t declare_as(uint64_t number);
 // The location of a declaration made now.
 uint32_t declaring_location();
-// The location that declarations of this thread are placed at, or 0: where they are made.
+// The location that is set for declarations of this thread, or 0: the running line.
 uint32_t forced_location();
-// A Python callable that sees every tensor declared by a call, or null.
+// A Python callback for every tensor declared by a call, or null.
 extern PyObject* declaration_listener;
 
 }  // namespace twofold

@@ -1,4 +1,4 @@
-// Living values that a run leaves out: their calls are kept instead, for whoever asks for the values.
+// Deferred values: live values that a run does not compute; their calls are kept and rematerialised when the values are read.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace twofold {
 
-// Gives each value that was deferred, behind the living ones in `values`, its calls on results and leaves.
+// Sets the calls of each deferred value, behind the live ones in `values`, on results and inputs.
 void keep_deferred(const CachedTrace& cached, std::vector<ValueRef>& values, const std::vector<BufferRef>& results,
                   const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance);
 

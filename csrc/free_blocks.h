@@ -1,4 +1,4 @@
-// Memory of small objects that come and go by the thousand, kept for the next ones. Under the interpreter lock only.
+// A free list for small objects that are allocated by the thousand. Under the GIL only.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class FreeBlocks {
   }
 
  private:
-  // Linked through themselves, since releasing must not need memory.
+  // An intrusive list, since freeing must not need memory.
   struct Block {
     Block* next;
   };

@@ -1,4 +1,4 @@
-// Reverse mode over traces: walks entries backwards and appends one entry for each cotangent needed.
+// Reverse mode over traces: visits entries in reverse order and records one call for each cotangent needed.
 #pragma once
 
 #include <utility>
@@ -14,19 +14,19 @@ struct BackwardRequest {
   bool retain;       // keep the graph for another pass
   bool create;       // the gradients are themselves differentiable
   uint32_t location; // of the call that asks for them
-  bool accumulates;  // what arrives at leaves is added to `.grad`
-  std::vector<Value*> targets;  // values that are not leaves but whose gradient is wanted
+  bool accumulates;  // gradients of leaves are accumulated into `.grad`
+  std::vector<Value*> targets;  // values that are no leaves, but whose gradients are asked for
   std::vector<std::pair<Value*, Value*>> more = {};  // further roots and their seeds
 };
 
 struct FoundGradient {
   Watch watch;        // its slot, which hooks may leave without a tensor
-  ValueRef gradient;  // null where `total` is there and nobody looks at the gradient of this pass alone
-  ValueRef total;     // what `.grad` is with it, where the pass went on from what `.grad` held; else null
-  ValueRef start;     // what that was
+  ValueRef gradient;  // null if `total` is set and no hook reads the gradient of this pass alone
+  ValueRef total;     // the accumulated `.grad`, if the pass accumulates into it; else null
+  ValueRef start;     // the initial `.grad`
 };
 
-// Calls the hooks on *gradient, an owned tensor, which what they return replaces; false with a Python error set.
+// Calls the hooks on *gradient, an owned tensor, and replaces it by what they return; false with a Python error set.
 bool run_hooks(GradientSlot* slot, PyObject** gradient);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);

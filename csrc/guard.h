@@ -1,4 +1,4 @@
-// Entry points that C calls: no C++ exception leaves the core.
+// Guards of entry points that C calls: C++ exceptions become Python errors.
 #pragma once
 
 #include <Python.h>
@@ -7,9 +7,9 @@
 
 namespace twofold {
 
-// Inside a catch block: sets the Python error that stands for the C++ exception, unless one is set.
+// In a catch block: sets the Python error of the C++ exception, unless one is set.
 void set_error_of_exception();
-// An error that nobody can be told of, as in a deallocator.
+// Reports an error that cannot be raised, as in a deallocator.
 void report_exception();
 
 // Where an error of the package comes back to the user's code: leaves out the frames of the package that raised it, which end
@@ -42,11 +42,11 @@ struct Guarded<function> {
   }
 };
 
-// The function as C may call it: a null pointer or -1 tells of an error, as the interpreter expects.
+// The function as C may call it: an error is a null pointer or -1, as the interpreter expects.
 template <auto function>
 inline constexpr auto guarded = &Guarded<function>::call;
 
-// A level of recursion, refused with a RecursionError where the stack would not hold it.
+// A level of recursion; raises RecursionError if the stack is exhausted.
 class Recursion {
  public:
   explicit Recursion(const char* where) : entered_(Py_EnterRecursiveCall(where) == 0) {}

@@ -1,4 +1,4 @@
-// A reference to something interned, which is never freed while it is held. Under the interpreter lock only.
+// A reference to an interned object, which keeps it alive. Under the GIL only.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Held {
   T* operator->() const { return object_; }
   T& operator*() const { return *object_; }
   operator T*() const& { return object_; }
-  operator T*() const&& = delete;  // nothing would hold it
+  operator T*() const&& = delete;  // the temporary reference would dangle
 
  private:
   T* object_ = nullptr;

@@ -1,4 +1,4 @@
-// The interpreter lock around long runs, and the signals that may end them.
+// Release of the GIL around long runs, and interruption of runs by signals.
 #pragma once
 
 #include <Python.h>
@@ -7,11 +7,11 @@
 
 namespace twofold {
 
-// For a thread that the interpreter no longer lets run Python, as it is shutting down: it stays where it is, since
-// unwinding would touch objects without the lock.
+// For a thread that can no longer acquire the GIL, as the interpreter is shutting down: it blocks forever, since
+// unwinding would touch objects without the GIL.
 [[noreturn]] void stop_here();
 
-// Releases the interpreter lock for its lifetime.
+// Releases the GIL for its lifetime.
 class Unlocked {
  public:
   explicit Unlocked(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
@@ -22,22 +22,22 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// Looks for signals now and then during a run, which may hold the interpreter lock or not, so that an interrupt
-// ends it. What is estimated to be short costs an addition.
+// Polls for signals during a run, which may hold the GIL or not, so that an interrupt
+// ends it. For work that is estimated to be short this costs an addition.
 class Interrupts {
  public:
-  // Adds to the work done; throws PythonError where a handler of a signal raised.
+  // Adds to the work done; throws PythonError if a signal handler raised.
   void after(int64_t nanoseconds) {
     estimated_ += nanoseconds;
     if (estimated_ >= kBetweenLooks && held_ == 0) look();
   }
-  // As after, but false in place of the exception.
+  // As after, but returns false in place of the exception.
   bool goes_on_after(int64_t nanoseconds);
-  // Whether a handler has raised; what was interrupted may be run again.
+  // Whether a handler has raised; the run may be repeated.
   bool raised() const { return raised_; }
   void note_raised() { raised_ = true; }
 
-  // While this lives nothing is interrupted: what has begun to overwrite its inputs cannot be run again.
+  // While it lives nothing is interrupted: a run that overwrites its inputs cannot be repeated.
   class Held {
    public:
     explicit Held(Interrupts& interrupts) : interrupts_(interrupts) { ++interrupts_.held_; }
@@ -47,11 +47,11 @@ class Interrupts {
    private:
     Interrupts& interrupts_;
   };
-  // No stretch of work that looks for signals only at its end should be longer.
+  // The longest work that should be done without polling.
   static constexpr int64_t kStretch = 20'000'000;
 
  private:
-  static constexpr int64_t kBetweenLooks = 1'000'000;  // estimated nanoseconds between two looks at the clock
+  static constexpr int64_t kBetweenLooks = 1'000'000;  // estimated nanoseconds between two readings of the clock
   void look();
 
   int64_t estimated_ = 0, checked_ = 0;

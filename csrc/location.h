@@ -9,25 +9,25 @@ typedef struct _object PyObject;
 
 namespace twofold {
 
-// Where an entry of a trace was recorded in the present run. Interned locations; 0 means unknown.
+// The provenance of an entry of a trace: interned locations of the present run; 0 is unknown.
 struct Provenance {
   uint32_t location = 0;
-  uint32_t forward = 0;  // of what a backward pass records: the call that it differentiates
+  uint32_t forward = 0;  // of an entry of a backward pass: the call that it differentiates
 
   // The line of the forward pass.
   uint32_t origin() const { return forward ? forward : location; }
 };
 
-// Where the entries of a canonical trace stand in the present run of a trace that it came from.
+// The provenance of a canonical trace in the present run of its original trace.
 struct RunProvenance {
   const Provenance* entries;  // of that trace
   const int32_t* source;      // canonical entry -> entry of that trace
   const void* leaves;         // what leaf_location reads
-  uint32_t (*leaf_location)(const void* leaves, size_t leaf);  // of a canonical leaf; asked for when an error is worded
+  uint32_t (*leaf_location)(const void* leaves, size_t leaf);  // of a canonical input; called for errors only
   Provenance operator[](size_t entry) const { return entries[source[entry]]; }
 };
 
-// A location as its position in the code of one function, and the location where that was called, 0 if nothing called it.
+// A location: a position in the code of a function, and the location of its call, or 0.
 struct CodePosition {
   uint32_t code, offset, caller;
 };
@@ -35,11 +35,11 @@ CodePosition code_position(uint32_t location);
 
 // 0 means unknown. Needs the interpreter lock; the interpreter may collect garbage.
 uint32_t capture_location();
-// What this thread captures from now on stands in this scope, a number of the caller's own; 0: in none. Returns the one
+// Sets the scope of the locations that this thread captures, a number of the caller's; 0: none. Returns the one
 // before.
 uint32_t set_scope(uint32_t number);
 uint32_t scope_of(uint32_t location);
-// "file.py:12", or an empty text.
+// "file.py:12", or an empty string.
 std::string line_text(uint32_t location);
 // As line_text; "file.py:12 in f, called at main.py:3" where other calls led to that line too.
 std::string location_text(uint32_t location);
@@ -51,7 +51,7 @@ PyObject* location_frames(uint32_t location);
 PyObject* location_codes(uint32_t location);
 // Whether a code object belongs to the package. Needs the interpreter lock.
 bool is_package_code(PyObject* code);
-// So many more tools, or fewer, show every call: for them chains have no bound, in all threads.
+// Adds to the number of tools that need full call chains: while there are any, chains have no bound, in all threads.
 void want_whole_chains(int more);
 void set_package_directory(const char* directory);
 size_t location_count();

@@ -1,4 +1,4 @@
-// Instructions that run other programs: one chosen among several, or one again and again. They know no operation.
+// Instructions of control flow: branches and loops over nested programs. They know no operation.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace twofold {
 class Interrupts;
 class Program;
 
-// Something an instruction runs in place of a kernel. Programs inside work in `scratch`, which the instruction's
-// own program has reserved.
+// What an instruction runs in place of a kernel. Nested programs have their arenas in `scratch`, which the
+// outer program has reserved.
 class Nested {
  public:
   virtual ~Nested() = default;
@@ -25,16 +25,16 @@ class Nested {
   virtual size_t slots() const = 0;
   // Scratch memory that `run` needs.
   virtual int64_t scratch_bytes() const = 0;
-  // Bytes of the programs inside.
+  // Approximate bytes of the nested programs.
   virtual size_t memory() const = 0;
 };
 
 struct Part {
   std::shared_ptr<const Program> program;
-  int32_t first_label;  // what to add to a label of `program` for one of the program around it
+  int32_t first_label;  // the offset of its labels among those of the outer program
 };
 
-// Slots: choice (int64), inputs, outputs, scratch. The chosen program gets all inputs and writes all outputs.
+// A branch. Slots: index (int64), inputs, outputs, scratch. The selected program reads all inputs and writes all outputs.
 class Branch final : public Nested {
  public:
   std::vector<Part> parts;
@@ -47,21 +47,21 @@ class Branch final : public Nested {
   size_t memory() const override;
 };
 
-// Slots: whether to start (bool, if conditional), number of iterations (int64, if counted), first values of what is
-// carried from iteration to iteration, arrays of which each iteration reads a row, fixed inputs; then the last values carried,
-// arrays of which each iteration writes a row, the number of iterations made (int64), scratch.
-// The body's outputs: the values carried on, the rows written, positions (int64, one for each placed value) and, if
-// conditional, whether to go on (bool). Of a placed value the body returns only the block that changes, and which
-// row that block begins at: the value stays where the result is, and the body reads it there.
+// A loop. Slots: whether to start (bool, if conditional), number of iterations (int64, if counted), the initial
+// carry, xs, constants; then the last carry,
+// ys, the number of iterations made (int64), scratch.
+// The outputs of the body: the carry, a row of each of ys, offsets (int64, one for each in-place value) and, if
+// conditional, whether to continue (bool). Of an in-place value the body returns only the rows that change, and the index
+// of the first: the value stays in the buffer of the result, and the body reads it there.
 class Loop final : public Nested {
  public:
   Part body;
-  int64_t limit = -1;  // most iterations; -1: no limit, and then no rows
+  int64_t limit = -1;  // most iterations; -1: no limit, and then no ys
   bool descending = false, conditional = false, counted = false;
   std::vector<int64_t> carried_nbytes, read_nbytes, written_nbytes;
   size_t fixed = 0;
   struct Placed {
-    size_t carried;      // which of the values carried; its entry in carried_nbytes is that of the block
+    size_t carried;      // the number of the carry; carried_nbytes has the size of its rows that change
     int64_t nbytes;      // of the whole value
     int64_t row_nbytes;
   };
@@ -70,7 +70,7 @@ class Loop final : public Nested {
   Finite run(void* const* slots, Interrupts& interrupts) const override;
   bool has_host() const override;
   size_t slots() const override;
-  // That of the body, then two buffers for each value carried, then the positions, then a byte.
+  // The arena of the body, then two buffers for each carry, then the offsets, then a byte.
   int64_t scratch_bytes() const override;
   size_t memory() const override;
 
@@ -80,7 +80,7 @@ class Loop final : public Nested {
                  int64_t position) const;
 };
 
-// What no size changes of something nested; with programs and numbers it is made for given sizes.
+// A nested instruction without what depends on sizes; with programs and integers it is instantiated.
 class NestedForm {
  public:
   // From (inputs, outputs) of a branch, or of a loop from (descending, conditional, counted, how many values are carried,

@@ -1,5 +1,5 @@
-// Loading of compiled kernels: a small relocating loader for x86-64 ELF objects, so that a kernel kept on disk
-// is brought back without the code generator.
+// A small relocating loader of x86-64 ELF object files, so that kernels in the disk cache
+// are loaded without LLVM.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,7 +35,7 @@ class LoadedObject {
   Symbols symbols_;
 };
 
-// What distinguishes the instruction sets of two processors; part of the key of kept machine code.
+// The identity of the instruction set of the processor, a part of the key of cached machine code.
 std::string host_cpu_identity();
 
 // LLVM's name of the highest level of processors that this one reaches, of those that code is compiled for ahead of

@@ -1,5 +1,5 @@
-// A graph that was declared once for symbols in place of those sizes of its inputs that are not known: for sizes that
-// meet its guards the core computes what depends on them, and no Python runs.
+// Declared graphs with symbolic sizes: for sizes that
+// meet the guards the core evaluates what depends on them, without Python.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ class OpenGraph {
 
   // Whether types fit the inputs and meet the guards.
   bool takes(const std::vector<Type*>& types) const;
-  // The graph as one trace for inputs of types that it takes; null, perhaps with a Python error set, if it does not.
+  // The graph as one trace for inputs of given types; null, perhaps with a Python error set, if guards do not hold.
   std::unique_ptr<Specialisation> specialised(const std::vector<Type*>& types) const;
 
  private:
-  // What depends on sizes: a call, by its attributes, or a leaf.
+  // What depends on sizes: the attributes of a call, or an input.
   struct Part {
     ValueRef value;
     std::shared_ptr<PyObject> attributes;  // of the example; their integers are replaced in order. Null for a leaf.

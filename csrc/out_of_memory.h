@@ -1,4 +1,4 @@
-// Memory that the system did not give: how much was asked for, for what, and by which line.
+// MemoryError: how much was asked for, for what, and by which line.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A reference to a Python object for the length of a scope.
+// An owned reference to a Python object, released at the end of its scope.
 #pragma once
 
 #include <Python.h>

@@ -1,4 +1,4 @@
-// A table that numbers pairs of numbers.
+// A hash table from pairs of integers to consecutive numbers.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace twofold {
 
-// Numbers by pairs of numbers, each given once, in the order of the first look-up.
+// Numbers pairs of integers in the order of their first look-up.
 class PairNumbers {
  public:
   explicit PairNumbers(size_t expected) : slots_(std::bit_ceil(expected * 2 + 16), Slot{0, 0, kUnused}) {}

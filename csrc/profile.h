@@ -1,4 +1,4 @@
-// Times of kernels and runs while a profile is recorded; else a branch that is always predicted.
+// Profiler: times of kernels and runs. While no profile is recorded it costs a predicted branch.
 #pragma once
 
 #include <Python.h>
@@ -28,7 +28,7 @@ struct ProfileEvent {
   static constexpr int32_t kWhole = -1;  // in place of an entry: the program of the whole trace
 
   int64_t start, end;  // ticks
-  uint32_t run;        // number of the record that tells what ran
+  uint32_t run;        // the number of the record of the executable
   int32_t entry;       // of the trace, kWhole, or kWhole - 1 - launch of several entries
   uint32_t instruction;
   uint16_t thread;     // of the pool, 0 the one that runs the program
@@ -37,7 +37,7 @@ struct ProfileEvent {
 };
 static_assert(sizeof(ProfileEvent) == 32);
 
-// What the kernels that run now belong to.
+// What the running kernels belong to.
 struct ProfileContext {
   uint32_t run = 0;  // 0: nothing that is known
   int32_t entry = ProfileEvent::kWhole;
@@ -68,7 +68,7 @@ void start();
 // (records, events as bytes, events dropped, (ticks, nanoseconds) at the start, the same now); a new reference.
 PyObject* stop();
 
-// Around an instruction, whose own instructions are parts of it.
+// Around an instruction; its nested instructions are parts of it.
 class Inside {
  public:
   explicit Inside(bool timed) : timed_(timed) {
@@ -83,7 +83,7 @@ class Inside {
   const bool timed_;
 };
 
-// Around the run of an executable, under the interpreter lock at both ends.
+// Around the run of an executable, under the GIL at both ends.
 class Run {
  public:
   Run(Executable& executable, RunProvenance provenance);
@@ -96,7 +96,7 @@ class Run {
   int64_t start_;
 };
 
-// What runs now runs by this plan, or one entry after the other.
+// Sets the batch plan of the running executable, or null for op by op.
 void runs_apart(Executable& executable, RunProvenance provenance, const std::shared_ptr<const BatchPlan>& plan);
 
 }  // namespace profile

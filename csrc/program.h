@@ -17,7 +17,7 @@ typedef struct _object PyObject;
 
 namespace twofold {
 
-// A kernel reported an error; label tells which instruction, code what it found.
+// A kernel reported an error: the label of its instruction, and the error code.
 struct KernelError {
   int32_t label;
   int64_t code;
@@ -26,15 +26,15 @@ struct KernelError {
 // A Python exception is set.
 struct PythonError {};
 
-// What the kernels of a run tell of values that are not finite, as far as that is not known to do no harm.
+// Reports of kernels on values that are not finite, without those known to be harmless.
 struct FiniteWatch {
-  // In place of the rest of the run, while its inputs are whole.
+  // Ends the run while its inputs are intact.
   struct Suspicion {};
 
   std::shared_ptr<const std::vector<Finite>> harmless;  // by instruction: the worst that may be; null: nothing
   bool nan_alone = false;
   std::vector<std::pair<size_t, Finite>> found = {};  // by instruction
-  bool complete = false;                              // all that was stored has been told
+  bool complete = false;                              // all stored values have been reported
 
   void note(size_t instruction, Finite stored) {
     if (stored <= (nan_alone ? Finite::kInfinite : Finite::kAll)) return;
@@ -53,11 +53,11 @@ struct Instruction {
   uint32_t first_param;
   int64_t work, grain;
   int32_t label;
-  PyObject* host;  // called with the interpreter lock held, with the slots as arrays; null for machine code
+  PyObject* host;  // called with the GIL held, with the slots as arrays; null for machine code
   const Nested* nested;  // owned by the program; null for what runs no program of its own
 };
 
-// What keeps the machine code of instructions mapped.
+// Keeps the machine code of instructions mapped.
 struct CodeOwners {
   CodeOwners() = default;
   CodeOwners(const CodeOwners&) = delete;
@@ -74,29 +74,29 @@ class Program {
   std::vector<BufferSlot> slots;
   std::vector<int64_t> params;
   std::vector<int64_t> output_nbytes;
-  std::vector<std::pair<int32_t, int32_t>> donations;  // input whose memory an output may take over
+  std::vector<std::pair<int32_t, int32_t>> donations;  // input whose buffer may be donated to an output
   int64_t arena_bytes = 0;
-  int64_t total_work = 0;       // rough nanoseconds; decides whether to release the interpreter lock
+  int64_t total_work = 0;       // estimated nanoseconds; decides whether to release the GIL
   uint32_t most_slots = 0;
   bool has_host = false;
-  bool tells_finite = false;    // its kernels do, and those of the programs inside
+  bool tells_finite = false;    // its kernels report values that are not finite, and those of nested programs
   std::vector<std::shared_ptr<const Nested>> nested;
-  PyObject* labels = nullptr;   // what Python needs to word a KernelError
+  PyObject* labels = nullptr;   // what Python needs for the message of a KernelError
   size_t overwrites_from = SIZE_MAX;  // first instruction that writes to an output named in donations
 
   ~Program();
-  // Once the instructions are there: places the buffers of these sizes in the arena, sums up the work, and decides what
-  // may be donated. Slots of the arena hold the number of a buffer until then, and where it lies from then on.
+  // Once the instructions are set: lays out the buffers in the arena, sums up the work, and decides what
+  // may be donated. Slots of the arena hold the number of a buffer until then, and its offset from then on.
   void settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory);
   // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
   // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
   // `scratch`: memory for the arena where the caller has it. With a `watch`, what it has found ends the run before whole_from.
   void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX, char* scratch = nullptr,
            FiniteWatch* watch = nullptr) const;
-  // As run, in memory that the caller gives, and with the interpreter lock as it is. Returns the worst that kernels tell.
+  // As run, with scratch memory of the caller, without changing the GIL. Returns the worst report of kernels.
   Finite run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX,
                 FiniteWatch* watch = nullptr) const;
-  // Bytes, roughly; what its instructions run inside counts.
+  // Approximate bytes, nested programs included.
   size_t memory() const;
 
  private:

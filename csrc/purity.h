@@ -1,4 +1,4 @@
-// What a function that is declared once, to be run many times without its Python, must leave alone.
+// Purity checks of functions that are traced once and run many times without Python.
 #pragma once
 
 #include <Python.h>
@@ -9,13 +9,13 @@
 
 namespace twofold {
 
-// Such a function may use its arguments, numbers, and what it makes of these. Where it reads, writes or computes with
-// another tensor, or depends on anything else that the core knows of, `refusal` is raised instead.
+// Such a function may use its arguments, numbers, and values computed from these. If it reads, writes or computes with
+// another tensor, or depends on other state of the core, `refusal` is raised.
 class Purity {
  public:
   // Sets the exception type, or null, of this thread; returns the one before. Owned references.
   static PyObject* exchange(PyObject* refusal);
-  // Whether what is about to happen is not allowed; the Python error is set then.
+  // Whether an access is not allowed; the Python error is set then.
   static bool is_broken() { return refusal_ && raise(); }
   // The same of computing with a bound value.
   static bool is_broken_by(const Value* value) { return refusal_ && !is_made_inside(value) && raise(); }

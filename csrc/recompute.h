@@ -1,4 +1,4 @@
-// Values that a trace computes again where they are read late, as that takes less than to keep them in memory until then.
+// Rematerialisation: values that are recomputed before a late use, as that is cheaper than to keep them in memory.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace twofold {
 
-// The entries of a trace in the order in which they run; one that is computed again stands there twice, the second time
-// in front of the first that reads it then. Throws PythonError.
+// The entries of a trace in the order in which they run; one that is rematerialised occurs twice, the second time
+// before the first late use. Throws PythonError.
 std::vector<uint32_t> steps_of(const CanonicalTrace& canonical);
 
 }  // namespace twofold

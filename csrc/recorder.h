@@ -1,4 +1,4 @@
-// Records operation calls. While a trace repeats the one predicted, recording only compares.
+// The recorder of operation calls. While a trace repeats the predicted one, recording only compares.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@ namespace twofold {
 
 constexpr Ref kNoRef = INT32_MIN;
 
-// A backward pass that a trace contains: replayed by skipping over its entries.
+// A backward pass in a trace, which is replayed by skipping its entries.
 struct BackwardEvent {
   uint32_t begin, end;
   Ref root, seed;                                  // seed: the given cotangent, or kNoRef
   bool retain, create;
   struct Target {
     Ref value;           // leaf or entry
-    Ref start;           // what `.grad` held, where the pass went on from it, or kNoRef
-    Ref gradient, total; // entries with the gradient of the pass, and with what `.grad` is after it, or kNoRef
+    Ref start;           // the initial `.grad`, if the pass accumulates into it, or kNoRef
+    Ref gradient, total; // entries of the gradient of the pass and of the accumulated `.grad`, or kNoRef
   };
   std::vector<Target> targets;
-  std::vector<uint32_t> reading;                   // entries passed whose gradients read values
+  std::vector<uint32_t> reading;                   // visited entries whose gradients read values
   std::vector<Ref> read;                           // these values and what they are views of, in order
   std::vector<Ref> forward;                        // by entry of the pass: the entry that it differentiates, or kNoRef
 };
 
-// A trace that has run, with everything needed to run it again.
+// A cached trace, with everything needed to run it again.
 struct CachedTrace {
   Trace trace;
-  std::vector<uint8_t> alive;          // which entries had a handle at the end
+  std::vector<uint8_t> alive;          // entries that had a live handle at the end
   std::vector<BackwardEvent> events;
-  std::vector<uint8_t> consumed;       // entries that read values and whose graph a backward pass has used up
-  std::vector<uint8_t> used_up;        // entries with such a one above them, or such themselves
-  std::vector<Ref> outputs;            // entries the executable returns: the living, the kept, and what only checks values
-  size_t living = 0, kept = 0;         // how many of them live, and how many live or are kept
-  std::vector<Ref> deferred;            // living entries that are not computed, but kept as calls on what is
-  std::vector<uint8_t> needed_leaf;    // by leaf of this trace: what is deferred reads it
+  std::vector<uint8_t> consumed;       // entries whose saved values a backward pass has freed
+  std::vector<uint8_t> used_up;        // entries that depend on such an entry, or are one
+  std::vector<Ref> outputs;            // outputs of the executable: live entries, saved ones, and those that only check values
+  size_t living = 0, kept = 0;         // the number of live ones, and of live or saved ones
+  std::vector<Ref> deferred;            // live entries that are deferred: kept as calls
+  std::vector<uint8_t> needed_leaf;    // by input of this trace: a deferred value reads it
   bool keeps_history = false;
-  ExecutableRef executable;            // shared by all traces that are equal once dead entries are gone
+  ExecutableRef executable;            // shared by all traces that are equal after dead code elimination
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
   std::vector<int32_t> entry_source;   // entry of the executable -> entry of this trace
   std::weak_ptr<CachedTrace> next;
@@ -62,15 +62,15 @@ class Recorder {
   Recorder();
   static Recorder& current();
 
-  const Trace& trace() const { return trace_; }  // while no prediction holds
+  const Trace& trace() const { return trace_; }  // valid while no prediction holds
   Type* type_of(Ref ref) const { return (predicted_ ? predicted_->trace : trace_).type_of_ref(ref); }
 
   // Records one call; null with a Python error set. `arguments` serves messages and may be null. The location is captured
   // before the operands are read: that may collect garbage.
   ValueRef record(Operation* op, Attributes* attributes, Operand* inputs, size_t count, PyObject* const* arguments, uint32_t location);
-  // As record for one input to which a gradient flows whether or not it asks for one.
+  // As record, for an input to which gradients flow whether or not it requires them.
   ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
-  // As record for signatures already known, inputs given as references of this trace.
+  // As record, for a known op instance and operands that are references of this trace.
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
   // Runs everything recorded so far; false with a Python error set.
   bool flush();
@@ -78,9 +78,9 @@ class Recorder {
   Ref leaf_reference(Value* value);
   Ref scalar_reference(Type* type, uint64_t bits);
   ValueRef value_of_entry(Ref ref, bool requires_grad);
-  // Records the calls of a value that was deferred; it is pending from then on.
+  // Records the calls of a deferred value; it is pending from then on.
   Ref rematerialise(Value* value);
-  // As rematerialise, of a value that the next run computes whatever it costs.
+  // As rematerialise, and the next run computes the value in any case.
   bool materialise(Value* value);
   void forget(const Value* value) {
     if (value->stamp != stamp_) return;
@@ -88,13 +88,13 @@ class Recorder {
     alive_[static_cast<size_t>(value->index)] = 0;
   }
 
-  // The predicted backward pass that starts here; null also where it would read what was used up.
+  // The predicted backward pass that starts here; null also if it would read freed values.
   const BackwardEvent* predicted_backward(Ref root, Ref seed, bool retain, bool create);
   void replay(const BackwardEvent& event, uint32_t location);
   Value* live(Ref entry) const { return live_[static_cast<size_t>(entry)]; }
   ExecutableRef last_executable() const { return last_ ? last_->executable : nullptr; }
   void add_event(BackwardEvent event);
-  // Keeps in mind that the value, if it stands in a trace, shows a storage that may be written over.
+  // Records that the value, if it is in a trace, is of a storage that may be overwritten.
   static void note(Value* value, const Snapshot& snapshot);
   Snapshots& shown() { return shown_; }
   void mark_consumed(size_t entry) { consumed_[entry] = 1; }
@@ -105,12 +105,12 @@ class Recorder {
   uint32_t size() const { return position_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
   bool is_consumed(size_t entry) const { return consumed_[entry] != 0; }
-  // From now on a backward pass that comes to the value heeds its slot.
+  // From now on backward passes respect the gradient slot of the value.
   static void watch(Value* value);
   bool has_hooks() const;
-  // 1 where an entry reports wrong values when it is computed; -1 with a Python error set.
+  // 1 if an entry reports invalid values when it is computed; -1 with a Python error set.
   int has_checks() const;
-  // Changes with every run: references of an earlier trace mean nothing in a later one.
+  // Changes with every flush: references of an earlier trace are invalid in a later one.
   uint64_t stamp() const { return stamp_; }
   void leave_prediction();
   void forget_prediction() { if (predicted_) leave_prediction(); }
@@ -120,7 +120,7 @@ class Recorder {
   // Once, when the module is loaded: the recorder of the thread that forks goes on in the child.
   static void watch_forks();
 
-  // Python code may run while a trace is looked at or changed; other threads then keep their hands off it.
+  // Python code may run while a trace is read or changed; other threads are locked out meanwhile.
   class Busy {
    public:
     explicit Busy(Recorder& recorder);
@@ -130,14 +130,14 @@ class Recorder {
    private:
     Recorder& recorder_;
   };
-  // Waits, without the interpreter lock, while another thread is busy here; false with a Python error set.
+  // Waits, without the GIL, while another thread is busy here; false with a Python error set.
   bool wait_until_free();
   bool in_flight(const Value* value) const { return value->stamp != stamp_; }
 
   bool grad_enabled = true;
   bool autocast = false;  // whether operations choose the dtype of their operands
   uint8_t autocast_dtype = kBFloat16;
-  // Whether each operation is to run at once: asked for, or because a debugger steps through the program.
+  // Eager mode: asked for, or because a debugger steps through the program.
   bool runs_at_once() const { return eager || (tracing_possible && is_traced()); }
   static bool is_traced();
   static bool tracing_possible;  // a trace function has been set in this process
@@ -158,7 +158,7 @@ class Recorder {
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
-  // `stays` where it is to be found again.
+  // `stays`: whether it is cached.
   std::shared_ptr<CachedTrace> build_trace(bool stays);
   bool plan_outputs(CachedTrace& cached) const;
   bool plan_deferred(CachedTrace& cached, std::vector<char>& needed) const;
@@ -183,9 +183,9 @@ class Recorder {
   std::vector<Watch> watched_;
   Snapshots shown_;
   std::vector<Value*> live_;     // by entry; not owned
-  std::vector<uint8_t> alive_;   // by entry: 1 where a handle lives, 2 where it is asked for its value
+  std::vector<uint8_t> alive_;   // by entry: 1 if a handle is live, 2 if its value is asked for
   std::vector<Provenance> provenance_;  // by entry, of the present run, whether or not a prediction holds
-  std::vector<Provenance> spare_provenance_;  // takes turns with it, as a run needs the old one
+  std::vector<Provenance> spare_provenance_;  // double buffer, as a run needs the old one
   std::shared_ptr<CachedTrace> last_;
 };
 
@@ -203,13 +203,13 @@ class GradientScope {
 
 // Releases the GIL for a moment; false with a Python error set.
 bool rest_without_lock();
-// Replaces the value's memory by a private copy if somebody outside may write to it.
+// Replaces the value's memory by a private copy if foreign code may write to it.
 ValueRef stable_value(Value* value);
 // A value of the buffer's memory at the position in the graph where `value` stands.
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer);
 // The value of an entry of a trace that has run; without memory if it was not kept.
 ValueRef kept_value(const std::shared_ptr<SavedTrace>& saved, size_t index);
-// Gives all values that gradients of the trace read to the hook, and keeps what it returns; false with a Python error set.
+// Calls the pack hook for all values that gradients of the trace read, and keeps the results; false with a Python error set.
 bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack);
 // False with a Python error set for a declared value, which has no memory.
 bool need_values(const Value* value);
@@ -218,7 +218,7 @@ ValueRef with_data(Value* value, Value* data);
 // Computes a pending value, or waits for the thread that does; false with a Python error set.
 bool realise(Value* value);
 void clear_cached_traces();
-// Whether this thread keeps what it runs on a tape.
+// Whether this thread has a tape.
 bool is_on_tape();
 // Adds a trace that is about to run to the tape; false with a Python error set.
 bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,

@@ -1,5 +1,5 @@
-// Operations as the core sees them (a name and a Python object), their attributes, and the memo that gives
-// the result type, gradient and unfused program of an operation on inputs of given types.
+// Op instances: operations (for the core a name and a Python object) with attributes on operand types, and the memo of
+// their result type, gradients and unfused program.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Operation {
   std::string name;
   uint32_t id;
   bool is_view;
-  bool may_copy;  // of a view: strides may fail to show the result, save of a dense input
+  bool may_copy;  // of a view: it copies if strides cannot express the result (never of a dense input)
   AutocastPolicy autocast;
 };
 
@@ -36,10 +36,10 @@ struct Attributes {
   uint64_t used;                 // when they were last looked up
   PyObject* tuple;               // owned
   std::string bytes;
-  std::string skeleton;          // the same for attributes that differ in integers alone
+  std::string skeleton;          // equal for attributes that differ in integers only
   uint64_t skeleton_hash;
   std::vector<int64_t> numbers;  // the integers in order
-  bool symbolic = false;         // some numbers are symbols, of a graph that is declared for all sizes
+  bool symbolic = false;         // some integers are symbols, of a graph with symbolic sizes
 };
 using AttributesRef = Held<Attributes>;
 
@@ -48,52 +48,52 @@ struct Signature;
 using SignatureRef = Held<Signature>;
 struct Template;
 
-// How a gradient may be combined with others: kinds as in twofold.transforms.factors.
+// How gradients of several calls are summed: the kinds of twofold.transforms.gradient_forms.
 struct Form {
   enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain };
   static constexpr int32_t kComputed = -3;
   int32_t kind = kPlain;
-  int32_t left = 0, right = 0;  // of a product its factors, of a table the numbers and the rows, as in Gradient::used; of a
-                                // sum of rows how many axes a row has, and the rows, kComputed if only the gradient has them
+  int32_t left = 0, right = 0;  // of a product its factors, of a table the index and the rows, as in Gradient::used; of a
+                                // sum of rows the number of axes of a row, and the rows, kComputed if the gradient computes them
 
   bool read(PyObject* tuple);  // false with a Python error set
 };
 
-// The cotangent of one input as an operation of its own, or a value that several of them read.
+// The call of the cotangent of one input, or of a common subexpression of several.
 struct Gradient {
   struct Release {
     void operator()(PyObject* object) const;
   };
   SignatureRef signature;     // null where no gradient flows; held from one side only: the gradient has longer attributes
   std::vector<int32_t> used;  // what its inputs are: -1 the cotangent, -2 the output, k >= 0 input k, then the shared values
-  std::vector<int32_t> reads;  // the same, in order, with what the shared values are made of in their place
+  std::vector<int32_t> reads;  // the same, sorted, with the operands of shared values in place of these
   Form form;
-  std::unique_ptr<PyObject, Release> error;  // of one that has no formula: raised when it is asked for
+  std::unique_ptr<PyObject, Release> error;  // of one that is not implemented: raised on use
 };
 
-// The gradients of those inputs of a call that are wanted together, by input, and behind them what they share.
+// The gradients of a call with respect to a set of inputs, by input, and behind them their common subexpressions.
 struct GradientPlan {
   uint64_t wanted = 0;  // as Entry::gradient_mask
   std::vector<Gradient> gradients;
-  mutable int8_t reads_values = -1;  // whether they read values beside the cotangent; -1 until that was asked
+  mutable int8_t reads_values = -1;  // whether they read values beside the cotangent; -1 if not computed yet
 
   const Gradient* at(size_t index) const;  // null with a Python error set
 };
 
-// What a call computes that moves elements and nothing else: its result is a part of one operand, or is made of its
-// operands behind each other.
+// Data movement of a call that computes nothing: its result is a slice of one operand, or the concatenation of its
+// operands.
 struct Movement {
   std::vector<uint32_t> operands;
   bool joins = false;
-  int32_t number = -1;  // the operand, a Python integer, that moves a part by `step` bytes for each one
+  int32_t number = -1;  // the operand that is the index of a slice, in units of `step` bytes
   int64_t offset = 0;   // of a part, in bytes
   int64_t step = 0;
 };
 
-// What the core asks of a call, see twofold.transforms.derived.
+// Traits of a call, see twofold.transforms.derived.
 struct Traits {
-  bool defers = false;  // the inputs of the call are kept rather than its result
-  bool checks = false;  // it is to run even if nobody reads its result, as it reports wrong values
+  bool defers = false;  // its result is deferred: its operands are kept instead
+  bool checks = false;  // it runs even if its result is dead, as it reports invalid values
   std::optional<Movement> movement;
 
   bool read(PyObject* defers, PyObject* checks, PyObject* movement);  // false with a Python error set
@@ -110,19 +110,19 @@ struct Signature {
   AttributesRef attributes;
   std::vector<Type*> inputs;
   Type* output = nullptr;
-  PyObject* graph = nullptr;  // closed primitive graph; null while a size is unknown, and by template until asked for
-  std::shared_ptr<Template> plan;  // what it was made by; null if Python made it
-  std::shared_ptr<const std::vector<int64_t>> values;  // the sizes that the plan is for
+  PyObject* graph = nullptr;  // op instance of Python; null with unknown sizes, and by template until asked for
+  std::shared_ptr<Template> plan;  // the template that made it; null if Python made it
+  std::shared_ptr<const std::vector<int64_t>> values;  // the integers for which the template was instantiated
   bool differentiable = false;
   std::unique_ptr<const Traits> traits;  // null until they were asked for
-  int8_t is_cheap = -1;  // -1 until Python has been asked; of one made by a plan, the plan knows
-  std::vector<std::unique_ptr<GradientPlan>> gradients;  // by what is wanted
+  int8_t is_cheap = -1;  // -1 if not computed yet; by template see the template
+  std::vector<std::unique_ptr<GradientPlan>> gradients;  // by the mask of inputs
   ProgramRef program;
   std::vector<std::shared_ptr<BatchFamily>> batches;
   uint64_t hash;
 };
 
-// Python callables that fill the memo; set once by the frontend.
+// Python callbacks; set once by the frontend.
 struct Hooks {
   PyObject* expand = nullptr;           // (op, attrs, input types, operands) -> (op instance or None, type, differentiable)
   PyObject* expand_gradients = nullptr;  // (op, attrs, input types, op instance, inputs) -> [(number, (op, attrs, op instance, type, used, form)
@@ -188,29 +188,29 @@ AttributesRef attributes_of(PyObject* tuple);
 Attributes* no_attributes();
 
 SignatureRef find_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
-// As find_signature, but asks Python on a miss; arguments are only for messages. Null with a Python error set.
+// As find_signature, but asks Python on a miss; arguments are for messages only. Null with a Python error set.
 SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, PyObject* const* arguments);
 // The gradients of the inputs whose bits are set; null with a Python error set.
 const GradientPlan* gradient_plan_of(Signature* signature, uint64_t wanted);
-// Enters a gradient of a call with so many inputs; the shared values that it uses are there.
+// Adds a gradient of a call with `count` inputs, after the shared values that it reads.
 void add_gradient(GradientPlan& plan, size_t inputs, size_t index, SignatureRef gradient, std::vector<int32_t> used, Form form);
 // The types of what a gradient uses.
 std::vector<Type*> types_read(const GradientPlan& plan, const Signature* signature, const std::vector<int32_t>& used);
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots);  // false with a Python error set
-// What Python says of a call; null with a Python error set.
+// The traits of a call; null with a Python error set.
 const Traits* traits_of(Signature* signature);
-// 1 where a large result is better computed again than kept in memory; -1 with a Python error set.
+// 1 if a large result is rematerialised rather than kept in memory; -1 with a Python error set.
 int is_cheap(Signature* signature);
 // A new signature without a result type, which must not exist.
 SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
 PyObject* types_tuple(Type* const* inputs, size_t count);  // null with a Python error set
 // The closed graph of a call whose sizes are known, borrowed; null with a Python error set.
 PyObject* graph_of(Signature* signature);
-// What words the run-time errors of the unfused program, borrowed; null with a Python error set.
+// The labels of the unfused program for run-time errors, borrowed; null with a Python error set.
 PyObject* labels_of(Signature* signature);
 // The unfused program; null with a Python error set.
 Program* program_of(Signature* signature);
-// What a signature holds has come to take so many more bytes, or fewer.
+// Accounts for bytes that an op instance holds.
 void charge_signatures(int64_t bytes);
 
 PyObject* python_type(Type* type);           // borrowed

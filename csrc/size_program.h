@@ -1,4 +1,4 @@
-// Expressions over sizes as straight code: what a plan with symbolic sizes evaluates for each new size.
+// Size programs: straight-line code of symbolic expressions and guards, evaluated for new sizes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class SizeProgram {
   // From the bytes that twofold.ir.size_program makes; false with a Python error set.
   bool read(PyObject* encoded);
 
-  // Fills the results for the values of the inputs; false where a guard does not hold, or a number does not fit.
+  // Evaluates the results; false if a guard does not hold, or a number overflows.
   bool run(const int64_t* values, std::vector<int64_t>& results) const;
 
   size_t inputs() const { return inputs_; }
@@ -36,7 +36,7 @@ class SizeProgram {
   std::vector<Step> code_;
   size_t checking_ = 0;  // how many of the first steps compute guards
   std::vector<int32_t> results_;
-  std::vector<int32_t> guards_;  // twice a register, and one more where it must not be 0
+  std::vector<int32_t> guards_;  // 2 * register + 1 if it must be true, 2 * register if it must be false
 };
 
 }  // namespace twofold

@@ -1,5 +1,5 @@
-// Plans with symbolic sizes. Calls of one operation with attributes and input types that differ in numbers alone are a
-// family; from its second member on, Python plans it for symbols, and further members only evaluate that plan here.
+// Templates: plans for symbolic sizes. Op instances that differ in integers only are a
+// family; from its second member on Python makes a template, which is instantiated here for further members.
 #pragma once
 
 #include <Python.h>
@@ -16,17 +16,17 @@
 
 namespace twofold {
 
-// A program but for its numbers: parameters, work and memory.
+// A program without its integers: parameters, work and memory.
 class ProgramSteps {
  public:
   // From (steps, outputs, buffers, donations, further work, whether it tells what is finite); false with a Python error set.
   bool read(PyObject* encoded);
-  // The program with numbers from `next` on, which is moved behind them; null where a function of the host is not made.
+  // The program with integers from `next` on, which is advanced; null if a host function cannot be made.
   ProgramRef with_numbers(const int64_t*& next) const;
   size_t memory() const;
 
  private:
-  // Programs that a step runs in place of a kernel.
+  // The nested programs of a step.
   struct Inside {
     NestedForm form;
     std::vector<ProgramSteps> programs;
@@ -37,7 +37,7 @@ class ProgramSteps {
     uint32_t first_slot, slots, params;
     int32_t label;
     std::shared_ptr<const Inside> inside;
-    std::shared_ptr<PyObject> host;  // makes the function of the host for so many numbers, or null
+    std::shared_ptr<PyObject> host;  // makes the host function from so many integers, or null
     size_t host_numbers;
   };
   bool read_step(PyObject* item);
@@ -53,12 +53,12 @@ class ProgramSteps {
   std::vector<std::pair<int32_t, int32_t>> donations_;
 };
 
-// A program whose numbers are expressions over sizes.
+// A program whose integers are symbolic expressions.
 class ProgramTemplate {
  public:
   // From (sizes, steps), see twofold.compiler.templates; false with a Python error set.
   bool read(PyObject* encoded);
-  // The program for these sizes; null where a guard does not hold.
+  // The program for these sizes; null if a guard does not hold.
   ProgramRef instantiate(const int64_t* values) const;
   size_t memory() const { return sizes_.memory() + steps_.memory(); }
 
@@ -69,12 +69,12 @@ class ProgramTemplate {
 
 struct GradientTemplate;
 
-// For tests and for what comes with the package, everything is symbolic when first met, or all sizes of operands are.
+// For tests and for prebuilt templates: everything, or all sizes of operands, is symbolic at first sight.
 enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce, kSizesAtOnce };
 extern Templates template_mode;
 
-// Plans of one thing for different guards, the last one used in front. New ones are worth their while as long as
-// earlier ones are used.
+// Plans with different guards, most recently used first. More plans are made as long as
+// earlier ones are hit.
 template <class Plan>
 struct Plans {
   std::vector<Plan> list;
@@ -82,7 +82,7 @@ struct Plans {
 
   bool may_add() const { return template_mode >= Templates::kAtOnce || attempts < 4 + uses / 8; }
   void add(Plan plan) { list.insert(list.begin(), std::move(plan)); }
-  // What `make` gives of the first plan of which it gives something.
+  // The first result of `make` over the plans that is not null.
   template <class Make>
   auto find(Make make) -> decltype(make(list.front())) {
     for (auto plan = list.begin(); plan != list.end(); ++plan) {
@@ -96,7 +96,7 @@ struct Plans {
   }
 };
 
-// What is known of all members of a family that meet the guards. Everything but the result type is made when asked for.
+// A template of a family. Everything but the result type is made on demand.
 struct Template {
   explicit Template(PyObject* owned) : python(owned) {}
   ~Template() { Py_XDECREF(python); }
@@ -111,7 +111,7 @@ struct Template {
   uint8_t dtype = 0;
   bool differentiable = false;
   Traits traits;  // without the numbers of a movement
-  std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by what is wanted
+  std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by the mask of inputs
   Plans<ProgramTemplate> programs;
 };
 
@@ -126,15 +126,15 @@ struct GradientTemplate {
     std::shared_ptr<Template> made;
   };
 
-  SizeProgram numbers;  // of all pieces
+  SizeProgram numbers;  // of all gradients
   std::vector<Piece> pieces;
 };
 
-// The attributes of an example with its integers replaced in order; a new reference, null with a Python error set.
+// Attributes with integers replaced in order; a new reference, null with a Python error set.
 PyObject* with_numbers(PyObject* value, const int64_t*& next);
-// The signature of a call by a template, one that Python makes now if it is time; null without an error if there is none.
+// The op instance of a call by a template, which Python may make now; null without an error if there is none.
 SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count);
-// Fills in gradients by template; false if there is none for them, or with a Python error set.
+// Instantiates gradients by template; false if there is none, or with a Python error set.
 bool gradients_by_template(GradientPlan& plan, Signature* signature, PyObject* inputs);
 // The program by template; null, perhaps with a Python error set.
 ProgramRef program_by_template(Signature* signature);

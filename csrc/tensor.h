@@ -10,18 +10,18 @@ namespace twofold {
 struct PyTensor;
 struct Layout;
 
-// What makes a handle a view: in-place writes go through to the parent, reads follow the root's version.
+// The view of a handle: in-place writes go through to the parent, reads follow the version of the root.
 struct View {
   PyTensor* parent;
   PyTensor* root;
-  Operation* operation;    // null: the same value under another handle (detach)
+  Operation* operation;    // null: an identity view (detach)
   AttributesRef attributes;
   PyObject* inputs;        // further inputs of the operation, a tuple
   uint32_t seen;           // version of the root when the value was read
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
   bool tracked;            // made while gradients were recorded
   bool data = false;       // of `.data`: writes do not count in the parent's version
-  const Layout* layout = nullptr;  // once it has been asked for
+  const Layout* layout = nullptr;  // computed on demand
 };
 
 struct PyTensor {
@@ -31,13 +31,13 @@ struct PyTensor {
   PyObject* weak_references;
   PyObject* dict;          // owned; attributes that programs set
   uint32_t version;
-  uint32_t epoch;          // how often the handle has gone over to other storage (`tensor.data = other`)
-  uint32_t views;          // how often living views made in this epoch name the handle as root or parent
-  PyTensor* former;        // owned; the storage left last that a view still shows, in a handle of an earlier epoch
-  uint32_t silent;         // how many of the versions came from writes through `.data`
-  Storage* storage;        // owned; null until a write that no graph records, or a view, asks for it
+  uint32_t epoch;          // how often the handle was given other storage (`tensor.data = other`)
+  uint32_t views;          // the number of live views of this epoch whose root or parent is the handle
+  PyTensor* former;        // owned; the previous storage if views of it are live, in a handle of an earlier epoch
+  uint32_t silent;         // the number of versions that are writes through `.data`
+  Storage* storage;        // owned; null until a write outside of a graph, or a view, needs it
   bool detached;           // no gradient flows through this handle
-  bool standard;           // promotes as the array API standard says, and so does what is computed from it
+  bool standard;           // promotes by the array API standard, and so do results computed from it
 };
 
 extern PyTypeObject* tensor_type;
@@ -46,29 +46,29 @@ inline bool is_tensor(PyObject* o) {
   return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type);
 }
 
-// The handle whose storage this one shows: its own, or that of the handle it is a view of.
+// The root of a view; the handle itself if it is no view.
 inline const PyTensor* root_of(const PyTensor* tensor) { return tensor->view ? tensor->view->root : tensor; }
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
 Value* current_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
 // A view of the parent, in its root's epoch; takes the reference to inputs.
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
-// Hangs the view on the handles that its root and its parent left their storage to, if they have left it.
+// Moves the view to the handles that took over the storage of its root and parent, if they were given other storage.
 void follow_storage(View* view);
-// What is stored next in the handle is nothing to the views of what it holds now.
+// Detaches the views of the current storage before the handle is given other storage.
 bool leave_storage(PyTensor* tensor);
 // The tensor takes the values of the other, type and all, and shares its storage from now on; a leaf stays the leaf it was.
 // With `data` the writes of one do not count in the version of the other.
 bool share_storage(PyTensor* tensor, PyTensor* other, bool data);
 // Whether a view of memory that is shared outside is read from there at once: recording would copy the whole memory.
 bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
-// What the view shows of its storage now.
+// Reads the view from its storage.
 ValueRef read_storage(PyTensor* tensor);
 // 1: filled; 0: not an operand; -1: error set. Objects made on the way are kept alive by *held.
 int to_operand(PyObject* object, Operand* operand, PyObject** held);
 // Records op on Python operands (tensors and scalars).
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count);
-// A gradient that is kept is that of what a value became in place.
+// Moves a retained gradient to the value after an in-place operation.
 void retain_further(Value* old, Value* fresh);
 // In-place: gives tensor the value, cast to its dtype; silently through `.data`.
 bool assign(PyTensor* tensor, ValueRef value, bool silent = false);
@@ -78,12 +78,12 @@ Storage* storage_of(PyTensor* tensor);
 inline bool flows(const PyTensor* tensor) { return tensor->value->requires_grad && !tensor->detached; }
 inline bool is_tracked_leaf(const PyTensor* tensor) { return flows(tensor) && tensor->value->is_leaf; }
 GradientSlot* slot_of(Value* value);
-// Whether somebody outside may change the value's memory.
+// Whether foreign code may change the value's memory.
 inline bool is_shared_outside(const Value* value) { return value->buffer && value->buffer->shared_outside(); }
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 
 void tensor_dealloc(PyObject* self);
-// The dtype that calls compute in none of whose operands has a floating one.
+// The default floating dtype.
 extern uint8_t default_float;
 extern bool any_standard;  // whether any tensor is or was
 bool any_is_standard(PyObject* const* arguments, size_t count);

@@ -13,11 +13,11 @@ using Kernel = int64_t (*)(void** buffers, const int64_t* params, int64_t begin,
 void set_thread_count(int count);
 int thread_count();
 
-// What takes about this many nanoseconds makes a grain of work.
+// A grain of work should take about this many nanoseconds.
 constexpr int64_t kGrainNanoseconds = 15'000;
 
 // Runs kernel over [0, work), shared between threads in pieces that are multiples of grain. Throws PythonError where
-// a signal ended it.
+// a signal handler raised.
 int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts);
 
 }  // namespace twofold

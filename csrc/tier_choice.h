@@ -1,4 +1,4 @@
-// When a trace is worth compiling as one program, and whether that program is kept. Neither changes a bit of a result.
+// Tier choice: when a trace is compiled as one program, and whether that program is kept. Results do not depend on it.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace twofold {
 
-// Programs of traces that were slower than operations one by one.
+// Fused programs that were slower than op-by-op execution.
 uint64_t dropped_programs();
 
 class TraceFamily;
@@ -19,22 +19,22 @@ class TierChoice {
   // long as compiling takes, which is estimated from its operations. `batched`: how many these are, 0 if it does not run in batches.
   bool should_compile(const TraceFamily* family, size_t batched) const;
   void asked(TraceFamily* family);
-  // There may be memory, or a thread, later.
+  // Ask again later: there was no memory or thread.
   void ask_again(TraceFamily* family);
   // The program of so many operations is there, which took so long to make; both 0 for one by a plan made before.
   void compiled(int64_t nanoseconds, size_t operations, TraceFamily* family);
 
-  // Of a trace that has a program: whether the next run uses it. Where that is not clearly faster than operations one by
-  // one were, some runs in turn decide.
+  // Whether the next run uses the fused program. If that is not clearly faster than op by op
+  // was, some runs alternate to decide.
   bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
-  // What was measured of a program by plan holds for all members of the family.
+  // Measurements of a program by symbolic plan hold for all members of the family.
   void tell(TraceFamily* family) const;
-  // It ran, and planned, before this was made.
+  // The trace ran before this was made.
   void has_run_before() { ended_ = std::max(ended_, 1u); }
-  // The program is used from now on, as it was asked for before any run.
+  // Use the program from now on, as it was compiled ahead of time.
   void keep() {
     state_ = State::kKept;
-    by_plan_ = false;  // nothing was measured that the family could go by
+    by_plan_ = false;  // nothing was measured for the family
   }
   bool is_rejected() const { return state_ == State::kRejected; }
 
@@ -45,7 +45,7 @@ class TierChoice {
     Run(TierChoice& choice, bool fused) : choice_(choice), fused_(fused), measures_(choice.state_ < State::kKept) {
       if (measures_) start_ = now();
     }
-    // It ended as it should.
+    // The run succeeded.
     void done() {
       if (measures_) choice_.took(fused_, now() - start_);
     }

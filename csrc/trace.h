@@ -1,4 +1,4 @@
-// A trace: operation calls in order, over numbered leaves. Both ways of declaring make one.
+// A trace: a list of instructions (calls of op instances) over numbered inputs (leaves). Both faces record into one.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace twofold {
 
-// A reference to a value of a trace: entry number, or ~leaf number.
+// A reference to a value of a trace: the number of an entry, or ~k for input k.
 using Ref = int32_t;
 
-// Room for one more element, so that adding it cannot fail.
+// Reserves one more element, so that adding it cannot fail.
 template <class T>
 void make_room(std::vector<T>& list) {
   if (list.size() == list.capacity()) list.reserve(list.size() < 16 ? 32 : 2 * list.size());
@@ -42,11 +42,11 @@ struct Trace {
   void append(const Entry& entry, const Ref* inputs);
   void clear();
   size_t memory() const;
-  // Entries, roughly, less those that go on with what repeats behind each other, such as equal layers.
+  // The approximate number of entries, repetitions such as equal layers counted once.
   size_t entries_to_plan() const;
 };
 
-// Entries that outputs need, in order, with leaves numbered by first use; equal programs become equal.
+// A canonical trace: without dead code, and with inputs numbered by first use; equal computations have equal traces.
 struct CanonicalTrace {
   Trace trace;
   std::vector<Ref> outputs;
@@ -54,7 +54,7 @@ struct CanonicalTrace {
   std::vector<int32_t> entry_source;  // canonical entry -> entry of the trace it came from
 
   CanonicalTrace(const Trace& trace, const std::vector<Ref>& outputs);
-  // In-process key: a digest, with signatures by identity.
+  // In-process key: a digest, with op instances by identity.
   std::string key() const;
   // Key that means the same in every process: names, attributes and types by value.
   std::string portable_key() const;
@@ -63,7 +63,7 @@ struct CanonicalTrace {
 
 uint64_t hash_bytes(const void* data, size_t size);
 
-// 128 bits that stand for all bytes that were added: a trace is long, and so would be its key.
+// A 128-bit hash of all bytes that were added.
 class Digest {
  public:
   void add(const void* data, size_t size);

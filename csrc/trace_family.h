@@ -1,5 +1,5 @@
-// Traces that differ in numbers alone (sizes of leaves, integers in attributes): once two have been seen, Python plans
-// them as a whole for symbols, and further ones only evaluate that plan.
+// Families of traces that differ in integers only (sizes of inputs, attributes): once two have been seen, Python plans
+// the trace for symbols, and the plan is instantiated for further ones.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ class TraceFamily {
   uint64_t used = 0;  // when, see Cache
   size_t memory() const;
 
-  // Notes which numbers of a member differ from those of the first.
+  // Updates which integers vary between members.
   void meet(const CanonicalTrace& member);
-  // The fused program of a member by a plan made before; null where none holds.
+  // The fused program of a member by a plan whose guards hold; null if there is none.
   ProgramRef program_for(const CanonicalTrace& member);
   // Whether a plan for symbols is worth asking for, and which numbers they stand for: a new reference, or null with a
   // Python error set.
   bool wants_plan() const { return varies_any_ && !planning && plans_.may_add(); }
   PyObject* ask();
-  // What Python planned for the numbers that varied when it was asked; false with a Python error set. None: it cannot be.
+  // Adds the plan of Python, or None if the trace cannot be planned; false with a Python error set.
   bool add_plan(const CanonicalTrace& member, PyObject* encoded);
 
   bool is_like(const CanonicalTrace& other) const;
   bool planning = false;
   enum class Verdict : uint8_t { kUnknown, kFaster, kSlower } verdict = Verdict::kUnknown;  // of programs by plan, where measured
-  bool asked = false;       // a program for the sizes of one member has been
+  bool asked = false;       // a program for the sizes of one member was asked for
   int64_t nanoseconds = 0;  // that the last such program took to make; 0: none is there yet
 
  private:
   struct Plan {
     std::vector<bool> varies;
-    std::vector<int64_t> numbers;  // of the member that it was made for; what does not vary is part of the plan
+    std::vector<int64_t> numbers;  // of the member for which it was made; those that do not vary are constants of the plan
     ProgramTemplate program;
   };
 
@@ -56,7 +56,7 @@ struct TraceFamilyCounts {
 };
 extern TraceFamilyCounts trace_family_counts;
 
-// The family of a trace, which meets it; null for a trace that is not to be planned as a whole.
+// The family of a trace, which becomes a member; null for a trace that is not planned as a whole.
 TraceFamilyRef family_of(const CanonicalTrace& canonical);
 
 }  // namespace twofold

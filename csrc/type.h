@@ -27,8 +27,8 @@ const char* dtype_name(uint8_t dtype);
 struct Type {
   uint32_t id;
   uint8_t dtype;
-  bool weak;        // a Python scalar, which takes its partner's dtype
-  bool unknown;     // some size is not known yet; such sizes are negative
+  bool weak;        // a weakly typed Python scalar
+  bool unknown;     // some size is unknown; such sizes are negative
   int64_t size;
   int64_t nbytes;
   std::vector<int64_t> shape;

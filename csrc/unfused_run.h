@@ -1,5 +1,5 @@
-// Operations of a trace one after the other, each by its own program; a result takes over the memory of an operand that
-// dies with it where the program may write there, and large ones that are cheap are computed again rather than kept.
+// Op-by-op execution of a trace, each operation by its own program; a result reuses the buffer of an operand that
+// dies with it if the program allows that, and large cheap results are rematerialised.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace twofold {
 
-// Where the values of a trace die. The programs of its calls are there.
+// Liveness analysis of a trace whose op instances have programs.
 struct UnfusedPlan {
   explicit UnfusedPlan(const CanonicalTrace& canonical);
   size_t memory() const;
 
   std::vector<uint32_t> steps;      // the entries that run, see steps_of
-  std::vector<uint32_t> uses;       // by step: of what it computes, until that is computed again; outputs counted
+  std::vector<uint32_t> uses;       // by step: uses of its result until that is rematerialised, outputs counted
   std::vector<uint32_t> last_read;  // by leaf: the step
-  // From this step on leaves are written over. What comes then cannot be run again, so nothing may interrupt it, and
-  // memory for all of it is there before: less than what the leaves save.
+  // From this step on inputs are overwritten. The tail cannot be repeated, so nothing may interrupt it, and
+  // its memory is allocated before: less than what reusing the inputs saves.
   size_t tail = SIZE_MAX;
   int64_t tail_scratch = 0;  // bytes that a program of the tail needs beside its results
 
@@ -34,11 +34,11 @@ class UnfusedRun {
   UnfusedRun(const CanonicalTrace& canonical, const UnfusedPlan& plan, void* const* inputs, Buffer* const* spare,
              RunProvenance provenance, Interrupts& interrupts);
 
-  // False with a Python error set; then `outputs` has what does not depend on the entry that failed.
+  // False with a Python error set; then `outputs` has the results that do not depend on the failed entry.
   bool run(std::vector<BufferRef>& outputs);
 
  private:
-  // The first error of a run that goes on with what does not depend on the entry that failed.
+  // The first error of a run, which continues with entries that do not depend on the failed one.
   class FirstError {
    public:
     ~FirstError();
@@ -51,7 +51,7 @@ class UnfusedRun {
 
   const Entry& entry_of(size_t step) const { return canonical_.trace.entries[plan_.steps[step]]; }
   bool run_step(size_t step);
-  bool point(const Entry& entry);  // at the operands; false where one could not be computed
+  bool point(const Entry& entry);  // sets pointers to the operands; false if one could not be computed
   BufferRef result_of(size_t step, const Program& program, size_t* whole_from);
   BufferRef overwritten(size_t step, const Program& program) const;
   void begin_tail();
@@ -63,7 +63,7 @@ class UnfusedRun {
   Buffer* const* spare_;
   const RunProvenance provenance_;
   Interrupts& interrupts_;
-  std::vector<uint32_t> left_;  // by entry, uses that are still to come
+  std::vector<uint32_t> left_;  // by entry: remaining uses
   std::vector<BufferRef> values_;
   std::vector<void*> pointers_;
   std::vector<BufferRef> ready_;  // results of the tail

@@ -1,4 +1,4 @@
-// Calls that a debugger does not follow, and calls inside them that it follows again.
+// Calls that are hidden from debuggers, and nested calls that are traced again.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@ namespace twofold {
 // call_untraced(function, *arguments), call_traced(function, *arguments)
 nanobind::object call_untraced(nanobind::callable function, nanobind::args arguments, nanobind::kwargs named);
 nanobind::object call_traced(nanobind::callable function, nanobind::args arguments, nanobind::kwargs named);
-// Has debuggers follow this thread only after so many more (or fewer) ends of hiding; how many it takes now.
+// Changes the nesting depth of hidden calls of this thread; returns the depth.
 int hide_frames(int change);
 
 }  // namespace twofold

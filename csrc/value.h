@@ -39,21 +39,21 @@ class ValueRef {
   Value* value_ = nullptr;
 };
 
-// Where a leaf's gradient gathers; handed on when an in-place operation gives the leaf a new value.
+// The gradient slot of a leaf; passed on when an in-place operation gives the leaf a new value.
 struct GradientSlot {
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
-  PyObject* handle = nullptr;  // of a leaf: a weak reference to the tensor that a program made it of
-  PyObject* after = nullptr;  // of a leaf: called without arguments once its gradient has been added
-  bool intermediate = false;  // of a value that is no leaf: its hooks run on the way, for all that stands above it
-  bool retains = false;       // of such a value: keep its gradient
+  PyObject* handle = nullptr;  // of a leaf: a weak reference to its tensor
+  PyObject* after = nullptr;  // of a leaf: called without arguments after its gradient was accumulated
+  bool intermediate = false;  // of a value that is no leaf: its hooks run during the pass
+  bool retains = false;       // of such a value: retain_grad
   bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
   bool calls_python() const { return has_hooks() || (after && PyList_GET_SIZE(after) > 0); }
 };
 void release_slot(GradientSlot* slot) noexcept;
 
-// What was asked of an entry's gradient, whether or not a handle of its value still lives.
+// The hooks and slots of an entry's gradient, whether or not a handle of its value is live.
 struct Watch {
   Watch(int32_t index, GradientSlot* watched) : entry(index), slot(watched) { ++slot->references; }
   Watch(Watch&& other) noexcept : entry(other.entry), slot(std::exchange(other.slot, nullptr)) {}
@@ -69,16 +69,16 @@ struct Watch {
 };
 GradientSlot* watched_at(const std::vector<Watch>& watched, size_t entry);
 
-// What all handles on one storage share, so that a backward pass finds out whether what it reads was written over.
+// The version counter of a storage, which all its handles share, so that a backward pass detects overwritten values.
 struct Storage {
   int32_t references = 1;
-  uint32_t writes = 0;  // in-place writes that no graph records
+  uint32_t writes = 0;  // in-place writes outside of graphs
   uint32_t silent = 0;  // writes through `.data`
-  ValueRef current;     // after such a write: what the storage holds now
+  ValueRef current;     // after such a write: the current value of the storage
 };
 void release_storage(Storage* storage) noexcept;
 
-// What a value showed of a storage, and when.
+// The storage of a value, and its version at that time.
 class Snapshot {
  public:
   Snapshot(Storage* storage, bool whole) : whole(whole), storage_(storage), writes_(storage->writes), silent_(storage->silent) {
@@ -98,7 +98,7 @@ class Snapshot {
   }
   ~Snapshot() { if (storage_) release_storage(storage_); }
 
-  enum State : uint8_t { kSame, kReplaced, kWritten };  // kReplaced: read `now()` in its stead
+  enum State : uint8_t { kSame, kReplaced, kWritten };  // kReplaced: read `now()` instead
   State state() const {
     if (storage_->writes != writes_) return kWritten;
     if (storage_->silent == silent_) return kSame;
@@ -107,21 +107,21 @@ class Snapshot {
   Value* now() const { return storage_->current.get(); }
   uint32_t written() const { return storage_->writes - writes_ + storage_->silent - silent_; }
 
-  bool whole;  // the whole storage, not a part of it
+  bool whole;  // the whole storage, not a view of a part
 
  private:
   Storage* storage_;
   uint32_t writes_, silent_;
 };
 
-// Snapshots of entries and leaves of a trace; where there are several of one, the first counts.
+// Snapshots of entries and inputs of a trace; of several of one value the first counts.
 class Snapshots {
  public:
   void add(int32_t ref, Snapshot snapshot);
   const Snapshot* find(int32_t ref);
   bool empty() const { return found_.empty(); }
   void clear() { if (!found_.empty()) found_.clear(); sorted_ = true; }
-  // Whether something was written over that stands among the sorted references.
+  // Whether one of the sorted references was overwritten.
   bool changed_among(const std::vector<int32_t>& references) const;
 
  private:
@@ -129,13 +129,13 @@ class Snapshots {
   bool sorted_ = true;
 };
 
-// A leaf of a trace: a value, or a Python scalar as eight bytes.
+// An input of a trace: a value, or a Python scalar as eight bytes.
 struct Leaf {
   ValueRef value;
   uint64_t scalar = 0;
 };
 
-// What a program made of a value that the gradient of an entry reads, and how it makes a tensor of it again.
+// The result of a pack hook for a saved value, and the unpack hook.
 struct Packed {
   Packed(int32_t entry, int32_t used, PyObject* object, PyObject* unpack) : entry(entry), used(used), object(object), unpack(unpack) {}
   Packed(Packed&& other) noexcept
@@ -149,23 +149,23 @@ struct Packed {
   PyObject *object, *unpack;
 };
 
-// What remains of a trace that ran while a gradient through it may still be asked for.
+// A trace that ran, as long as it may be differentiated.
 struct SavedTrace {
   uint64_t order;
   std::shared_ptr<const CachedTrace> trace;
   std::vector<Leaf> leaves;
-  std::vector<BufferRef> kept;  // by entry; empty where no gradient reads the value
+  std::vector<BufferRef> kept;  // by entry: saved values; empty if no gradient reads them
   std::vector<Provenance> provenance;  // by entry, of that run
-  std::vector<uint8_t> consumed;  // by entry: a backward pass has used it up
+  std::vector<uint8_t> consumed;  // by entry: its saved values were freed by a backward pass
   std::vector<Watch> watched;
-  Snapshots shown;                // what may have been written over since
-  std::vector<Packed> packed;     // by entry, where hooks for saved tensors were set
+  Snapshots shown;                // storages that may have been overwritten since
+  std::vector<Packed> packed;     // by entry, if hooks for saved tensors were set
 };
 
 // A declared, not yet bound operation or placeholder of define-then-run.
 struct Declared {
   bool is_gradient = false;         // inputs are then root, target and perhaps the cotangent of the root
-  uint64_t group = 0;               // gradients taken in one call
+  uint64_t group = 0;               // the number of the call of gradients
   Operation* operation = nullptr;   // null for a placeholder or variable
   AttributesRef attributes;
   std::vector<Leaf> inputs;
@@ -175,12 +175,12 @@ struct Declared {
   uint64_t gradient_mask = 0;
 };
 
-// How to compute a value that was left out when its trace ran: calls on values that are there.
+// The calls that rematerialise a deferred value, on values that are computed.
 struct Deferred {
   struct Call {
     SignatureRef signature;
     Provenance provenance;
-    std::vector<Ref> inputs;  // number of an earlier call, or ~number of a leaf
+    std::vector<Ref> inputs;  // the number of an earlier call, or ~k for input k
   };
   std::vector<Call> calls;
   std::vector<Leaf> leaves;
@@ -192,22 +192,22 @@ struct Value {
   bool pending = false;
   bool requires_grad = false;
   bool is_leaf = true;
-  bool consumed = false;       // backward has used up the graph above it
-  bool failed = false;         // the run that was to compute it raised
+  bool consumed = false;       // a backward pass has freed its graph
+  bool failed = false;         // the run that should have computed it failed
   int32_t index = 0;           // entry, while pending or with a saved trace
   uint32_t location = 0;
   Type* type = nullptr;
   BufferRef buffer;
   Recorder* owner = nullptr;   // while pending
-  uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number holds
+  uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number is valid
   int32_t leaf_number = 0;
-  Value* next_dying = nullptr;  // while it dies
+  Value* next_dying = nullptr;  // in the list of values to destroy
   SignatureRef made_by;        // with `consumed`: the call that made it, or null
   GradientSlot* slot = nullptr;
   std::shared_ptr<SavedTrace> saved;
   std::unique_ptr<Declared> declared;
-  std::unique_ptr<Deferred> deferred;  // of a value that is neither pending nor in memory
-  std::unique_ptr<Snapshot> shown;  // where the handle is a view, or the value was written over
+  std::unique_ptr<Deferred> deferred;  // of a value that is deferred
+  std::unique_ptr<Snapshot> shown;  // if the handle is a view, or the value was overwritten
 };
 
 Value* new_value(Type* type);
