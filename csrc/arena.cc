@@ -13,7 +13,7 @@ struct Hole {
   int64_t start, size;
 };
 
-// Free memory kept as sorted, disjoint holes; a request takes the smallest hole that holds it.
+// Best fit over sorted, disjoint free ranges.
 class Arena {
  public:
   int64_t size = 0;

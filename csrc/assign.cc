@@ -1,4 +1,4 @@
-// In-place changes: a handle takes another value, and what it shows of another tensor's storage is written there.
+// In-place operations: a handle takes a new value, and writes to views go through to the storage.
 #include "tensor.h"
 
 #include <cstring>
@@ -25,7 +25,7 @@ void retain_further(Value* old, Value* fresh) {
 
 namespace {
 
-// Copies a result into memory that is shared with somebody outside.
+// Copies a result into memory that is shared with foreign code.
 bool write_into(PyTensor* tensor, ValueRef value) {
   if (!need_values(value.get()) || !realise(value.get())) return false;
   Buffer* target = tensor->value->buffer.get();
@@ -65,7 +65,7 @@ ValueRef cast_to(ValueRef value, Type* type) {
   return result;
 }
 
-// The leaf that a write to the handle would change for its graph; null if there is none.
+// The leaf that a write to the handle would change in the graph; null if there is none.
 const PyTensor* written_leaf(const PyTensor* tensor) {
   for (; tensor; tensor = tensor->view && tensor->view->operation ? tensor->view->parent : nullptr) {
     if (is_tracked_leaf(tensor)) return tensor;
@@ -95,7 +95,7 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
   return true;
 }
 
-// Lets a backward pass that reads what the storage held find out that it does not hold it any more.
+// Increments the version, so that a backward pass detects that the storage was overwritten.
 void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
   if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
   Storage* storage = storage_of(tensor);
@@ -105,7 +105,7 @@ void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
   storage->current = silent ? share(tensor->value) : ValueRef();
 }
 
-// In-place on a handle with storage of its own.
+// In-place operation on a handle that is no view.
 bool store(PyTensor* tensor, ValueRef value, bool silent) {
   bool tracked = Recorder::current().grad_enabled;
   ValueRef old = share(tensor->value);
@@ -125,12 +125,12 @@ bool store(PyTensor* tensor, ValueRef value, bool silent) {
   if (!tracked) {
     note_written(tensor, old, silent);
   } else if (Storage* storage = std::exchange(tensor->storage, nullptr)) {
-    release_storage(storage);  // the graph knows of the write: what was read before stays right
+    release_storage(storage);  // the write is part of the graph: values read before stay valid
   }
   return true;
 }
 
-// The same without a position in the graph.
+// The same value, detached from the graph.
 ValueRef plain_value(const ValueRef& value) {
   if (!value->requires_grad) return value;
   if (!realise(value.get())) return ValueRef();
@@ -140,7 +140,7 @@ ValueRef plain_value(const ValueRef& value) {
   return plain;
 }
 
-// In-place on a view: its parent takes what becomes of it. Beyond a detached handle no gradient is meant.
+// In-place operation on a view: it is written through to the parent. No gradient flows beyond a detached handle.
 bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
   View* view = tensor->view;
   PyTensor* target = view->parent;
@@ -152,7 +152,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
     PyObject* handle = wrap(value);
     PyObject* made = nullptr;
     if (handle && source->repeats && !shown->repeats) {
-      // One of several positions of an element in the parent says nothing of the others: the root is written to.
+      // The parent is a broadcast, with several indices for one element: write to the root.
       target = view->root;
       made = PyObject_CallFunctionObjArgs(hooks.write_storage, reinterpret_cast<PyObject*>(tensor), handle, nullptr);
     } else if (handle) {

@@ -63,7 +63,7 @@ PyObject* cast_argument(PyObject* argument, uint8_t dtype) {
   return argument;
 }
 
-// As the gradient mode: in C++, so that a signal's handler finds each method done whole or not at all.
+// In C++, as the gradient mode, so that methods are atomic for signal handlers.
 struct PyAutocastMode {
   PyObject_HEAD
   signed char enabled;  // -1: entering changes nothing

@@ -111,7 +111,7 @@ Ref BadValueSearch::nan_into(Ref entry, bool& any) {
   return nan;
 }
 
-// A trace may be longer than the stack is deep.
+// An explicit stack, as a trace may be deep.
 Ref BadValueSearch::go_back(Ref entry) {
   struct Open {
     Ref entry;
@@ -151,7 +151,7 @@ Ref BadValueSearch::origin_of(Ref output, Interrupts& interrupts) {
   return go_back(output);
 }
 
-// The operation whose gradient the entry computes, if it stands in this trace.
+// The operation that the entry differentiates, if it is in this trace.
 const char* BadValueSearch::differentiated(Ref entry) const {
   const uint32_t line = provenance_[static_cast<size_t>(entry)].forward;
   for (size_t i = 0; line && i < static_cast<size_t>(entry); ++i) {

@@ -13,12 +13,12 @@ namespace twofold {
 namespace {
 
 constexpr int64_t kWorthPlanning = 2048;  // calls of a body: about what planning its program costs
-constexpr uint64_t kWorthKeeping = 32;       // calls before which nothing is kept of what a body consists of but their number
+constexpr uint64_t kWorthKeeping = 32;       // calls before which only a counter is kept of a body
 constexpr size_t kMostMembers = 96;
 constexpr size_t kMostInputs = 48;
 constexpr size_t kFewestCalls = 2;           // of operations, in a body
 constexpr int64_t kLargestRow = 64 << 10;    // bytes of a value of one call
-constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make a value one that calls share
+constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make a value a shared operand
 constexpr uint32_t kManyUses = 16;           // the same for any value
 
 Cache<Body>& bodies() {
@@ -30,10 +30,10 @@ Cache<Body>& bodies() {
   return cache;
 }
 
-// How often bodies were called of which nothing else is kept: most pieces of programs that are always new never come back.
+// Counters of bodies of which nothing else is kept, as most bodies of dynamic programs never repeat.
 class CallCounts {
  public:
-  // The calls so far of the body with this digest, and so many more.
+  // Adds to the counter of the body with this digest, and returns it.
   uint64_t add(uint64_t digest, uint64_t calls) {
     auto& [known, count] = slots_[digest % kSlots];
     if (std::exchange(known, digest) != digest) count = 0;
@@ -46,7 +46,7 @@ class CallCounts {
 };
 auto& call_counts = *new CallCounts();
 
-// What Python makes of one member.
+// A member as Python reads it.
 PyObject* described(const Body::Member& member) {
   const Signature* s = member.signature.get();
   Owned types(types_tuple(s->inputs.data(), s->inputs.size()));
@@ -119,7 +119,7 @@ class BodyFinder {
     return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
-  // Whether an entry may be a member: a small computation, or a part that a number moves in the same way for many calls.
+  // Whether an entry may be a member: a small computation, or a slice at an index with the same strides for many calls.
   bool fits(uint32_t i) const {
     const Entry& entry = trace_.entries[i];
     const Signature* s = entry.signature;
@@ -135,7 +135,7 @@ class BodyFinder {
     return true;
   }
 
-  // Cuts the trace where another activation of a function goes on, or another pass of a loop begins.
+  // Splits the trace at activations of functions and at iterations of loops.
   void divide() {
     static Operation* const accumulate = operation_of(hooks.accumulate);
     const auto n = static_cast<uint32_t>(trace_.entries.size());
@@ -148,7 +148,7 @@ class BodyFinder {
       if (here.origin() != location) site = code_position(location = here.origin());
       const bool differentiates = here.forward != 0, may = fits(i);
       bool goes_on = i > 0 && may && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
-      // What arrives at a value from several sides is added where it arrives.
+      // Sums of cotangents belong to the body of the value.
       const bool added = goes_on && differentiates && trace_.entries[i].signature->operation == accumulate;
       if (goes_on && !added) {
         goes_on = site.code == last.code && site.caller == last.caller && (differentiates ? site.offset <= last.offset : site.offset >= last.offset);
@@ -178,7 +178,7 @@ class BodyFinder {
     }
   }
 
-  // Adds the call of a body that entries are; false where they are none, or operands alone were added.
+  // Adds entries as the call of a body; false if they are none, and then only operands were added.
   bool make(uint32_t first, uint32_t end, FoundBodies& found) {
     size_t computing = 0;
     for (uint32_t i = first; i < end && computing < kFewestCalls; ++i) computing += !trace_.entries[i].signature->traits->movement;
@@ -243,7 +243,7 @@ class BodyFinder {
     return body;
   }
 
-  // What calls of this trace have in common; the body is null where it did not come often enough.
+  // A body of calls of this trace; null if it was not called often enough.
   struct Kind {
     BodyRef body;
     int64_t calls;
@@ -254,12 +254,12 @@ class BodyFinder {
   const std::vector<Ref>& refs_;
   RunProvenance provenance_;
   std::vector<uint32_t> of_entry_, of_leaf_;  // uses
-  std::vector<uint32_t> first_;               // by piece: its first entry, and the end
-  std::vector<uint8_t> is_body_;              // by piece: whether its entries fit
+  std::vector<uint32_t> first_;               // by segment: its first entry, and the end
+  std::vector<uint8_t> is_body_;              // by segment: whether its entries may be members
   std::vector<uint32_t> piece_;               // by entry
-  std::vector<uint8_t> outside_;              // by entry: whether another piece reads it, or it is asked for
+  std::vector<uint8_t> outside_;              // by entry: whether it is live out of its segment
   std::vector<Ref> codes_;
-  PairNumbers numbers_{64};                   // kinds of calls, by what they consist of
+  PairNumbers numbers_{64};                   // bodies, by structure
   std::vector<Kind> kinds_;                   // by number
 };
 

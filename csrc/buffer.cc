@@ -16,15 +16,15 @@
 namespace twofold {
 namespace {
 
-// Eight classes to each power of two, so that at most an eighth of a block is wasted.
+// Eight size classes for each power of two, so that at most an eighth of a block is wasted.
 constexpr size_t kClasses = 8 * 48;
 constexpr size_t kMaxCached = size_t{4} << 30;
 #ifdef __SANITIZE_ADDRESS__
-constexpr size_t kLarge = SIZE_MAX;  // the sanitizer watches the ends of what the C library allocates
+constexpr size_t kLarge = SIZE_MAX;  // with a sanitizer, blocks come from the C library, whose bounds it checks
 #else
-constexpr size_t kLarge = size_t{1} << 17;  // bytes from which on blocks are divided and joined
+constexpr size_t kLarge = size_t{1} << 17;  // bytes from which on blocks are split and coalesced
 #endif
-constexpr size_t kSlack = size_t{16} << 20;  // bytes of cached blocks that are never too many
+constexpr size_t kSlack = size_t{16} << 20;  // bytes of cached blocks that are always allowed
 FreeBlocks<Buffer, (size_t{1} << 15)> free_buffers;
 
 struct Block {
@@ -37,8 +37,8 @@ struct Pool {
   std::vector<Block> free[kClasses];  // small ones
   LargeBlocks large;
   PoolStatistics statistics{0, 0, 0};
-  size_t most = 0;   // bytes in use at once, ever
-  size_t slack = 0;  // bytes that may be cached beyond that: more where blocks are freed again and again
+  size_t most = 0;   // peak bytes in use
+  size_t slack = 0;  // bytes that may be cached beyond that: more if blocks are freed repeatedly
 
   void use(size_t capacity) {
     statistics.in_use += capacity;
@@ -66,7 +66,7 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
   return capacity;
 }
 
-// Null where there is no memory.
+// Null if there is no memory.
 void* system_allocate(size_t capacity) {
   return capacity < kLarge ? std::aligned_alloc(kAlignment, capacity) : LargeBlocks::map(capacity);
 }
@@ -79,14 +79,14 @@ void system_free(void* block, size_t capacity) noexcept {
   }
 }
 
-// What may be cached while `used` bytes are in use: in all little more than was ever in use at once, up to a quarter where
-// blocks are freed to the system again and again. A program whose sizes change would hold the sum of all sizes else.
+// The limit of cached bytes while `used` bytes are in use: in all little more than the peak, up to a quarter if
+// blocks are freed to the system repeatedly. Otherwise a program with changing sizes would hold the sum of all sizes.
 size_t allowed_beside(const Pool& p, size_t used) {
   const size_t most = std::max(p.most, used);
   return std::max(most + std::min(most / 32 + p.slack, most / 4) - used, kSlack);
 }
 
-// Before `capacity` more bytes come from the system: what is too many of large blocks goes.
+// Frees large blocks above the limit, before `capacity` more bytes are mapped.
 void make_way(Pool& p, size_t capacity) {
   const size_t allowed = allowed_beside(p, p.statistics.in_use + capacity);
   if (p.statistics.cached <= allowed) return;

@@ -187,7 +187,7 @@ void CallWatch::note_all(Operation* operation, Attributes* attributes, PyObject*
 }
 
 bool CallWatch::find(PyObject* object, CallRecipe::Source* source) {
-  // Results first: a function may return its argument from an operation that does nothing.
+  // Results first: a function may return its argument from an identity.
   for (size_t i = results_.size(); i-- > 0;) {
     if (results_[i] == object) {
       *source = {CallRecipe::Source::kCall, static_cast<uint32_t>(i)};

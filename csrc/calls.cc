@@ -1,4 +1,4 @@
-// Walks upwards from values: the calls that made them, declared or recorded, for transforms of functions.
+// Graph traversal from values to the calls that made them, declared or recorded, for function transforms.
 #include <Python.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace twofold {
 namespace {
 
-// Where a value was made: in a trace that has run, in the open one, or by a declaration.
+// The producer of a value: an entry of a trace that has run, of the open one, or a declaration.
 struct Identity {
   enum Kind : uint8_t { kSaved, kOpen, kDeclared, kLeaf };
   Kind kind;
@@ -32,20 +32,20 @@ Identity identity_of(const Value* value) {
   return {Identity::kLeaf, 0, reinterpret_cast<uint64_t>(value)};
 }
 
-// One number per identity; handles of one value share it while no trace runs in between.
+// A number for each identity; handles of one value share it until a trace runs.
 uint64_t key_of(const Identity& identity) {
   uint64_t index = identity.kind == Identity::kLeaf ? identity.index >> 2 : identity.group << 32 ^ identity.index;
   return index << 2 | identity.kind;
 }
 
-// A call: what made a value, what went in, and to which inputs a gradient flows.
+// A call: its result, operands, and the inputs to which gradients flow.
 struct Call {
   Identity identity;
-  ValueRef result;               // null where a trace that has run did not keep it
+  ValueRef result;               // null if a trace that has run did not keep it
   Operation* operation;          // null for a declared gradient
   AttributesRef attributes;
   std::vector<uint64_t> keys;    // of the inputs
-  std::vector<Leaf> inputs;      // values (null where not kept) or scalars
+  std::vector<Leaf> inputs;      // values (null if not kept) or scalars
   std::vector<Type*> types;
   uint64_t mask;
 };
@@ -56,7 +56,7 @@ class CallTraversal {
 
   void start(const ValueRef& value) { push(value); }
   bool run();
-  // Whether a gradient starts, at a leaf or a tracked value, anywhere but at `targets`.
+  // Whether gradients reach a leaf or tracked value that is not in `targets`.
   bool starts_outside(const std::unordered_set<uint64_t>& targets) const {
     return std::any_of(starts_.begin(), starts_.end(), [&](uint64_t key) { return !targets.count(key); });
   }
@@ -68,7 +68,7 @@ class CallTraversal {
   void declared(const ValueRef& value, const Identity& identity);
   bool open_entry(size_t index);
   bool saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t index);
-  // The key of an input, which is climbed to if a gradient flows there.
+  // The key of an input, which is visited if a gradient flows there.
   uint64_t input_key(const Call& call, const Entry& entry, uint32_t i, const ValueRef& value);
 
   bool recorded_;
@@ -159,7 +159,7 @@ bool CallTraversal::run() {
   return true;
 }
 
-// Owns a new reference until it is given away.
+// Owns a new reference until it is released.
 PyObject* none() { Py_RETURN_NONE; }
 
 // (key, tensor or None, op or None, attrs, keys, inputs, types, mask)
@@ -247,7 +247,7 @@ PyObject* call_key(PyObject*, PyObject* object) {
   return value ? PyLong_FromUnsignedLongLong(key_of(identity_of(value))) : nullptr;
 }
 
-// tracked(tensor, declared) -> the same value as the start of a gradient of its own
+// tracked(tensor, declared) -> the same value as the input of a new gradient
 PyObject* tracked(PyObject*, PyObject* arguments) {
   PyObject* object;
   int declare;
@@ -264,7 +264,7 @@ PyObject* tracked(PyObject*, PyObject* arguments) {
   Recorder& recorder = Recorder::current();
   ValueRef cut;
   if (operand.detached && operand.value->requires_grad) {
-    // The start's gradient must not reach what the handle was detached from.
+    // The gradient must not flow to the value that the handle was detached from.
     cut = recorder.record(copy, no_attributes(), &operand, 1, &object, location);
     if (!cut) return nullptr;
     operand.value = cut.get();

@@ -1,4 +1,4 @@
-// A callable that sends tensors of known types straight to the function declared for them, all else to Python.
+// A callable that dispatches tensors of known types to the function declared for them, and all else to Python.
 #include <Python.h>
 #include <structmember.h>
 
@@ -29,7 +29,7 @@ struct PyCompiled {
 
 PyTypeObject* compiled_type = nullptr;
 
-// Whether a declared graph may stand for a call: bound tensors, and no gradient to record.
+// Whether a declared graph may replace a call: bound tensors, and no gradient to record.
 bool plain(PyObject* argument, bool grad_enabled) {
   if (!is_tensor(argument)) return false;
   auto* tensor = reinterpret_cast<PyTensor*>(argument);

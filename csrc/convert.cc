@@ -106,7 +106,7 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
 
 namespace {
 
-// Whether memory that an array shows may be held by somebody whom the reference counts of arrays do not show.
+// Whether the memory of an array may be referenced by code without a reference to the array.
 bool held_elsewhere(PyArrayObject* array) {
   PyObject* base = PyArray_BASE(array);
   while (base && PyArray_Check(base)) base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base));
@@ -182,7 +182,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
 }
 
 ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
-  const uint32_t location = capture_location();  // this may run other code: the list is looked at behind it
+  const uint32_t location = capture_location();  // this may run other code: the list is checked afterwards
   const bool is_list = PyList_CheckExact(data) || PyTuple_CheckExact(data);
   PyObject* const* items = is_list ? PySequence_Fast_ITEMS(data) : &data;
   const int64_t count = is_list ? PySequence_Fast_GET_SIZE(data) : 1;
@@ -204,7 +204,7 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
   }
   return value;
 } catch (const std::bad_alloc&) {
-  return ValueRef();  // whoever converts it in another way words the error
+  return ValueRef();  // another conversion raises the error
 }
 
 PyObject* scalar_item(Value* value, size_t offset) {

@@ -18,7 +18,7 @@ uint64_t next_order = 0;
 thread_local uint32_t forced = 0;
 thread_local uint64_t operation_number = 0;
 
-// Where a program that declares nothing else has a value.
+// The reference of a value in a program that declares nothing else.
 std::pair<uint64_t, uint64_t> position(const Value* value) {
   return value->declared ? std::pair(value->declared->number, value->declared->order) : std::pair<uint64_t, uint64_t>();
 }
@@ -66,13 +66,13 @@ class Specialiser {
   bool all_flow_ = false;      // gradients pass every floating leaf
 };
 
-// Whether the walk ends here: at an input, at what is bound, and at what stands outside.
+// Whether the traversal ends here: at an input, a bound value, or one that is captured.
 bool Specialiser::is_leaf(const Value* value) const {
   if (!value->declared || value->declared->order <= mark_) return true;
   return std::any_of(inputs_.begin(), inputs_.end(), [value](const ValueRef& input) { return input.get() == value; });
 }
 
-// Every declared value above the outputs, in the order that a program records in.
+// Every declared value that the outputs depend on, in the order in which a program records.
 void Specialiser::collect() {
   std::unordered_set<Value*> seen;
   std::vector<Value*> stack;
@@ -96,7 +96,7 @@ void Specialiser::find_targets() {
   }
 }
 
-// Leaves enter the trace when first used, as in define-by-run, so that both number them alike.
+// Inputs are added to the trace at their first use, as in define-by-run, so that both number them alike.
 bool Specialiser::place_leaf(Value* value, Type* type) {
   ValueRef stand_in(new_value(type));
   if (targets_.count(value) || (all_flow_ && is_differentiable(type->dtype))) {
@@ -174,7 +174,7 @@ bool Specialiser::record(Value* value) {
   Ref made;
   recorder_.record_known(signature, refs.data(), refs.size(), mask, {value->location, 0}, &made);
   if ((!mask || !signature->differentiable) && targets_.count(value)) {
-    // No gradient passes through this call, so the walk would not stop at it: a copy stands in as the target.
+    // No gradient flows through this call, so the traversal would not stop at it: a copy is the target.
     Operation* copy = operation_of(hooks.copy);
     Type* type = signature->output;
     SignatureRef copying = copy ? signature_of(copy, no_attributes(), &type, 1, nullptr) : nullptr;
@@ -242,7 +242,7 @@ bool Specialiser::record_gradient(Value* value) {
   return signature && recorder_.record_known(signature, nullptr, 0, 0, {value->location, 0}, &refs_[value]);
 }
 
-// Records all that the outputs need; `refs` tells where they are.
+// Records all that the outputs depend on; `refs` are their references.
 bool Specialiser::record_all(std::vector<Ref>* refs) {
   collect();
   find_targets();
@@ -273,7 +273,7 @@ std::unique_ptr<Specialisation> Specialiser::run() {
   if (!record_all(&refs)) return nullptr;
   auto made = std::make_unique<Specialisation>();
   made->types = types_;
-  // In order of declaration, as define-by-run returns what lives, so that both ways make one executable.
+  // In order of declaration, as define-by-run returns live values, so that both faces have one executable.
   std::vector<Ref> wanted;
   std::copy_if(refs.begin(), refs.end(), std::back_inserter(wanted), [](Ref ref) { return ref >= 0; });
   std::sort(wanted.begin(), wanted.end());

@@ -11,7 +11,7 @@ namespace {
 // Sums of many such values cost more to defer than to compute.
 constexpr size_t kMostCalls = 16;
 
-// The calls, in order, that compute one entry of a trace from values that are kept; empty if it is not deferred.
+// The calls, in order, that rematerialise an entry of a trace from saved values; empty if it is not deferred.
 class Plan {
  public:
   explicit Plan(const Trace& trace) : trace_(trace) {}
@@ -27,14 +27,14 @@ class Plan {
   const std::vector<size_t>& calls() const { return calls_; }
 
  private:
-  // `depth`: sums that it is a term of; no deeper than there may be calls, however long a chain of additions is.
+  // `depth`: of nested sums; bounded by the number of calls, however long a chain of additions is.
   bool add(size_t index, size_t depth, bool* found) {
     *found = std::find(calls_.begin(), calls_.end(), index) != calls_.end();
     if (*found) return true;
     const Entry& entry = trace_.entries[index];
     if (entry.requires_grad() || calls_.size() > kMostCalls || depth >= kMostCalls) return true;
     const PyObject* operation = entry.signature->operation->python;
-    const bool goes_on = operation == hooks.row_table && entry.count == 3;  // from a sum of rows, its last input
+    const bool goes_on = operation == hooks.row_table && entry.count == 3;  // the initial value of a sum of rows, its last input
     if (operation == hooks.accumulate || goes_on) {
       const Ref* refs = trace_.inputs(entry);
       for (uint32_t k = goes_on ? 2 : 0; k < entry.count; ++k) {
@@ -56,7 +56,7 @@ class Plan {
   std::vector<size_t> calls_;
 };
 
-// Memory that nobody changes: what may be shared outside is copied. Null with a Python error set.
+// Immutable memory: memory that is shared with foreign code is copied. Null with a Python error set.
 ValueRef constant_value(Type* type, const BufferRef& buffer, bool copy) {
   ValueRef value(new_value(type));
   value->buffer = buffer;
@@ -69,7 +69,7 @@ class Keeper {
          const std::vector<Provenance>& provenance)
       : cached_(cached), results_(results), leaves_(leaves), provenance_(provenance) {}
 
-  // Null where a value that the calls read could not be computed.
+  // Null if a value that the calls read could not be computed.
   std::unique_ptr<Deferred> keep(const std::vector<size_t>& calls) {
     auto made = std::make_unique<Deferred>();
     std::unordered_map<Ref, Ref> known;
@@ -144,7 +144,7 @@ void keep_deferred(const CachedTrace& cached, std::vector<ValueRef>& values, con
     value->pending = false;
     value->owner = nullptr;
     value->stamp = 0;
-    plan.find(static_cast<size_t>(cached.deferred[k]));  // asked before, when the trace was planned: cannot fail
+    plan.find(static_cast<size_t>(cached.deferred[k]));  // computed when the trace was planned: cannot fail
     value->deferred = keeper.keep(plan.calls());
     value->failed = !value->deferred;
   }

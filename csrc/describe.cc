@@ -12,7 +12,7 @@ namespace nb = nanobind;
 namespace twofold {
 namespace {
 
-// As type_from_code of Python takes it: nothing here calls Python, which may be ending where a thread compiles.
+// The arguments of Python's type_from_code: no Python is called, as the interpreter may be shutting down in a compiler thread.
 nb::tuple written_type(const Type* type) {
   nb::list shape;
   for (int64_t size : type->shape) shape.append(size);

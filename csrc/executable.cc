@@ -20,9 +20,9 @@ Settings settings;
 
 namespace {
 
-constexpr size_t kMostFused = 512;           // entries to plan of a trace that runs in batches, beyond which that takes too long
+constexpr size_t kMostFused = 512;           // largest number of entries to plan of a trace that runs in batches
 
-// Traces hold their executables, so these have room for all that the cache of traces holds.
+// Traces hold their executables, so this cache has the budget of the cache of traces.
 auto& executables = *new Cache<Executable>("executables", 5);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
@@ -66,13 +66,13 @@ void locate_host_error(const FailedCall& call) {
 
 namespace {
 
-// A compile that the code generator refuses fails again and again; anything else comes from a signal's handler.
+// A compile that LLVM rejects fails every time; any other error is from a signal handler.
 void note_interrupted_compile(Interrupts& interrupts) {
   if (!PyErr_ExceptionMatches(PyExc_RuntimeError) && !is_worded_error()) interrupts.note_raised();
 }
 
-// Runs what stands for many lines; true, without a Python error, where it failed in a way of which the same work one
-// operation at a time finds the line.
+// Runs a fused or batched program; true, without a Python error, if it failed in a way that running op by
+// op will locate.
 template <class Run>
 bool fails_together(Run run, const Interrupts& interrupts) {
   try {
@@ -80,7 +80,7 @@ bool fails_together(Run run, const Interrupts& interrupts) {
     return false;
   } catch (const KernelError&) {
   } catch (const std::bad_alloc&) {
-    // Perhaps the values fit one after the other.
+    // Op by op needs less memory.
   } catch (const PythonError&) {
     if (interrupts.raised() || !is_worded_error()) throw;
     PyErr_Clear();
@@ -214,7 +214,7 @@ bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, st
 }
 
 void Executable::note_harmless(const FiniteWatch& watch) {
-  if (!fused_ || watch.harmless != harmless_) return;  // another thread was faster
+  if (!fused_ || watch.harmless != harmless_) return;  // another thread was first
   std::vector<Finite> known = harmless_ ? *harmless_ : std::vector<Finite>(fused_->instructions.size());
   for (auto [instruction, stored] : watch.found) known.at(instruction) = std::max(known.at(instruction), stored);
   if (!watch.found.empty()) harmless_ = std::make_shared<const std::vector<Finite>>(std::move(known));
@@ -252,7 +252,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
       return false;
     }
     const bool fused = fused_ && whole && (tier == Tier::kFused || choice_.runs_program());
-    // Unless a program stops before, what was read is not written over, as it is read again where a result is bad.
+    // Unless the program ends early, inputs are not overwritten, as they are read again if a result is bad.
     if (watch && !(fused && fused_->tells_finite && !fused_->has_host)) spare = nullptr;
     TierChoice::Run timed(choice_, fused);
     bool alone = !fused;

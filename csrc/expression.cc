@@ -1,4 +1,4 @@
-// The base of the expressions of `twofold.dynet`: a tensor, and the size of the batch beside its dimensions.
+// The base class of expressions of `twofold.dynet`: a tensor, and the batch size beside its dimensions.
 //
 // A program makes one for each call, so no Python code runs for it, and the garbage collector does not visit it: a tensor
 // refers to no expression, unless a program puts one into its attributes or hooks.

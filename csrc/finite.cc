@@ -6,7 +6,7 @@
 namespace twofold {
 namespace {
 
-// The largest magnitude, as bits: those of infinity are above all finite ones, those of a NaN above infinity.
+// The maximum of magnitudes as bits: infinity is above all finite values, NaN above infinity.
 template <class Bits, class Vector>
 [[gnu::always_inline]] inline Bits largest(const Bits* data, int64_t count, Bits magnitude) {
   constexpr int64_t kLanes = sizeof(Vector) / sizeof(Bits);

@@ -1,4 +1,4 @@
-// A declared graph as a callable: tensors in and out, or NumPy feeds and fetches.
+// Functions: declared graphs as callables of tensors, or of NumPy feeds and fetches.
 #include <Python.h>
 #include <structmember.h>
 
@@ -33,15 +33,15 @@ struct PyFunction {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Graph* graph;
-  // None, or called with the input types that no graph is declared for, and whether it may be declared for all sizes.
-  // Raises what the user must read, or returns the (inputs, outputs) of a graph declared for just these types, or what
+  // None, or called with input types for which no graph is declared, and whether it may have symbolic sizes.
+  // Raises an error for the user, or returns (inputs, outputs) of a graph declared for these types, or what
   // OpenGraph reads.
   PyObject* check;
 };
 
 PyTypeObject* function_type = nullptr;
 constexpr size_t kMostSpecialisations = 256;  // of one function, which looks through them
-constexpr size_t kMostOpen = 16;              // graphs for all sizes, of one function
+constexpr size_t kMostOpen = 16;              // graphs with symbolic sizes, of one function
 
 CacheAccount& account = *new CacheAccount("specialisations", 1);
 
@@ -50,8 +50,8 @@ std::vector<Graph*>& living_graphs() {
   return list;
 }
 
-// Drops those used least recently of all functions, unless they run: down to three quarters of the budget, and `portion` of
-// them in any case; false if there was nothing to drop.
+// Evicts the least recently used of all functions, unless they run: down to three quarters of the budget, and `portion` of
+// them in any case; false if there was nothing to evict.
 bool drop_specialisations(double portion) {
   std::vector<std::shared_ptr<Specialisation>*> idle;
   account.bytes = account.count = 0;
@@ -63,7 +63,7 @@ bool drop_specialisations(double portion) {
     }
   }
   std::sort(idle.begin(), idle.end(), [](const auto* a, const auto* b) { return (*a)->used < (*b)->used; });
-  std::vector<std::shared_ptr<Specialisation>> dropped;  // what goes may run Python, which may come back here
+  std::vector<std::shared_ptr<Specialisation>> dropped;  // destructors may run Python, which may re-enter
   for (auto* known : idle) {
     if (account.bytes <= account.budget / 4 * 3 && static_cast<double>(dropped.size()) >= static_cast<double>(idle.size()) * portion) break;
     account.bytes -= (*known)->memory();
@@ -77,7 +77,7 @@ bool drop_specialisations(double portion) {
 
 const bool holds = (add_holder([] { return drop_specialisations(0.125); }), true);
 
-// The graph for inputs of these types: one that was declared for all sizes, else what `check` declares now, or the
+// The graph for inputs of these types: one with symbolic sizes, else one that `check` declares now, or the
 // function's own. Null with a Python error set.
 std::unique_ptr<Specialisation> specialise_graph(const PyFunction* function, const std::vector<Type*>& types) {
   Graph& graph = *function->graph;
@@ -89,7 +89,7 @@ std::unique_ptr<Specialisation> specialise_graph(const PyFunction* function, con
       ++declared_counts.uses;
       return found;
     }
-    PyErr_Clear();  // what is wrong with these sizes is said of the line that finds it
+    PyErr_Clear();  // errors of these sizes are raised with the line that finds them
   }
   Owned tuple(types_tuple(types.data(), types.size()));
   if (!tuple) return nullptr;
@@ -155,7 +155,7 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, Types ty
 
 bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
   const uint32_t location = capture_location();
-  // Held here: a host operation may call this function again and clear the table.
+  // A reference is held: a host operation may call this function again and clear the table.
   std::shared_ptr<Specialisation> s = specialisation_of(function, [&inputs](size_t i) { return inputs[i]->type; });
   if (!s) return false;
   Executable* executable = s->executable.get();
@@ -217,7 +217,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
 template <class T>
 void store(void* data, size_t i, double number) { static_cast<T*>(data)[i] = static_cast<T>(number); }
 
-// Numbers and flat lists of numbers, without a detour through NumPy; false if the object is something else.
+// Converts numbers and flat lists of numbers without NumPy; false for other objects.
 bool quick_feed(PyObject* object, Type* declared, ValueRef* out) {
   if (declared->dtype != kFloat32 && declared->dtype != kFloat64) return false;
   bool list = PyList_CheckExact(object);
@@ -293,7 +293,7 @@ PyObject* fetch(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return result;
 }
 
-// prepare(types): compiles for inputs of these types, before any are there
+// prepare(types): compiles ahead of time for inputs of these types
 PyObject* prepare(PyObject* self, PyObject* tuple) {
   auto* function = reinterpret_cast<PyFunction*>(self);
   const size_t count = function->graph->inputs.size();
@@ -370,7 +370,7 @@ PyObject* placeholder(PyObject*, PyObject* object) {
   return type ? wrap(declare_placeholder(type)) : nullptr;
 }
 
-// set_type(placeholder, type): what is declared from now on takes it to be of another type
+// set_type(placeholder, type): later declarations see it with another type
 PyObject* set_type(PyObject*, PyObject* arguments) {
   PyObject *object, *given;
   if (!PyArg_ParseTuple(arguments, "O!O", tensor_type, &object, &given)) return nullptr;
@@ -401,7 +401,7 @@ PyObject* gradients(PyObject*, PyObject* arguments) {
   return result;
 }
 
-// inputs_of(tensor) -> (op or None, attrs, inputs), for walks over a declared graph
+// inputs_of(tensor) -> (op or None, attrs, inputs), for traversals of a declared graph
 PyObject* inputs_of(PyObject*, PyObject* object) {
   if (!is_tensor(object)) return PyErr_Format(PyExc_TypeError, "expected a tensor");
   const Declared* declared = reinterpret_cast<PyTensor*>(object)->value->declared.get();
@@ -436,7 +436,7 @@ PyObject* declare(PyObject*, PyObject* arguments) {
   return wrap(declare_call(operation, attributes, operands.data(), operands.size(), nullptr, true));
 }
 
-// declare_at(tensor or location) -> the location so far; what is declared from now on is placed where the tensor is
+// declare_at(tensor or location) -> the location before; later declarations have the location of the tensor
 PyObject* declare_at(PyObject*, PyObject* object) {
   unsigned long location = is_tensor(object) ? reinterpret_cast<PyTensor*>(object)->value->location : PyLong_AsUnsignedLong(object);
   if (PyErr_Occurred()) return nullptr;

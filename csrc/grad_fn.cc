@@ -1,4 +1,4 @@
-// The calls behind `tensor.grad_fn`: read from the graph when a program asks for them, and kept nowhere.
+// The calls behind `tensor.grad_fn`, which are read from the graph on demand.
 #include <Python.h>
 
 #include <vector>
@@ -9,13 +9,13 @@
 namespace twofold {
 namespace {
 
-// The call that made a value, as far as it is still known.
+// The call that made a value, if it is still known.
 struct Maker {
   Operation* operation = nullptr;
   AttributesRef attributes;
   const std::vector<Type*>* types = nullptr;
   uint64_t mask = 0;
-  std::vector<Leaf> inputs;  // those that a gradient flows to; empty once the graph has been used up
+  std::vector<Leaf> inputs;  // those to which gradients flow; empty once the graph was freed
 };
 
 void take_signature(const Signature* signature, Maker& maker) {
@@ -40,7 +40,7 @@ void entry_inputs(const Value* value, Maker& maker) {
   }
 }
 
-// 1: found; 0: nothing made the value, or nobody knows what; -1 with a Python error set.
+// 1: found; 0: the value is a leaf, or its call is unknown; -1 with a Python error set.
 int find_maker(Value* value, bool inputs, Maker& maker) {
   if (const Declared* declared = value->declared.get()) {
     if (!declared->operation) return 0;
@@ -52,7 +52,7 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
     }
     return 1;
   }
-  // Nobody looks into the trace of another thread.
+  // Traces of other threads are not read.
   if (value->pending && (value->owner != &Recorder::current() || value->owner->in_flight(value)) && !realise(value)) return -1;
   if (value->pending) take_signature(Recorder::current().entry(static_cast<size_t>(value->index)).signature, maker);
   else if (value->saved) take_signature(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
@@ -62,7 +62,7 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
   return 1;
 }
 
-// The tensor that a program knows as this leaf, or another handle on it.
+// The user's tensor of this leaf, or another handle on it.
 PyObject* leaf_tensor(const ValueRef& value) {
   if (!value->slot || !value->slot->handle) return wrap(value);
   PyObject* handle = PyObject_CallNoArgs(value->slot->handle);
@@ -101,7 +101,7 @@ PyObject* made_by(PyObject*, PyObject* object) {
   return Py_BuildValue("NOONi", handle, maker.operation->python, maker.attributes->tuple, types, static_cast<int>(value->index));
 }
 
-// made_from(tensor) -> what went in, None where no gradient flows to it; () once the graph has been used up.
+// made_from(tensor) -> its operands, None for those without a gradient; () once the graph was freed.
 PyObject* made_from(PyObject*, PyObject* object) {
   Value* value = value_with_gradient(object);
   if (!value) return nullptr;

@@ -10,7 +10,7 @@
 namespace twofold {
 namespace {
 
-constexpr int64_t kBetweenChecks = 20'000'000;  // nanoseconds between two looks at signals
+constexpr int64_t kBetweenChecks = 20'000'000;  // nanoseconds between two polls for signals
 
 int64_t now() {
   auto time = std::chrono::steady_clock::now().time_since_epoch();

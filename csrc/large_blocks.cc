@@ -9,7 +9,7 @@ namespace twofold {
 namespace {
 
 constexpr size_t kHugePage = size_t{1} << 21;
-constexpr size_t kManyPages = 2 * kHugePage;  // bytes from which on huge pages spare more than they waste
+constexpr size_t kManyPages = 2 * kHugePage;  // bytes from which on huge pages save more than they waste
 
 void* map_pages(size_t size) noexcept {
   void* block = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,7 +28,7 @@ void* LargeBlocks::map(size_t size) noexcept {
     const uintptr_t block = (start + kHugePage - 1) / kHugePage * kHugePage;
     if (block > start) munmap(whole, block - start);
     if (start + kHugePage > block) munmap(reinterpret_cast<void*>(block + size), start + kHugePage - block);
-    madvise(reinterpret_cast<void*>(block), size, MADV_HUGEPAGE);  // a wish: a system without them gives small ones
+    madvise(reinterpret_cast<void*>(block), size, MADV_HUGEPAGE);  // a hint: a system without them uses small ones
     return reinterpret_cast<void*>(block);
   }
 #endif
@@ -37,7 +37,7 @@ void* LargeBlocks::map(size_t size) noexcept {
 
 void LargeBlocks::unmap(void* block, size_t size) noexcept { munmap(block, size); }
 
-// The nodes of both tables are used again, so nothing is allocated that could fail.
+// The nodes of both tables are reused, so no allocation can fail.
 void LargeBlocks::resize(Holes::iterator hole, size_t size) {
   bytes_ -= hole->second - size;
   auto entry = by_size_.extract({hole->second, hole->first});

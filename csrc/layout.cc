@@ -42,7 +42,7 @@ PyObject* tuple_of(const std::vector<int64_t>& numbers) {
   return tuple;
 }
 
-// As viewed_layout, by the operation's own rule.
+// As viewed_layout, by the layout rule of the operation.
 bool asked_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output, const Layout** found) {
   PyObject* type = python_type(input);
   PyObject* strides = type ? tuple_of(source->strides) : nullptr;

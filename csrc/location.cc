@@ -12,11 +12,11 @@ namespace twofold {
 namespace {
 
 constexpr size_t kMostFrames = 16;   // of the user's code in one chain
-constexpr size_t kMostLevels = 48;   // frames looked at for them, those of the package counted
-constexpr ptrdiff_t kMostOfOne = 4;  // activations of one function in a chain, which ends there: recursion makes few chains
-constexpr size_t kMostDeep = 512;    // of the user's code, while chains are whole
+constexpr size_t kMostLevels = 48;   // frames walked for them, those of the package included
+constexpr ptrdiff_t kMostOfOne = 4;  // activations of one function at which a chain is truncated, so that recursion makes few chains
+constexpr size_t kMostDeep = 512;    // of the user's code, while chains are not truncated
 constexpr size_t kMostNamed = 8;     // callers in a message
-// Programs that make code without end must not fill the memory: what comes later has the location of its caller.
+// A limit for programs that generate code without end: later code has the location of its caller.
 constexpr size_t kMostCodes = 1 << 17;
 constexpr size_t kMostLocations = 1 << 20;
 constexpr uint32_t kNotKept = UINT32_MAX;
@@ -27,7 +27,7 @@ thread_local uint32_t scope = 0;
 using Site = uint64_t;
 
 struct Code {
-  PyObject* object;  // kept alive, so an address never comes to mean another one
+  PyObject* object;  // kept alive, so that its address is not reused
   uint32_t newest;   // the location in this code that was interned last
   bool is_module;
 };
@@ -36,7 +36,7 @@ struct Location {
   Site site;
   uint32_t parent;  // where this code was called; 0 at the end of the chain
   uint32_t older;   // the location in the same code that was interned before
-  uint32_t scope;   // that was entered at the time, see set_scope
+  uint32_t scope;   // the scope, see set_scope
 };
 
 auto& codes = *new std::vector<Code>(1);          // 0: code of the package
@@ -61,7 +61,7 @@ std::string text_attribute(PyObject* code, const char* name) {
   return out;
 }
 
-// A code object met for the first time is entered; 0 if it belongs to the package, kNotKept if there are too many.
+// Adds a code object at first sight; 0 if it belongs to the package, kNotKept if there are too many.
 uint32_t number_of(PyObject* code) {
   static auto& numbers = *new std::unordered_map<PyObject*, uint32_t>();
   auto found = numbers.find(code);
@@ -75,8 +75,8 @@ uint32_t number_of(PyObject* code) {
   return number;
 }
 
-// The frames that a capture looked at, from the innermost of the user's on: most often the next one from the same code
-// meets them again.
+// A cache of the last stack walk, from the innermost user frame on: most often the next capture from the same code
+// finds the same frames.
 struct Walk {
   struct Level {
     PyObject* code;
@@ -91,12 +91,12 @@ struct Walk {
   Level levels[kMostLevels];  // the first without code: none yet
 };
 
-// What a chain needs of the code of a frame.
+// The code of a frame, as far as a chain needs it.
 struct Known {
   PyObject* code;
   Site start;    // the site at offset 0; 0 for code of the package
-  uint64_t bit;  // one of 64, so that other code may have the same
-  Walk* kept;    // the last one from this code on, or from other code that shares it
+  uint64_t bit;  // one of 64, shared by other code
+  Walk* kept;    // the last walk from this code, or from other code that shares the slot
   bool is_module;
 };
 
@@ -107,7 +107,7 @@ struct Known {
                              : Known{code, Site{number} << 32, uint64_t{1} << (number % 64), &walks[number % 32], codes[number].is_module};
 }
 
-// Frames that run keep their code alive, and each is kept alive by those that it calls: borrowed references serve.
+// Running frames keep their code and callers alive, so borrowed references suffice.
 PyObject* code_in(PyFrameObject* frame) {
   PyCodeObject* code = PyFrame_GetCode(frame);
   Py_DECREF(code);
@@ -137,7 +137,7 @@ uint32_t position_in(PyFrameObject* frame) {
   return slot;
 }
 
-// Whether the frame, whose code is that of the innermost of the walk, is called as it was then.
+// Whether the frame, whose code is that of the innermost of the walk, has the same callers.
 [[gnu::always_inline]] inline bool repeats(const Walk& kept, PyFrameObject* frame) {
   const Walk::Level *level = kept.levels, *end = level + kept.count;
   const uint64_t changes = kept.changes;
@@ -147,7 +147,7 @@ uint32_t position_in(PyFrameObject* frame) {
     if (level->counts && position_in(frame) != level->position) return false;
   }
   if (kept.to_the_end && (back_of(frame) || PyErr_Occurred())) return false;
-  return changes == kept.changes;  // else garbage was collected on the way, by code that walked too
+  return changes == kept.changes;  // else a garbage collection ran code that walked too
 }
 
 [[gnu::noinline]] uint32_t intern(Site site, uint32_t parent) {
@@ -179,7 +179,7 @@ uint32_t location_of(Site site, uint32_t parent) {
   return slot.location;
 }
 
-// The location within the scope that has been entered.
+// The location in the current scope.
 [[gnu::noinline]] uint32_t scoped(uint32_t location) {
   static auto& known = *new std::unordered_map<uint64_t, uint32_t>();
   const uint64_t key = uint64_t{scope} << 32 | location;
@@ -200,7 +200,7 @@ bool is_recursion(const Site* sites, size_t count, Site start) {
   return std::count_if(sites, sites + count, same) == kMostOfOne;
 }
 
-// The chain of the user's frames, up to one of a module; `kept` is what is met again the next time.
+// The chain of user frames, up to one of a module; `kept` is the cache of the next walk.
 [[gnu::noinline]] uint32_t walk(Walk& kept, PyFrameObject* frame) {
   Walk::Level levels[kMostLevels];
   Site sites[kMostFrames];
@@ -220,7 +220,7 @@ bool is_recursion(const Site* sites, size_t count, Site start) {
     keeps = keeps && code->code;
     levels[depth++] = {code->code, counts ? static_cast<uint32_t>(sites[count - 1]) : 0, counts};
   }
-  // From here on no other code runs.
+  // From here on no Python code runs.
   uint32_t caller = 0;
   for (size_t i = count; --i > 0;) caller = location_of(sites[i], caller);
   uint32_t location = location_of(sites[0], caller);
@@ -281,7 +281,7 @@ bool same_line(uint32_t a, uint32_t b) {
   return a && b && code_of(locations[a].site) == code_of(locations[b].site) && line_of(a) == line_of(b);
 }
 
-// As far as both chains go: a long one ends somewhere.
+// Compares the common length, as chains may be truncated.
 bool same_lines(uint32_t a, uint32_t b) {
   while (a != b && same_line(a, b)) {
     a = locations[a].parent;
@@ -290,7 +290,7 @@ bool same_lines(uint32_t a, uint32_t b) {
   return a == b || !a || !b;
 }
 
-// How many callers tell the location from all others on its line.
+// The number of callers that make the location unique on its line.
 size_t callers_to_name(uint32_t location) {
   std::vector<uint32_t> others;  // their callers
   uint32_t caller = locations[location].parent;
@@ -316,7 +316,7 @@ std::string named_line(uint32_t location, bool with_function) {
   return with_function && !code.is_module ? out + " in " + text_attribute(code.object, "co_name") : out;
 }
 
-// (first column, end column) of the expression, or None where the interpreter does not know or it ends on another line.
+// (first column, end column) of the expression, or None if it is unknown or ends on another line.
 PyObject* columns_of(uint32_t location) {
 #if PY_VERSION_HEX >= 0x030B0000
   int position = static_cast<int>(static_cast<uint32_t>(locations[location].site));
@@ -344,7 +344,7 @@ static uint32_t captured_location() {
   PyFrameObject* frame = PyEval_GetFrame();
   if (!frame) return 0;
   if (want_whole > 0) [[unlikely]] return capture_deep(frame);
-  const Walk& kept = *met_last;  // which may be another one by the time that the frames have been looked at
+  const Walk& kept = *met_last;  // which may have changed by the time that the frames have been walked
   bool tried = code_in(frame) == kept.levels[0].code;
   if (tried && repeats(kept, frame)) [[likely]] return location_of(kept.start | position_in(frame), kept.caller);
   return capture_further(frame, tried);

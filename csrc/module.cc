@@ -104,7 +104,7 @@ nb::object run_size_program(nb::handle encoded, const std::vector<int64_t>& valu
   return nb::cast(results);
 }
 
-// Sets a mode by its name; the name of the one before. ValueError for a name that is not there.
+// Sets a mode by name; returns the name of the one before. ValueError for an unknown name.
 template <class Mode, size_t count>
 std::string exchanged(Mode& setting, const char* const (&names)[count], const std::string& name, const char* error) {
   const auto found = std::find(std::begin(names), std::end(names), name);
@@ -151,8 +151,8 @@ nb::tuple describe_executable(nb::handle capsule) { return describe_steps(execut
 
 nb::object captured_object(const Leaf& leaf, Type* type);
 
-// What stands above the first tensor, and above those that are of the same trace: their numbers among `tensors`, the
-// trace as described, (location, forward) of its entries, and its leaves. None where nothing stands above it.
+// The graph of the first tensor, and of those of the same trace: their numbers among `tensors`, the
+// description of the trace, (location, forward) of its entries, and its inputs. None if there is no graph.
 nb::object trace_above(nb::list tensors) {
   std::vector<ValueRef> values;
   for (nb::handle item : tensors) {
@@ -205,7 +205,7 @@ struct PyClosed {
   std::unique_ptr<ClosedTrace> trace;
 };
 
-// The trace of what was declared above `outputs` since `mark`, as a function of `inputs` and of what it captures.
+// Closure conversion: the trace of `outputs` since `mark`, as a function of `inputs` and captured values.
 PyClosed close(nb::tuple inputs, nb::tuple outputs, uint64_t mark) {
   auto made = close_trace(values_in(inputs), values_in(outputs), mark);
   if (!made) throw nb::python_error();
@@ -218,7 +218,7 @@ nb::object captured_object(const Leaf& leaf, Type* type) {
   return nb::steal(made);
 }
 
-// For each leaf of a closed trace the number of an input, or a 1-tuple of the tensor or number captured.
+// For each input of a closed trace the number of an argument, or a 1-tuple of the captured tensor or number.
 nb::list closed_leaves(const PyClosed& self) {
   nb::list found;
   const ClosedTrace& closed = *self.trace;
@@ -244,7 +244,7 @@ std::vector<std::pair<uint32_t, uint32_t>> closed_provenance(const PyClosed& sel
   return found;
 }
 
-// Equal for traces that compute the same and pass the same gradients.
+// Equal for traces of the same computation and gradient masks.
 nb::bytes closed_key(const PyClosed& self) {
   std::string key = self.trace->canonical.key();
   for (const Entry& entry : self.trace->canonical.trace.entries) {
@@ -318,7 +318,7 @@ nb::object flush() {
   return nb::none();
 }
 
-// Debuggers announce themselves with sys.settrace or sys.monitoring; only then is each operation worth a question.
+// Debuggers use sys.settrace or sys.monitoring; only then is each operation checked.
 int follow_tracing(const char* event, PyObject*, void*) {
   if (std::strcmp(event, "sys.settrace") == 0 || std::strncmp(event, "sys.monitoring", 14) == 0) Recorder::tracing_possible = true;
   return 0;
@@ -490,7 +490,7 @@ NB_MODULE(_core, m) {
     PyErr_SetString(PyExc_ImportError, "twofold works in the main interpreter only; use processes or threads in place of subinterpreters.");
     throw nb::python_error();
   }
-  nb::set_leak_warnings(false);  // machine code stays mapped for ever, on purpose
+  nb::set_leak_warnings(false);  // machine code stays mapped on purpose
   bind_programs(m);
   nb::class_<PyClosed>(m, "Closed")
       .def_prop_ro("key", &closed_key)

@@ -1,4 +1,4 @@
-// The Python module: programs, their templates, and programs inside of others.
+// The Python module: programs, their templates, and nested programs.
 #include "module_programs.h"
 
 #include <nanobind/stl/optional.h>

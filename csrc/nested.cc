@@ -33,7 +33,7 @@ char* advanced(void* pointer, int64_t nbytes) { return static_cast<char*>(pointe
 Finite Branch::run(void* const* slots, Interrupts& interrupts) const {
   int64_t choice;
   std::memcpy(&choice, slots[0], sizeof choice);
-  // As a list is indexed by a choice that may be wrong: the last one stands for all others.
+  // An index out of range selects the last branch.
   auto last = static_cast<int64_t>(parts.size()) - 1;
   const Part& part = parts[static_cast<size_t>(choice < 0 || choice > last ? last : choice)];
   void* const* first = slots + 1;
@@ -79,7 +79,7 @@ int64_t Loop::iterations(void* const* slots) const {
   return limit < 0 ? count : std::min(count, limit);
 }
 
-// Lays the block that an iteration returned into its value; a wrong position must never write outside.
+// Writes the rows that an iteration returned into the carry; an invalid offset must never write out of bounds.
 void Loop::put_block(const Placed& value, void* const* results, const std::vector<void*>& outputs, std::vector<void*>& inputs,
                      int64_t position) const {
   const size_t k = value.carried;

@@ -34,7 +34,7 @@ uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 31);
 }
 
-// What a node is looked up by; nodes know their own fields.
+// The key of the intern table.
 struct Wanted {
   PyObject* op;
   const Attributes* key;
@@ -72,7 +72,7 @@ std::unordered_set<PyNode*, Hash, Equal>& interned() {
   return table;
 }
 
-// Nodes whose last reference goes while another one dies wait here: a deep graph is freed without recursion.
+// Nodes to be destroyed, so that a deep graph is freed without recursion.
 std::vector<PyNode*>& dying() {
   static auto& list = *new std::vector<PyNode*>();
   return list;

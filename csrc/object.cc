@@ -32,7 +32,7 @@ constexpr std::size_t kLargestImage = std::size_t{1} << 28;
 constexpr std::size_t kStubSize = 8;
 
 [[noreturn]] void fail(std::string what) {
-  // a name out of a damaged file must still make a valid message
+  // a name in a corrupt file must still make a valid message
   for (char& c : what) {
     if (c < ' ' || c > '~') c = '?';
   }
@@ -54,7 +54,7 @@ void* resolve(const char* name) {
 
 }  // namespace
 
-// Works in three steps: read the headers, lay the sections out, copy and relocate them.
+// Three steps: read headers, lay out sections, copy and relocate them.
 class ObjectLoader {
  public:
   ObjectLoader(std::span<const std::byte> image, const LoadedObject::Symbols& known, LoadedObject& target)
@@ -376,7 +376,7 @@ std::string host_cpu_identity() {
   __cpuid(0, a, b, c, d);
   for (unsigned word : {b, c, d}) append(word);
   __cpuid(1, a, b, c, d);
-  // the second word holds the number of the core that happens to ask
+  // the second word has the number of the current core
   for (unsigned word : {a, c, d}) append(word);
   if (c & bit_OSXSAVE) {
     unsigned low = 0, high = 0;
@@ -403,7 +403,7 @@ std::string host_cpu_identity() {
 
 std::string processor_level() {
 #if defined(__x86_64__)
-  // the features that these do not ask for came with them in every processor
+  // features that are not checked are present on every processor with these
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return "";
   unsigned a = 0, b = 0, c = 0, d = 0;

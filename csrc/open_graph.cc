@@ -50,7 +50,7 @@ bool OpenGraph::read_parts(PyObject* parts) {
   return true;
 }
 
-// Computes what depends on sizes; false where a type does not fit its input or a guard does not hold.
+// Evaluates what depends on sizes; false if a type does not match its input or a guard does not hold.
 bool OpenGraph::evaluate(const std::vector<Type*>& types, std::vector<int64_t>& numbers) const {
   std::vector<int64_t> sizes;
   if (types.size() != inputs_.size()) return false;

@@ -27,11 +27,11 @@ struct PyOperation {
   bool checks_numbers;   // `slow` compares Python numbers with the range of the dtype beside them
   PyObject* slow;        // handles keywords, nodes and everything unusual
   PyObject* dictionary;  // __name__, __doc__, __signature__
-  CallMemo* memo;        // owned; of a function whose calls follow from types, else null
-  PyObject* deferred;    // what `slow` makes the callable from when it is first touched, else null
+  CallMemo* memo;        // owned; the memo of a function whose calls depend on types only, else null
+  PyObject* deferred;    // if it is lazily loaded, what `slow` is called with, else null
 };
 
-// Replaces the current error by one that also tells the function, its operands and the user's line.
+// Adds the function, its operands and the user's line to the current error.
 void locate_error(PyObject* function, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -102,7 +102,7 @@ bool magnitude(PyObject* number, double* out) {
   return !overflow;
 }
 
-// Whether `slow` would let a call pass that has a tensor among its arguments, all of them tensors or Python numbers.
+// Whether `slow` would accept a call with a tensor among its arguments, all of them tensors or Python numbers.
 bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   constexpr double kLargestInt8 = 127, kLargestFloat16 = 65504, kLargestBFloat16 = 3.3895313892515355e38;
   double largest = 0;
@@ -127,7 +127,7 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
 }
 
-// Calls `slow`, or repeats what it did with arguments of the same types and values.
+// Calls `slow`, or replays its recipe for arguments of the same types and values.
 PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
   CallKey key(*op->memo);
   if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
@@ -141,13 +141,13 @@ PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_
   return result;
 }
 
-// Whether the class of an argument sees to calls by itself, as PyTorch's protocol `__torch_function__` lets it.
+// Whether the class of an argument has `__torch_function__`.
 bool sees_to_calls(PyObject* argument) {
   static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
   return !is_tensor(argument) && !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), name);
 }
 
-// What the first such class makes of a call: a null pointer without an error where there is none, or where all decline.
+// The result of the first `__torch_function__`: null without an error if there is none, or if all return NotImplemented.
 PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   std::vector<PyObject*> classes;
@@ -172,7 +172,7 @@ PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize
   return nullptr;
 }
 
-// What comes of a call that raised: the result of a class that sees to it, or the error, if not `worded` in words for users.
+// After a call raised: the result of `__torch_function__`, or the error, with the user's line unless `worded`.
 PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool worded = false) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
   PyObject *type, *value, *traceback;
@@ -208,7 +208,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   return result ? result : after_failure(self, arguments, count, names);
 }
 
-// A callable that nobody has touched yet: when it is called or looked into, its `slow` makes the callable whose place it takes.
+// A lazily loaded callable: at first use `slow` makes the callable that replaces it.
 PyObject* first_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names);
 
 bool is_deferred(const PyOperation* op) { return op->deferred != nullptr; }
@@ -244,7 +244,7 @@ PyObject* first_call(PyObject* self, PyObject* const* arguments, size_t flags, P
 
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   auto* op = reinterpret_cast<PyOperation*>(self);
-  // isinstance() asks for the class of what it does not know.
+  // isinstance() reads __class__ of other types.
   if (is_deferred(op) && PyUnicode_CompareWithASCIIString(name, "__class__") != 0 && !load(op)) return nullptr;
   return PyObject_GenericGetAttr(self, name);
 }
@@ -292,8 +292,8 @@ PyType_Slot slots[] = {
 };
 
 // operation_callable(op, arity, slow, autocast="", checks_numbers=False, by_types=False) -> callable; without an op every call
-// goes to `slow`, which below arity 0 sees to the keyword `out` itself. Its __wrapped__ is `slow`. `by_types`: the operations
-// that `slow` calls follow from the types of its tensors and from the other arguments.
+// goes to `slow`, which for a negative arity handles the keyword `out`. Its __wrapped__ is `slow`. `by_types`: the operations
+// that `slow` calls depend on the types of its tensors and on the other arguments only.
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow, *autocast = nullptr;
   Py_ssize_t arity;
@@ -315,7 +315,7 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   return reinterpret_cast<PyObject*>(made);
 }
 
-// deferred_callable(load, name) -> callable that becomes the one that `load(name)` returns when it is first called or looked into.
+// deferred_callable(load, name) -> callable that is replaced by `load(name)` at first use.
 PyObject* deferred_callable(PyObject*, PyObject* arguments) {
   PyObject *loader, *name;
   if (!PyArg_ParseTuple(arguments, "OU", &loader, &name)) return nullptr;

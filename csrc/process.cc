@@ -28,7 +28,7 @@ void end_at_once(int status, void*) {
   _exit(status);
 }
 
-// What is registered last runs first, before the destructors of all libraries.
+// Handlers run in reverse order of registration, so this one is before the destructors of all libraries.
 void after_python() { on_exit(end_at_once, nullptr); }
 #else
 void after_python() {}

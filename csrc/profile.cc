@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostEvents = size_t{1} << 22;
 constexpr size_t kMostRecords = size_t{1} << 16;
 
-// What ran: a trace where it stood, and how it was divided.
+// A record: an executable, the provenance of its entries, and its launches.
 struct Record {
   ExecutableRef executable;
   std::shared_ptr<const BatchPlan> plan;
@@ -27,19 +27,19 @@ struct State {
   int64_t start_ticks = 0, start_nanoseconds = 0;
 };
 
-// Touched under the interpreter lock alone.
+// Accessed under the GIL only.
 State& state() {
   static auto& instance = *new State();
   return instance;
 }
 
-uint64_t recordings = 0;  // so far: the number of the one that is made
+uint64_t recordings = 0;  // the number of the current recording
 
-// Events of this thread that wait until it has the interpreter lock, and the recording that they belong to.
+// Events of this thread that are pending until it has the GIL, and their recording.
 thread_local std::vector<ProfileEvent> waiting;
 thread_local uint64_t waiting_for = 0;
 
-// What waits from now on belongs to the recording that is made.
+// Pending events from now on belong to the current recording.
 void await() {
   if (waiting_for != recordings) waiting.clear();
   waiting_for = recordings;
@@ -153,7 +153,7 @@ Run::Run(Executable& executable, RunProvenance provenance) : before_(context), r
   start_ = ticks();
 }
 
-// The recording may have ended meanwhile, and another one begun, in which the number of the run means something else.
+// Another recording may have begun meanwhile, with other run numbers.
 Run::~Run() {
   if (!recording_) return;
   note({start_, ticks(), context.run, ProfileEvent::kWhole, 0, 0, ProfileEvent::kRun, before_.depth});

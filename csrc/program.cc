@@ -13,7 +13,7 @@
 namespace twofold {
 namespace {
 
-// Below this much work (bytes touched) releasing the interpreter lock costs more than it gives.
+// Below this much work (nanoseconds) releasing the GIL costs more than it gains.
 constexpr int64_t kReleaseWork = 1 << 16;
 
 struct Arena {
@@ -27,7 +27,7 @@ struct Arena {
   }
 };
 
-// A run that has begun to overwrite its inputs must reach its end, so not much may be left then.
+// A run that has begun to overwrite its inputs must not be interrupted, so little may be left then.
 constexpr double kLongestWhole = 5e8;  // nanoseconds
 
 void call_host(PyObject* host, void** pointers, uint32_t count) {

@@ -1,4 +1,4 @@
-// The gradients of a call: one call for each input that is wanted, and calls for what several of them read.
+// The gradients of an op instance: one call for each input, and calls of common subexpressions.
 #include <Python.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Gradient& grown(GradientPlan& plan, size_t index) {
   return plan.gradients[index];
 }
 
-// Reads what Python made of one gradient; false with a Python error set.
+// Reads one gradient from Python; false with a Python error set.
 bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
   Py_ssize_t index;
   PyObject* made;
@@ -145,7 +145,7 @@ const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
     if (!tuple) return nullptr;
     const bool done = s->plan && gradients_by_template(*made, s, tuple.object);
     if (PyErr_Occurred() || (!done && !fill_by_python(*made, s, tuple.object))) return nullptr;
-    // Python may have come back here meanwhile.
+    // Python may have re-entered meanwhile.
     if (GradientPlan* found = find_plan(s, flows)) return found;
   }
   const size_t before = s->memory();

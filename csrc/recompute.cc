@@ -9,9 +9,9 @@
 namespace twofold {
 namespace {
 
-constexpr int64_t kLarge = 1 << 20;  // bytes of a value: smaller ones are hardly worth a call
-constexpr int64_t kMost = 64 << 20;  // bytes of large values that are kept at once without more ado
-constexpr size_t kDeepest = 4;       // calls that are made again for one value
+constexpr int64_t kLarge = 1 << 20;  // bytes of a value: smaller ones are not worth a call
+constexpr int64_t kMost = 64 << 20;  // bytes of large values that may be live at once
+constexpr size_t kDeepest = 4;       // calls that are rematerialised for one value
 
 class Chooser {
  public:
@@ -30,7 +30,7 @@ class Chooser {
     }
   }
 
-  // What is computed again, by the entry in front of which that is.
+  // Rematerialised entries, by the entry before which they run.
   std::map<size_t, std::vector<size_t>> choose() {
     std::map<size_t, std::vector<size_t>> found;
     const size_t peak = find_peak();
@@ -50,7 +50,7 @@ class Chooser {
  private:
   int64_t bytes(size_t i) const { return trace_.entries[i].signature->output->nbytes; }
 
-  // The entry at which most memory is in use; 0 if that is not much.
+  // The entry of peak memory; 0 if that is not large.
   size_t find_peak() const {
     std::vector<int64_t> changes(count_ + 2);
     for (size_t i = 0; i < count_; ++i) {
@@ -68,7 +68,7 @@ class Chooser {
     return again_[i] == count_ || again_[i] <= reader;
   }
 
-  // Adds the calls, last one first, that compute an entry again from what is there when `reader` runs; false if
+  // Adds the calls, last one first, that rematerialise an entry from values that are live at `reader`; false if
   // there are too many, or one is not cheap.
   bool add(size_t i, size_t reader, std::vector<size_t>& calls) const {
     if (std::find(calls.begin(), calls.end(), i) != calls.end()) return true;
@@ -87,9 +87,9 @@ class Chooser {
 
   const Trace& trace_;
   const size_t count_;
-  std::vector<size_t> last_;                // reading of each entry; `count_` for one that is a result of the trace
-  std::vector<std::vector<size_t>> reads_;  // of each entry, ascending
-  std::vector<size_t> again_;               // in front of which entry each is computed again; `count_` for none
+  std::vector<size_t> last_;                // last use of each entry; `count_` for an output of the trace
+  std::vector<std::vector<size_t>> reads_;  // uses of each entry, ascending
+  std::vector<size_t> again_;               // the entry before which each is rematerialised; `count_` for none
 };
 
 }  // namespace

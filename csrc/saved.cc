@@ -1,4 +1,4 @@
-// Hooks for saved tensors: what gradients will read is handed to the program, and asked back for when it is read.
+// Hooks for saved tensors: pack hooks are called for values that gradients will read, unpack hooks when these are read.
 #include <Python.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace twofold {
 namespace {
 
-// The same value without a position in the graph.
+// The same value, detached from the graph.
 ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
   ValueRef made(new_value(type));
   made->buffer = buffer;
@@ -16,7 +16,7 @@ ValueRef plain(Type* type, const BufferRef& buffer, uint32_t location) {
   return made;
 }
 
-// Which of its inputs, or its output (-2), the gradients of an entry read.
+// The inputs, and the output (-2), that the gradients of an entry read.
 bool used_by(const Entry& entry, std::vector<int32_t>& used) {
   used.clear();
   const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
@@ -69,7 +69,7 @@ bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack) {
       if (!done) return false;
     }
   }
-  // Nothing else reads them: what the hook returned may take less memory, or none.
+  // Frees the saved values: what the hook returned may take less memory.
   std::fill(saved.kept.begin(), saved.kept.end(), BufferRef());
   for (Leaf& leaf : saved.leaves) {
     Value* value = leaf.value.get();

@@ -1,11 +1,11 @@
-// Handles that come to share the storage of another: `w.data = other`, `set_`, `Parameter(other)`.
+// Aliasing of handles: `w.data = other`, `set_`, `Parameter(other)`.
 #include "layout.h"
 #include "tensor.h"
 
 namespace twofold {
 namespace {
 
-// The handle that a chain of aliases shows.
+// The handle at the end of a chain of aliases.
 PyTensor* shown_by(PyTensor* tensor) {
   while (tensor->view && !tensor->view->operation) {
     follow_storage(tensor->view);
@@ -14,8 +14,8 @@ PyTensor* shown_by(PyTensor* tensor) {
   return tensor;
 }
 
-// Whether nobody but the handle leads to its storage, which it shows whole and in order. Handles that die unseen, such as
-// the first one of `zeros(6).reshape(2, 3)`, are held by the chain of views alone.
+// Whether the handle is the only one of its storage, and covers it in order. Temporary handles, such as
+// the first one of `zeros(6).reshape(2, 3)`, are held by the chain of views only.
 bool owns_alone(PyTensor* tensor) {
   Py_ssize_t links = 0;
   PyTensor* at = tensor;
@@ -70,13 +70,13 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   }
   PyObject* held = reinterpret_cast<PyObject*>(shown);
   Py_INCREF(held);
-  // Of two handles that live on, a leaf keeps the storage that it has.
+  // Of two live handles, a leaf keeps its storage.
   bool lonely = !other->views && !(data && flows(other)) && (!other->view || owns_alone(other));
   bool done = leave_storage(tensor);
   if (done) {
     release(std::exchange(tensor->value, own.take()));
     if (lonely) {
-      // The tensor has the storage, so that nothing it does goes through a view; the other becomes the alias.
+      // The tensor owns the storage, so that its operations go through no view; the other becomes the alias.
       if (other->view) leave_storage(other);
       tensor->storage = std::exchange(other->storage, nullptr);
       other->detached = !flows(other);

@@ -75,7 +75,7 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers, 
     out += PyUnicode_AsUTF8(name.object);
     out += '\0';
   } else if (PyObject_HasAttrString(value, "content_key")) {
-    // What two objects say of themselves in the same words is the same; the words hold in every process.
+    // Objects with the same content key are equal, in every process.
     Owned words(PyObject_GetAttrString(value, "content_key"));
     Py_ssize_t size;
     const char* text = words ? PyUnicode_AsUTF8AndSize(words.object, &size) : nullptr;
@@ -88,14 +88,14 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers, 
     PyErr_SetString(PyExc_TypeError, "a tensor stands where a number, a word or a sequence of them belongs");
     return false;
   } else {
-    // Kept alive by the attributes themselves, so the address is unique among all that are known.
+    // Kept alive by the attributes, so the address is unique.
     out += 'o';
     append(out, &value, sizeof value);
   }
   return true;
 }
 
-// Tells what attributes are but for their integers.
+// Serialises attributes without their integers.
 std::string skeleton_of(const std::string& bytes, const std::vector<size_t>& numbers) {
   std::string rest;
   size_t from = 0;
@@ -150,13 +150,13 @@ Memo& memo() {
   return table;
 }
 
-constexpr size_t kGraph = 1024;  // bytes of an op instance in Python, roughly: with its graph or, where plans were found, without
-constexpr size_t kMostSpare = 4096;  // op instances that plans make as fast as tables find them and nothing holds: beyond them half go
+constexpr size_t kGraph = 1024;  // approximate bytes of an op instance in Python: with its graph or, if plans were found, without
+constexpr size_t kMostSpare = 4096;  // unreferenced op instances that a template can make again: above this number half are evicted
 
 CacheAccount& account = *new CacheAccount("signatures", 5);
-size_t pinned = 0;  // bytes above the budget that are in use: look again when much has been added
+size_t pinned = 0;  // bytes above the budget that are in use: try again when much has been added
 
-// Whether a plan makes it again by evaluating sizes alone.
+// Whether a template can make it again.
 bool is_spare(const Signature* s) { return s->plan && s->references == 0 && !s->program && s->gradients.empty() && s->batches.empty(); }
 
 void free_signatures(const std::vector<Signature*>& freed) {
@@ -169,14 +169,14 @@ void free_signatures(const std::vector<Signature*>& freed) {
   }
   account.count = table.count -= freed.size();
   account.evictions += freed.size();
-  for (Signature* s : freed) delete s;  // this may run Python, which may come back here
+  for (Signature* s : freed) delete s;  // this may run Python, which may re-enter
 }
 
 void sort_by_use(std::vector<Signature*>& list) {
   std::sort(list.begin(), list.end(), [](const Signature* a, const Signature* b) { return a->last_use < b->last_use; });
 }
 
-// Where sizes are always new, most op instances never come back, long before all of them fill the budget.
+// With sizes that are always new, most op instances never repeat, long before they fill the budget.
 void drop_spare() {
   std::vector<Signature*> spare;
   for (Signature* s : memo().slots) {
@@ -189,8 +189,8 @@ void drop_spare() {
   free_signatures(spare);
 }
 
-// Frees what nothing holds and was used least recently, down to three quarters of the budget, and `portion` of what could
-// be freed in any case; false if there was nothing.
+// Evicts the least recently used unreferenced op instances, down to three quarters of the budget, and `portion` of those that could
+// be evicted in any case; false if there was nothing.
 bool sweep(double portion = 0) {
   Memo& table = memo();
   std::vector<Signature*> idle;
@@ -214,7 +214,7 @@ bool sweep(double portion = 0) {
 
 const bool holds = (add_holder([] { return sweep(0.125); }), true);
 
-// Signatures are held by gradients, which go with what they differentiate, and by traces.
+// Op instances are held by gradients, which die with what they differentiate, and by traces.
 void bound_signatures() {
   while (sweep() && account.bytes > account.budget) {}
   while (account.bytes > account.budget && drop_oldest_of_all()) sweep();
@@ -346,7 +346,7 @@ void sweep_attributes() {
     if (item->second->references == 0) idle.push_back(item);
   }
   std::sort(idle.begin(), idle.end(), [](auto a, auto b) { return a->second->used < b->second->used; });
-  std::vector<PyObject*> freed;  // this may run Python, which may come back here
+  std::vector<PyObject*> freed;  // this may run Python, which may re-enter
   for (auto item : idle) {
     if (attributes_account.bytes <= attributes_account.budget / 4 * 3) break;
     attributes_account.bytes -= memory_of_attributes(*item->second);
@@ -432,7 +432,7 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   }
   Owned result(PyObject_CallFunctionObjArgs(hooks.expand, op->python, attributes->tuple, types.object, operands.object, nullptr));
   if (!result) return nullptr;
-  // The rule itself may have recorded this signature meanwhile.
+  // The type rule may have added this op instance meanwhile.
   if (SignatureRef found = find_signature(op, attributes, inputs, count)) return found;
   Signature probe;
   if (!fill(&probe, result.object)) return nullptr;
@@ -535,7 +535,7 @@ Program* program_of(Signature* s) {
     if (PyErr_Occurred()) return nullptr;
     if (!made) made = compiled_by_python(s);
     if (!made) return nullptr;
-    // Another thread may have been quicker, and may be running its program now.
+    // Another thread may have been first, and may be running its program now.
     if (!s->program) {
       s->program = std::move(made);
       account.bytes += s->program->memory();

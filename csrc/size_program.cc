@@ -11,7 +11,7 @@
 namespace twofold {
 namespace {
 
-// The order of OPERATIONS in twofold/ir/size_program.py. Real numbers are held as the bits of a float64.
+// The opcodes, in the order of OPERATIONS in twofold/ir/size_program.py. Floats are held as the bits of a float64.
 enum Code : int32_t {
   kAdd, kMultiply, kQuotient, kModulo, kLeast, kMost, kLookUp,
   kAsReal, kRealAdd, kRealMultiply, kRealDivide, kWhole,
@@ -21,7 +21,7 @@ enum Code : int32_t {
 double real(int64_t bits) { return std::bit_cast<double>(bits); }
 int64_t bits(double number) { return std::bit_cast<int64_t>(number); }
 
-// Numbers one behind the other in a byte string.
+// A reader of integers in a byte string.
 class Bytes {
  public:
   Bytes(const char* data, size_t size) : next_(data), left_(size) {}

@@ -18,13 +18,13 @@ using Values = std::vector<int64_t>;
 
 TemplateCounts counts{};
 
-constexpr size_t kAskedForKept = 4;  // members of a family without a plan that Python keeps, after which it is asked no more
+constexpr size_t kAskedForKept = 4;  // members of a family without a saved plan, after which Python is asked no more
 
 struct Family {
   uint64_t used = 0;  // when, see Cache
   Values first;
-  size_t not_kept = 0;  // members for which Python was asked in vain for a plan that it keeps
-  std::vector<bool> varies;  // by position: it has been seen to
+  size_t not_kept = 0;  // members for which Python had no saved plan
+  std::vector<bool> varies;  // by position: whether it was seen to vary
   Plans<std::shared_ptr<Template>> plans;
 
   size_t memory() const {
@@ -59,7 +59,7 @@ Values values_of(const Attributes* attributes, Type* const* inputs, size_t count
   return values;
 }
 
-// Which numbers vary where the first so many do not.
+// The mask of integers that vary; the first ones do not.
 std::vector<bool> varying(const Values& values, size_t fixed) {
   std::vector<bool> varies(values.size(), true);
   std::fill_n(varies.begin(), fixed, false);
@@ -81,7 +81,7 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
     traits->movement->offset = shape[--numbers];
   }
   Type* output = type_of(plan->dtype, shape, numbers);
-  SignatureRef made = insert_signature(op, attributes, inputs, count);  // from here on nothing takes memory: it would be found half made
+  SignatureRef made = insert_signature(op, attributes, inputs, count);  // no allocation from here on, which could fail halfway
   const size_t before = made->memory();
   made->output = output;
   made->differentiable = plan->differentiable;
@@ -93,8 +93,8 @@ SignatureRef member(const std::shared_ptr<Template>& plan, Operation* op, Attrib
   return made;
 }
 
-// Asks Python for a plan for symbols in place of what varies, or for one that it keeps; null, with a Python error set only
-// where it is not about the plan.
+// Asks Python for a template over the integers that vary, or for a saved one; null, with a Python error set only
+// if it is not an error of planning.
 std::shared_ptr<Template> make_template(const std::vector<bool>& varies, bool kept, Operation* op, Attributes* attributes, Type* const* inputs,
                                         size_t count, const Values& values) {
   Owned types(types_tuple(inputs, count));
@@ -121,7 +121,7 @@ std::shared_ptr<Template> make_template(const std::vector<bool>& varies, bool ke
   return plan;
 }
 
-// A plan that Python keeps for any sizes: with these attributes, or with any numbers in them.
+// A saved template for all sizes: with these attributes, or with any integers in them.
 std::shared_ptr<Template> kept_template(Operation* op, Attributes* attributes, Type* const* inputs, size_t count, const Values& values) {
   const size_t own = attributes->numbers.size();
   std::shared_ptr<Template> plan;
@@ -234,7 +234,7 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
     ++plans.attempts;
     const std::vector<bool> varies = template_mode == Templates::kAtOnce        ? varying(*values, 0)
                                      : template_mode == Templates::kSizesAtOnce ? varying(*values, attributes->numbers.size())
-                                                                                : family->varies;  // Python may come back here meanwhile
+                                                                                : family->varies;  // Python may re-enter meanwhile
     plan = make_template(varies, false, op, attributes, inputs, count, *values);
   }
   ++(plan ? counts.made : counts.refused);
@@ -248,7 +248,7 @@ SignatureRef signature_by_template(Operation* op, Attributes* attributes, Type* 
 
 namespace {
 
-// The plan of gradients that holds for a signature, and its numbers; null where there is none.
+// The template of gradients whose guards hold for an op instance, and its integers; null if there is none.
 std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint64_t wanted, PyObject* inputs, Values& numbers) {
   const Template& plan = *signature->plan;
   auto& plans = signature->plan->gradients[wanted];
@@ -319,7 +319,7 @@ TemplateCounts template_counts() { return counts; }
 
 namespace {
 
-// A new reference to what a function makes of numbers; null where it raises.
+// Calls a function with integers; a new reference, null if it raises.
 PyObject* host_function(PyObject* maker, const int64_t* numbers, size_t count) {
   Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(count)));
   for (size_t k = 0; arguments && k < count; ++k) {
@@ -327,7 +327,7 @@ PyObject* host_function(PyObject* maker, const int64_t* numbers, size_t count) {
   }
   PyObject* made = arguments ? PyObject_CallObject(maker, arguments.object) : nullptr;
   if (made) return made;
-  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // it comes again where somebody may catch it
+  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // it will be raised again where it can be caught
   PyErr_Clear();
   return nullptr;
 }
@@ -344,7 +344,7 @@ size_t ProgramSteps::memory() const {
 }
 
 size_t Template::memory() const {
-  constexpr size_t kInPython = 16384;  // graph, symbols and what is known of them, roughly
+  constexpr size_t kInPython = 16384;  // approximate bytes of graph and symbols
   size_t total = kInPython + sizeof *this + result.memory() + memory_of(fixed);
   for (const ProgramTemplate& program : programs.list) total += program.memory();
   for (const auto& [wanted, plans] : gradients) {
@@ -371,7 +371,7 @@ bool ProgramSteps::read_inside(PyObject* encoded, Step& step) {
   return true;
 }
 
-// From (function that makes another of numbers, how many).
+// Reads (function from integers to a host function, their count).
 bool ProgramSteps::read_host(PyObject* encoded, Step& step) {
   PyObject* maker;
   Py_ssize_t numbers;

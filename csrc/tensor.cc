@@ -26,7 +26,7 @@ int free_count = 0;
 
 constexpr size_t kMostOperands = 16;
 
-// The handle that holds what the tensor held in that epoch: itself, or what it has left behind.
+// The handle with the storage of the tensor in an epoch: itself, or a former handle.
 PyTensor* holder(PyTensor* tensor, uint32_t epoch) {
   while (tensor->epoch != epoch) tensor = tensor->former;
   return tensor;
@@ -68,7 +68,7 @@ void tensor_dealloc(PyObject* self) {
   static bool destroying = false;
   auto* tensor = reinterpret_cast<PyTensor*>(self);
   if (tensor->weak_references) PyObject_ClearWeakRefs(self);
-  // The parents of a view die in turn; the list, linked through a field that is free now, keeps that from recursing.
+  // Parents of a view are destroyed iteratively, through an intrusive list.
   tensor->weak_references = reinterpret_cast<PyObject*>(std::exchange(waiting, tensor));
   if (destroying) return;
   destroying = true;
@@ -151,7 +151,7 @@ bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* 
   return true;
 }
 
-// A Python complex number as a handle on a weak value: it takes sixteen bytes, which a scalar leaf has not.
+// A Python complex number as a handle on a weak value, as it does not fit into a scalar input of eight bytes.
 PyObject* complex_scalar(PyObject* object) {
   static Type* const type = type_of(kComplex128, nullptr, 0, true);
   ValueRef value(new_value(type));
@@ -166,7 +166,7 @@ Type* operand_type(const Operand& operand) { return operand.value ? operand.valu
 
 bool is_float(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
 
-// Whether all operands but Python numbers have one floating dtype, which is what most calls have.
+// Whether all operands but Python numbers have the same floating dtype, as in most calls.
 inline bool agree(const Operand* operands, size_t count) {
   if (count == 0) return false;
   const Type* first = operand_type(operands[0]);
@@ -178,7 +178,7 @@ inline bool agree(const Operand* operands, size_t count) {
   return true;
 }
 
-// Whether an operand without axes may take one with axes to another dtype.
+// Whether a scalar operand may promote one with axes.
 bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
   return scalar->dtype != kBool && std::none_of(operands, operands + count, [scalar](const Operand& operand) {
     const Type* type = operand_type(operand);
@@ -187,8 +187,8 @@ bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
   });
 }
 
-// Whether a call may need casts that rules do not make: no operand says which floating dtype to compute in, and the default is
-// not that of the rules; or dtypes differ, and operands without axes stand beside others.
+// Whether a call may need casts that type rules do not make: no operand has a floating dtype, and the default is
+// not that of the rules; or dtypes differ, and there are scalar operands beside others.
 bool may_need_casts(const Operand* operands, size_t count, PyObject* const* arguments) {
   bool floats = false, mixed = false, wide = false, scalar = false;
   const Type* first = nullptr;
@@ -208,7 +208,7 @@ bool may_need_casts(const Operand* operands, size_t count, PyObject* const* argu
   });
 }
 
-// As bind_operands, with some operands cast. On success without a value none has to be.
+// As bind_operands, with some operands cast. Without a value none has to be.
 bool bind_cast(Operation* op, Attributes* attributes, const Operand* operands, size_t count, PyObject* const* arguments, uint32_t location,
                ValueRef* bound) {
   std::vector<Type*> types(count);
@@ -282,7 +282,7 @@ bool shows_whole(const PyTensor* tensor) {
   return true;
 }
 
-// A view's value has been computed, so that nothing in a graph says what it is a part of.
+// The value of a view has been computed, so that the graph does not have its base.
 void show(PyTensor* tensor) {
   tensor->value->shown = std::make_unique<Snapshot>(storage_of(tensor), shows_whole(tensor));
 }
@@ -296,7 +296,7 @@ bool at_once(const PyTensor* tensor) {
 // Reads the view again through its parent.
 Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
-  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // a position in the graph that is not the parent's
+  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // another position in the graph than the parent's
   ValueRef fresh;
   if (at_once(tensor)) {
     if (!(fresh = read_storage(tensor))) return nullptr;
@@ -332,7 +332,7 @@ Value* current_value(PyTensor* tensor) {
   if (is_current(view)) return tensor->value;
   Recursion level(" in a view of views");
   if (!level) return nullptr;
-  // From the top, so that a long chain of views does not recurse.
+  // From the root, so that a long chain of views does not recurse.
   std::vector<PyTensor*> stale;
   bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
   for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
@@ -404,7 +404,7 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
 
 namespace {
 
-// A view of memory that somebody outside shares, where it is read at once; null where it is recorded. False with an
+// A view of memory that is shared with foreign code, if it is read eagerly; null if it is recorded. False with an
 // error set.
 bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject** shown) {
   auto* parent = reinterpret_cast<PyTensor*>(arguments[0]);
@@ -474,7 +474,7 @@ PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const*
     ValueRef value = bind_operands(op, attributes, operands, count, arguments, location);
     if (value) result = wrap(std::move(value));
     if (result) reinterpret_cast<PyTensor*>(result)->standard = is_standard(arguments, count);
-    // In a graph for all sizes nothing is written in place.
+    // In a graph with symbolic sizes nothing is written in place.
     if (result && op->is_view && count > 0 && is_tensor(arguments[0]) && !reinterpret_cast<PyTensor*>(result)->value->type->unknown &&
         !attach_view(reinterpret_cast<PyTensor*>(result), reinterpret_cast<PyTensor*>(arguments[0]), op, attributes, arguments + 1, count - 1)) {
       Py_CLEAR(result);

@@ -14,7 +14,7 @@ namespace {
 
 PyTensor* as_tensor(PyObject* self) { return reinterpret_cast<PyTensor*>(self); }
 
-// A new reference. While a graph is declared for all sizes, symbols stand for those that are not known.
+// A new reference. While a graph is declared over symbolic sizes, these are symbols.
 PyObject* get_type(PyObject* self, void*) {
   const Type* type = as_tensor(self)->value->type;
   PyObject* found = python_type(as_tensor(self)->value->type);
@@ -76,7 +76,7 @@ PyObject* get_requires_grad(PyObject* self, void*) {
   return PyBool_FromLong(flows(as_tensor(self)));
 }
 
-// A detached handle that nobody could see a write through has storage of its own.
+// A detached handle without aliases gets new storage.
 void drop_lonely_view(PyTensor* tensor) {
   View* view = tensor->view;
   if (!view || view->operation || view->parent != view->root || Py_REFCNT(reinterpret_cast<PyObject*>(view->root)) > 2 || view->root->view) return;
@@ -196,7 +196,7 @@ PyObject* assign_method(PyObject* self, PyObject* other) {
   if (!value) return nullptr;
   ValueRef given = share(value);
   if (!value->pending || value->references > 2 || value->requires_grad) {
-    // Another handle shows this value too: the cell gets a value of its own.
+    // Another handle has this value too: the cell gets a copy.
     static Operation* const copy = operation_of(hooks.copy);
     PyObject* made = copy ? call_operation(copy, no_attributes(), &other, 1) : nullptr;
     if (!made) return nullptr;
@@ -234,7 +234,7 @@ PyObject* share_storage_method(PyObject* self, PyObject* other) {
   Py_RETURN_NONE;
 }
 
-// The handle becomes the view `other` that was made of it; `other` holds from now on what the handle was.
+// The handle becomes its view `other`; `other` takes over the storage of the handle.
 PyObject* become(PyObject* self, PyObject* other) {
   PyTensor* tensor = as_tensor(self);
   Py_INCREF(self);
@@ -256,12 +256,12 @@ PyObject* become(PyObject* self, PyObject* other) {
   made->detached = tensor->detached;
   made->silent = tensor->silent;
   made->storage = std::exchange(tensor->storage, nullptr);
-  // All views that name the handle, the new one too, find in `made` what it held.
+  // All views of the handle, the new one too, refer to `made` instead.
   made->views = std::exchange(tensor->views, 0);
   made->epoch = tensor->epoch++;
   made->former = std::exchange(tensor->former, made);
   Py_INCREF(other);
-  // At once, since a handle that is its own parent would never die.
+  // At once, since a handle that is its own parent would never be freed.
   if (!current_value(tensor)) Py_CLEAR(self);
   return self;
 }
@@ -279,20 +279,20 @@ bool run_after(GradientSlot* slot) {
   return done;
 }
 
-// Gives the tensor behind `.grad` a further value, with what is above it in the graph, if that is to be differentiated.
+// Gives the tensor `.grad` a new value, with its graph if it is to be differentiated.
 bool replace_gradient(GradientSlot* slot, ValueRef value) {
   GradientScope scoped(value->requires_grad);
   return assign(as_tensor(slot->gradient), std::move(value));
 }
 
-// What `.grad` is where nobody looks at the gradient of the pass alone.
+// Sets `.grad` if no hook reads the gradient of the pass alone.
 bool keep_total(FoundGradient& item) {
   GradientSlot* slot = item.watch.slot;
   if (slot->gradient) return replace_gradient(slot, std::move(item.total));
   return (slot->gradient = wrap(std::move(item.total))) != nullptr;
 }
 
-// Adds to `.grad`; of a value that is no leaf, only where that was asked for.
+// Accumulates into `.grad`; of a value that is no leaf, only with retain_grad.
 bool gather(FoundGradient item, bool asked) {
   GradientSlot* slot = item.watch.slot;
   if (slot->intermediate && !slot->retains && !asked) return true;
@@ -312,7 +312,7 @@ bool gather(FoundGradient item, bool asked) {
   }
   if (!slot->gradient) {
     if (Py_REFCNT(gradient) > 1) {
-      // What a hook has kept does not change when later passes add to `.grad`.
+      // Gradients that a hook has stored do not change when later passes accumulate into `.grad`.
       Value* kept = current_value(as_tensor(gradient));
       Py_SETREF(gradient, kept ? wrap(share(kept)) : nullptr);
       if (!gradient) return false;
@@ -355,18 +355,18 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   bool done = true;
   {
     GradientScope scoped(create);
-    // Before hooks run, which may change what `.grad` of other leaves holds.
+    // Before hooks run, which may change `.grad` of other leaves.
     for (FoundGradient& item : found) done = done && (item.gradient || keep_total(item));
     for (FoundGradient& item : found) {
       if (done) done = item.gradient ? gather(std::move(item), asked) : run_after(item.watch.slot);
     }
   }
-  found.clear();  // a run may overwrite what nothing holds
+  found.clear();  // a run may overwrite unreferenced memory
   Recorder& recorder = Recorder::current();
   return done && (!recorder.runs_at_once() || recorder.flush());
 }
 
-// Where backward passes are looked over for NaN, they run at once, before `.grad` has any; false with a Python error set.
+// With anomaly detection backward passes run at once, before `.grad` has a NaN; false with a Python error set.
 bool look_over(Recorder& recorder) { return settings.anomaly != Anomaly::kBackward || recorder.flush(); }
 
 // backward(gradient, retain_graph, create_graph)
@@ -395,7 +395,7 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
     slot->intermediate = true;
     slot->retains = slot->retains || flag == Py_True;
     Recorder::watch(value);
-    // A predicted backward pass knows nothing of the slot.
+    // A predicted backward pass does not have the slot.
     Recorder::current().forget_prediction();
   }
   if (!slot->hooks) slot->hooks = PyList_New(0);

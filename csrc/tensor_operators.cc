@@ -39,7 +39,7 @@ int both_operands(PyObject* a, PyObject* b, Operand* operands, PyObject** held) 
   int right = to_operand(b, &operands[1], &held[1]);
   if (left == 1 && right == 0) return listed_operand(b, &operands[1], &held[1], operands[0]);
   if (left == 0 && right == 1) return listed_operand(a, &operands[0], &held[0], operands[1]);
-  // What is held was made of an array.
+  // Whether the operand was converted from an array.
   if (left == 1 && right == 1 && held[1] && takes_lists(operands[0])) return listed_operand(b, &operands[1], &held[1], operands[0]);
   if (left == 1 && right == 1 && held[0] && takes_lists(operands[1])) return listed_operand(a, &operands[0], &held[0], operands[1]);
   return left == 1 ? right : right < 0 ? right : 0;

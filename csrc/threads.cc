@@ -40,11 +40,11 @@ struct Job {
   std::atomic<uint32_t> pieces{0};
   std::atomic<uint32_t> done{0};
   std::atomic<int64_t> error{0};
-  std::atomic<bool> stop{false};  // a signal ended it: what is left is not computed
+  std::atomic<bool> stop{false};  // interrupted by a signal: the rest is not computed
   std::vector<ProfileEvent> times;  // of the pieces, while a profile is recorded
 };
 
-// The most items between two looks at signals.
+// The most items between two polls for signals.
 int64_t stretch_of(int64_t grain) {
   constexpr int64_t kGrains = Interrupts::kStretch / kGrainNanoseconds;
   return grain > INT64_MAX / kGrains ? INT64_MAX : grain * kGrains;
@@ -54,7 +54,7 @@ int64_t nanoseconds_of(int64_t items, int64_t grain) {
   return static_cast<int64_t>(static_cast<double>(items) / static_cast<double>(grain) * kGrainNanoseconds) + 100;
 }
 
-// Signals are for the threads that know what to do with them.
+// Worker threads block all signals.
 class NoSignals {
  public:
   NoSignals() {
@@ -75,7 +75,7 @@ class NoSignals {
 // piece keeps the caller inside run() until it is done.
 class Pool {
  public:
-  // As many workers as the system allows; without any the caller does all the work.
+  // As many workers as the system allows; without workers the caller does all the work.
   explicit Pool(int workers) {
     NoSignals blocked;
     threads_.reserve(static_cast<size_t>(workers));

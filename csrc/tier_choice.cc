@@ -9,13 +9,13 @@ namespace twofold {
 namespace {
 
 constexpr uint32_t kCompared = 3;            // runs of each tier
-constexpr int64_t kUnknown = 1'000'000'000;  // nanoseconds that a program is taken to take to make until one is made
-constexpr double kTie = 0.97;                // of the program's time, above which operations one by one do not win
-constexpr double kClear = 0.7;               // of the time of operations one by one, below which the program wins at once
+constexpr int64_t kUnknown = 1'000'000'000;  // estimated nanoseconds of compiling a program until one was measured
+constexpr double kTie = 0.97;                // fraction of the program's time above which op by op does not win
+constexpr double kClear = 0.7;               // fraction of the op-by-op time below which the program wins at once
 
 uint64_t dropped = 0;
-constexpr int64_t kRepaid = 2;     // times that compiling takes, which the runs of a trace in batches took before it is compiled
-int64_t by_operation = 200'000;  // nanoseconds of compiling, by what was compiled lately
+constexpr int64_t kRepaid = 2;     // multiple of the compile time that batched runs of a trace take before it is compiled
+int64_t by_operation = 200'000;  // estimated nanoseconds of compiling, from recent compiles
 
 }  // namespace
 

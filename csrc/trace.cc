@@ -33,7 +33,7 @@ std::vector<char> needed_entries(const Trace& trace, const std::vector<Ref>& out
 }  // namespace
 
 void Trace::append(const Entry& entry, const Ref* inputs) {
-  // The entry last: if memory runs out the trace is as it was, but for references that nothing names.
+  // The entry last: if memory runs out the trace is unchanged but for unused references.
   const auto first_ref = static_cast<uint32_t>(refs.size());
   refs.insert(refs.end(), inputs, inputs + entry.count);
   entries.push_back(entry);
@@ -49,9 +49,9 @@ void Trace::clear() {
 size_t Trace::memory() const { return memory_of(entries) + memory_of(refs) + memory_of(leaves); }
 
 size_t Trace::entries_to_plan() const {
-  constexpr size_t kAlike = 8;  // entries behind each other by which a repetition is known
+  constexpr size_t kAlike = 8;  // length of the n-grams by which a repetition is detected
   PairNumbers known(entries.size());
-  std::vector<size_t> last;  // by number: where these entries ended last
+  std::vector<size_t> last;  // by number: the last end of these entries
   last.reserve(entries.size());
   size_t count = entries.size(), period = 0;
   for (size_t i = kAlike; i <= entries.size(); ++i) {

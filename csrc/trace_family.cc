@@ -11,7 +11,7 @@ TraceFamilyCounts trace_family_counts{};
 
 namespace {
 
-constexpr size_t kMostEntries = 4096;  // a longer trace seldom comes again in other sizes, and takes long to plan
+constexpr size_t kMostEntries = 4096;  // longer traces seldom repeat in other sizes, and take long to plan
 
 auto& families = *new Cache<TraceFamily>("trace families", 1);
 const bool holds = (add_holder([] { return families.drop_oldest(); }), true);
@@ -123,10 +123,10 @@ TraceFamilyRef family_of(const CanonicalTrace& canonical) {
   for (const Type* type : canonical.trace.leaves) {
     if (type->unknown) return nullptr;
   }
-  // Traces that differ but share a hash have no family but the first one's.
+  // Of different traces with the same hash only the first has a family.
   const uint64_t hash = family_hash(canonical);
   std::string key(reinterpret_cast<const char*>(&hash), sizeof hash);
-  if (settings.tells_finite) key += 'f';  // plans made before have kernels that do not tell
+  if (settings.tells_finite) key += 'f';  // kernels of earlier plans do not report values that are not finite
   if (TraceFamilyRef found = families.find(key)) {
     if (!found->is_like(canonical)) return nullptr;
     found->meet(canonical);

@@ -35,7 +35,7 @@ std::string Type::text() const {
 
 namespace {
 
-CacheAccount& account = *new CacheAccount("types", 0);  // never dropped: values and their users name them by address
+CacheAccount& account = *new CacheAccount("types", 0);  // never evicted: values refer to them by address
 
 }  // namespace
 

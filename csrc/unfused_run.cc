@@ -16,12 +16,12 @@ namespace twofold {
 namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
-constexpr double kLongestTail = 5e8;        // nanoseconds that nothing interrupts
+constexpr double kLongestTail = 5e8;        // nanoseconds that may be uninterruptible
 
-// The operand whose memory the one result of a program may take over; -1 if there is none.
+// The operand whose buffer may be donated to the result of a program; -1 if there is none.
 int32_t given_operand(const Program& program) { return program.donations.empty() ? -1 : program.donations[0].first; }
 
-// Whether the result of a step may take over the memory of a leaf that nothing reads later.
+// Whether the result of a step may reuse the buffer of an input that is dead afterwards.
 bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t step) {
   const Entry& entry = canonical.trace.entries[plan.steps[step]];
   const int32_t given = given_operand(*entry.signature->program);
@@ -29,11 +29,11 @@ bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t
   return ref < 0 && plan.last_read[static_cast<size_t>(~ref)] == step;
 }
 
-// Where the result of a step of the tail lies: in memory of its own, which the run returns or which is free again before
-// its end; in that of a leaf; in that of a value that nothing reads later.
+// The buffer of the result of a step of the tail: a new one, which the run returns or which is freed before
+// its end; that of an input; or that of a dead value.
 enum class Memory : uint8_t { kStays, kPassing, kOfLeaf, kOfValue };
 
-// Finds that, from the last step to the first.
+// Chooses them from the last step to the first.
 class TailMemory {
  public:
   TailMemory(const CanonicalTrace& canonical, const UnfusedPlan& plan)
@@ -48,7 +48,7 @@ class TailMemory {
     }
   }
 
-  // Of the step before those that were asked for.
+  // For the step before those already visited.
   Memory of(size_t step) {
     const Entry& entry = canonical_.trace.entries[plan_.steps[step]];
     const Value& made = values_[plan_.steps[step]];
@@ -73,12 +73,12 @@ class TailMemory {
   struct Value {
     uint32_t step = UINT32_MAX;  // that computes it last
     bool again = false;          // it is computed several times
-    bool read = false;           // later than the step that is asked for
-    bool stays = false;          // its memory is part of what the run returns
+    bool read = false;           // later than the visited step
+    bool stays = false;          // its memory is part of an output
   };
 
   Value& value(Ref ref) { return values_[static_cast<size_t>(ref)]; }
-  // Whether a value has memory of its own, which nothing reads after the step that is asked for.
+  // Whether a value has a buffer that is dead after the visited step.
   bool is_free(const Value& value) const { return !value.read && !value.again && !takes_leaf(canonical_, plan_, value.step); }
 
   const CanonicalTrace& canonical_;
@@ -110,8 +110,8 @@ UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canon
 
 size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(uses) + memory_of(last_read); }
 
-// The longest one that is worth it and short enough. What passes has memory of its own there, which it has not before, so
-// each piece that makes it longer must save as much.
+// The longest tail that is worth it and short enough. Values that are live at its start need buffers of their own, so
+// each extension must save as much.
 void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
   const Trace& trace = canonical.trace;
   TailMemory memory(canonical, *this);
@@ -196,7 +196,7 @@ bool UnfusedRun::point(const Entry& entry) {
 bool UnfusedRun::run_step(size_t step) {
   const size_t index = plan_.steps[step];
   const Program& program = *canonical_.trace.entries[index].signature->program;
-  BufferRef result;  // until an error is worded: it may be that of an operand
+  BufferRef result;  // until an error is raised: it may be the location of an operand
   try {
     size_t whole_from = SIZE_MAX;
     result = result_of(step, program, &whole_from);
@@ -222,7 +222,7 @@ bool UnfusedRun::run_step(size_t step) {
   }
 }
 
-// A host function raised on purpose: what does not need its result is computed all the same.
+// A host function raised an error of operations: entries that do not depend on it are computed all the same.
 bool UnfusedRun::fail(size_t index) {
   const Entry& entry = canonical_.trace.entries[index];
   PyObject *type, *value, *traceback;
@@ -234,7 +234,7 @@ bool UnfusedRun::fail(size_t index) {
   return true;
 }
 
-// Memory for the result; from instruction `whole_from` on the program writes over an operand.
+// The buffer of the result; from instruction `whole_from` on the program overwrites an operand.
 BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* whole_from) {
   if (BufferRef taken = overwritten(step, program)) {
     *whole_from = program.overwrites_from;
@@ -244,7 +244,7 @@ BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* who
   return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).signature->output->nbytes)));
 }
 
-// The memory of an operand that nobody reads afterwards, and that the result may take over; null if there is none.
+// The buffer of a dead operand that the result may reuse; null if there is none.
 BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
   const int32_t given = given_operand(program);
   if (given < 0) return BufferRef();
@@ -259,7 +259,7 @@ BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
   return BufferRef(leaf);
 }
 
-// What comes then has its memory before anything is written over, so that it cannot fail for want of any.
+// The memory of the tail is allocated before anything is overwritten, so that it cannot fail for lack of it.
 void UnfusedRun::begin_tail() {
   const Trace& trace = canonical_.trace;
   TailMemory results(canonical_, plan_);
