@@ -11,11 +11,11 @@
 namespace twofold {
 namespace {
 
-constexpr uint32_t kFewest = 48;             // entries of a trace that is worth looking through
-constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make an operand one that calls share
+constexpr uint32_t kFewest = 48;             // least number of entries of a trace that is planned
+constexpr int64_t kLargeOperand = 16 << 10;  // bytes from which two uses make an operand a shared one
 constexpr uint32_t kManyUses = 16;           // the same for any operand
-constexpr int64_t kLargestRow = 64 << 10;    // bytes of a call from which it stands alone
-constexpr size_t kShortestChain = 16;        // calls; shorter ones may rather stand beside each other
+constexpr int64_t kLargestRow = 64 << 10;    // bytes of a call from which it is not batched
+constexpr size_t kShortestChain = 16;        // least number of calls of a chain; those of shorter ones are rather batched with each other
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint64_t kWhole = UINT64_MAX;         // beside an op instance, no operand
 
@@ -40,7 +40,7 @@ class BatchPlanner {
  private:
   using Role = BatchScratch::Role;
 
-  // False where calls would hardly stand together.
+  // False if few calls would be batched.
   bool divide() {
     find_moves();
     give_keys();
@@ -64,7 +64,7 @@ class BatchPlanner {
     Apart apart = Apart::kNo;
   };
 
-  // A call, and one whose result, or a part of it, that reads.
+  // A call, and one whose result, or a slice of it, that reads.
   struct Edge {
     uint32_t user, from;
   };
@@ -91,7 +91,7 @@ class BatchPlanner {
     }
   }
 
-  // The first entry stands for the call of a body, with the operands of that.
+  // The first entry represents the call of a body, with its operands.
   void take_bodies(FoundBodies found) {
     const auto n = static_cast<uint32_t>(trace_.entries.size());
     plan_->first_ref.resize(n);
@@ -134,7 +134,7 @@ class BatchPlanner {
 
   Signature* signature_of(uint32_t i) const { return trace_.entries[i].signature.get(); }
 
-  // Calls that only show an operand, all of it or a part, are no calls here; the others count as uses of what they read.
+  // Identities and slices of an operand are no calls here; the others count as uses of their operands.
   void find_moves() {
     by_->leaf_uses.assign(trace_.leaves.size(), 0);
     for (uint32_t i : by_->heads) {
@@ -146,7 +146,7 @@ class BatchPlanner {
     }
   }
 
-  // What stands for each of them.
+  // The representative of each entry.
   void resolve(Ref* refs, uint32_t count) const {
     for (uint32_t k = 0; k < count; ++k) {
       if (refs[k] >= 0) refs[k] = by_->same[static_cast<size_t>(refs[k])];
@@ -171,7 +171,7 @@ class BatchPlanner {
     return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
-  // What a call shares is a number for its op instance, then one for that and each shared operand in turn.
+  // The key of a call: a number for its op instance, then one for that and each shared operand in turn.
   struct Shares {
     explicit Shares(size_t expected) : numbers(expected) {}
 
@@ -185,10 +185,10 @@ class BatchPlanner {
     }
 
     PairNumbers numbers;
-    std::vector<uint32_t> key, call;  // by number: the key of such calls, and the first that shares all of its operands
+    std::vector<uint32_t> key, call;  // by number: the key of such calls, and the first whose operands are all shared
   };
 
-  // Calls of one key may stand together. Calls of the same op instance on the same operands are one call.
+  // Calls with equal keys may be batched. Calls of the same op instance on the same operands are merged.
   void give_keys() {
     Shares shares(by_->heads.size());
     for (uint32_t i : by_->heads) {
@@ -274,7 +274,7 @@ class BatchPlanner {
     keys_.back().apart = pure ? Apart::kLarge : Apart::kHost;
   }
 
-  // What a value is, or is part of.
+  // The base of a value, of which it is a slice, or itself.
   Ref base_of(Ref ref) const { return ref >= 0 ? by_->base[static_cast<size_t>(ref)] : ref; }
 
   void leave_key(uint32_t i) {
@@ -283,7 +283,7 @@ class BatchPlanner {
     --key.count;
   }
 
-  // What is joined to be joined again is laid out once.
+  // Nested concatenations are flattened.
   void melt_joins() {
     plan_->merged.assign(trace_.entries.size(), 0);
     for (uint32_t i : by_->heads) {
@@ -300,7 +300,7 @@ class BatchPlanner {
     }
   }
 
-  // What is asked for, or has parts, cannot do without a position of its own.
+  // Outputs, and values with slices, need an offset of their own.
   void mark_staying() {
     for (Ref ref : canonical_.outputs) {
       const Ref base = ref >= 0 ? base_of(by_->same[static_cast<size_t>(ref)]) : ref;
@@ -318,9 +318,9 @@ class BatchPlanner {
     }
   }
 
-  // Calls of one op instance that read each the one before, which nobody else reads, such as a sum of many terms.
+  // Chains: calls of one op instance each of which is the only consumer of the one before, such as a sum of many terms.
   void find_chains() {
-    std::vector<uint32_t>& uses = by_->pending;  // the schedule counts there later
+    std::vector<uint32_t>& uses = by_->pending;  // the scheduler counts there later
     for (const Edge& edge : edges_) ++uses[edge.from];
     for (uint32_t i : by_->heads) {
       by_->last[i] = i;
@@ -338,7 +338,7 @@ class BatchPlanner {
       }
     }
     for (const Edge& edge : edges_) uses[edge.from] = 0;
-    std::vector<uint8_t>& continued = by_->moves;  // positions are found later
+    std::vector<uint8_t>& continued = by_->moves;  // offsets are computed later
     for (uint32_t i : by_->heads) {
       if (by_->before[i] != kNone) continued[by_->before[i]] = 1;
     }
@@ -366,7 +366,7 @@ class BatchPlanner {
     chains_.emplace(last, std::move(chain));
   }
 
-  // Functions of the host may have effects of their own.
+  // Host functions may have side effects.
   static bool is_pure(const Signature* signature) { return !signature->program || !signature->program->has_host; }
 
   uint32_t new_key() {
@@ -374,7 +374,7 @@ class BatchPlanner {
     return static_cast<uint32_t>(keys_.size() - 1);
   }
 
-  // Of the keys that have ready calls the one whose calls stand lowest on average goes first, with all that are ready: an
+  // Of the keys with ready calls the one with the lowest average depth is launched first, with all that are ready: an
   // agenda, as in Neubig, Goldberg and Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs" (2017).
   void schedule() {
     const size_t n = trace_.entries.size();
@@ -391,7 +391,7 @@ class BatchPlanner {
       ++pending[user];
     }
     plan_->members.reserve(by_->heads.size());
-    // What decides between keys does not change while they wait here.
+    // The priorities of keys do not change while they are queued.
     std::vector<uint32_t> available;
     auto goes_later = [&](uint32_t a, uint32_t b) { return comes_before(keys_[b], keys_[a]); };
     auto make_ready = [&](uint32_t i) {
@@ -424,7 +424,7 @@ class BatchPlanner {
     }
   }
 
-  // Where the values lie that are no calls.
+  // The offsets of values that are no calls.
   void find_positions() {
     for (uint32_t i : by_->heads) {
       if (by_->role[i] == Role::kPart) {
@@ -566,7 +566,7 @@ class BatchPlanner {
   void* const* leaves_;
   std::shared_ptr<BatchPlan> plan_;
   ScratchLoan by_;
-  std::vector<Edge> edges_;  // in the order of those who read
+  std::vector<Edge> edges_;  // in the order of their consumers
   size_t calls_ = 0;         // that are to run
   std::unordered_map<uint32_t, std::vector<uint32_t>> chains_;  // by last entry
   std::vector<Key> keys_;

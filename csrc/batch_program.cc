@@ -68,7 +68,7 @@ bool BatchFamily::wants_plan(int64_t count, int64_t worth) {
 }
 
 bool BatchFamily::add_plan(PyObject* encoded) {
-  if (encoded == Py_None) return true;  // stays asked: there is none
+  if (encoded == Py_None) return true;  // there is none, and it is not asked for again
   asked_ = false;
   ProgramTemplate made;
   if (!made.read(encoded)) return false;

@@ -70,7 +70,7 @@ class BatchRun {
     return launch.members > 1 && launch.mask ? run_together(number, launch) : run_each(number, launch);
   }
 
-  // Calls that read each the one before, in two buffers that take turns; the last one writes to the result.
+  // A chain: its calls alternate between two buffers; the last one writes to the result.
   bool run_chain(uint32_t number, const Launch& launch) {
     Program* program = program_of(launch.signature);
     if (!program) return false;
@@ -145,7 +145,7 @@ class BatchRun {
     return true;
   }
 
-  // The calls of a body one by one, and their members.
+  // The calls of a body one by one, member by member.
   bool run_members(uint32_t number, const Launch& launch) {
     const Body& body = *launch.body;
     std::vector<BufferRef> values;
@@ -174,7 +174,7 @@ class BatchRun {
     return true;
   }
 
-  // Lays what it is given behind each other; what lies so already is copied at once.
+  // Concatenates values; contiguous ones are copied at once.
   class Joined {
    public:
     explicit Joined(char* target) : target_(target) {}
@@ -214,7 +214,7 @@ class BatchRun {
     }
   }
 
-  // The operands of all calls in one position, one behind the other: where they lie, or in new memory.
+  // The operands of all calls in one position, contiguously: in place, or gathered into new memory.
   void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) const {
     const auto nbytes = static_cast<size_t>(launch.input(position)->nbytes);
     char* first = row(ref_of(launch, 0, position));
@@ -229,14 +229,14 @@ class BatchRun {
     return gathered.back()->data;
   }
 
-  // Frees what no later launch reads.
+  // Frees values that no later launch reads.
   void release(uint32_t number) {
     for (uint32_t k = plan_.first_dead[number]; k < plan_.first_dead[number + 1]; ++k) results_[plan_.dead[k]] = BufferRef();
   }
 
   int64_t nbytes_of(uint32_t entry) const { return canonical_.trace.entries[entry].signature->output->nbytes; }
 
-  // Counts the bytes of each launch that are let go of together.
+  // Counts the bytes of each launch that die together.
   void find_kept(size_t apart) {
     kept_.assign(results_.size(), 0);
     for (size_t k = apart; k < canonical_.outputs.size(); ++k) {
@@ -245,7 +245,7 @@ class BatchRun {
     }
   }
 
-  // A value has memory of its own, so that it does not keep the rest of a batch, unless it goes with most of that.
+  // An output is copied, so that it does not keep the rest of a batch alive, unless most of the batch dies with it.
   BufferRef output(uint32_t entry, bool goes_with_others) const {
     const auto nbytes = static_cast<size_t>(nbytes_of(entry));
     char* data = row(static_cast<Ref>(entry));
@@ -268,8 +268,8 @@ class BatchRun {
   void* const* inputs_;
   Interrupts& interrupts_;
   std::vector<BufferRef> results_;  // by launch: one row for each call
-  std::vector<int64_t> kept_;       // by launch: bytes that are let go of together
-  std::vector<int64_t> places_;     // BatchPlan::at, if some depend on numbers
+  std::vector<int64_t> kept_;       // by launch: bytes that die together
+  std::vector<int64_t> places_;     // BatchPlan::at, if some depend on integers
   const int64_t* at_;
   std::vector<void*> pointers_;
 };

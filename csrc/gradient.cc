@@ -107,7 +107,7 @@ bool BackwardPass::give(const Destination& destination, Ref cotangent) {
   return add(&destination.scope->cotangents[static_cast<size_t>(destination.index)], cotangent, origin_of(*destination.scope, destination.index));
 }
 
-// Whether the program begins at what a cotangent goes to, so that contributions to it are added in the order of the calls.
+// Whether a cotangent belongs to a leaf, so that its terms are added in the order of the calls.
 bool BackwardPass::is_source(const Destination& destination) const {
   if (!destination.scope) return destination.slot;
   static Operation* const copy = operation_of(hooks.copy);
@@ -116,7 +116,7 @@ bool BackwardPass::is_source(const Destination& destination) const {
   return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation == copy;
 }
 
-// Hands on what the visited call contributes to the cotangent of a value.
+// Adds a term of the visited call to the cotangent of a value.
 bool BackwardPass::contribute(const Visit& visit, Ref target, Ref cotangent) {
   Destination destination;
   if (!find_destination(visit.scope, target, &destination)) return false;
@@ -129,7 +129,7 @@ bool BackwardPass::contribute(const Visit& visit, Ref target, Ref cotangent) {
   return true;
 }
 
-// What a gradient reads as references of the open trace, and to which of them gradients flow.
+// The operands of a gradient as references of the open trace, and to which of them gradients flow.
 bool BackwardPass::read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask) {
   refs.resize(gradient.used.size());
   *mask = 0;
@@ -154,7 +154,7 @@ bool BackwardPass::read_one(const Visit& visit, int32_t slot, Ref* out) {
   return read(visit.scope, slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot], out);
 }
 
-// A value that several gradients of the call read, recorded when the first does.
+// A common subexpression of gradients of the call, recorded at its first use.
 bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
   const size_t number = slot - visit.entry.count;
   if (shared_.size() <= number) shared_.resize(number + 1, kNoRef);
@@ -186,7 +186,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   return contribute(visit, visit.inputs[k], made);
 }
 
-// Hands the cotangent to its consumers, after the hooks of the value have seen it.
+// Delivers the cotangent, after the hooks of the value.
 bool BackwardPass::capture(Scope& scope, size_t index) {
   if (!scope.saved) {
     Value* value = recorder_.live(static_cast<Ref>(index));
@@ -231,7 +231,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   shared_.clear();
   if (!scope.saved && reading) reading_.push_back(static_cast<uint32_t>(index));
   if (request_.retain) return true;
-  if (!reading) {  // of an input that nobody asks for
+  if (!reading) {  // of an input whose gradient is not needed
     plan = gradient_plan_of(entry.signature, entry.gradient_mask);
     reading = plan ? reads_values(*plan, entry.count) : -1;
     if (reading < 0) PyErr_Clear();
@@ -242,7 +242,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   return true;
 }
 
-// What a pass for the gradients of some values only comes to: first all that stands above the roots ...
+// The entries of a pass for the gradients of some values only: first all that the roots depend on ...
 void BackwardPass::reach(const Value* value) {
   if (value->pending && value->owner == &recorder_) {
     open_.needed[static_cast<size_t>(value->index)] = 1;
@@ -287,7 +287,7 @@ bool BackwardPass::leads_to_target(Scope& scope, Ref ref) {
   return found != saved_traces_.end() && leads_to_target(found->second, leaf->index);
 }
 
-// ... then of that, what leads to one of the values.
+// ... then of these, those that depend on one of the values.
 void BackwardPass::keep_leading(Scope& scope) {
   for (size_t i = 0; i < scope.needed.size(); ++i) {
     const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[i] : recorder_.entry(i);
@@ -330,7 +330,7 @@ bool BackwardPass::walk(Scope& scope) {
   return true;
 }
 
-// The cotangent that a root starts with: the one given, or ones.
+// The seed of a root: the given cotangent, or ones.
 bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
   if (given) {
     *out = given->pending ? given->index : recorder_.leaf_reference(given);
@@ -357,7 +357,7 @@ bool BackwardPass::start(Value* root, Ref cotangent) {
   return give(destination, cotangent);
 }
 
-// What `.grad` holds of leaves of the open trace, as references: the same in each repetition of a pass.
+// `.grad` of leaves as references of the open trace, the same in each repetition of a pass.
 bool BackwardPass::find_starts() {
   const size_t count = request_.accumulates ? recorder_.leaves().size() : 0;
   for (size_t k = 0; k < count; ++k) {
@@ -371,7 +371,7 @@ bool BackwardPass::find_starts() {
   return true;
 }
 
-// kNoRef where the gradient of the pass is computed by itself, and then added to what `.grad` holds, if it holds something.
+// kNoRef if the gradient of the pass is computed by itself, and then added to `.grad`, if that is set.
 bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
   *out = kNoRef;
   if (!request_.accumulates || slot->intermediate || !slot->gradient) return true;
@@ -392,7 +392,7 @@ GradientSlot* BackwardPass::slot_at(Ref ref) const {
   return value ? value->slot : nullptr;
 }
 
-// Whether the pass goes on from the same values of `.grad`, and gives hooks what they are to see.
+// Whether the pass accumulates into the same values of `.grad`, and computes what hooks read.
 bool BackwardPass::is_same(const BackwardEvent& event) const {
   return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
     const GradientSlot* slot = slot_at(target.value);

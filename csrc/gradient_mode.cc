@@ -16,7 +16,7 @@ namespace {
 struct PyGradientMode {
   PyObject_HEAD
   char mode;
-  signed char outside;          // the mode around it, where the object switched when it was made; else -1
+  signed char outside;          // the outer mode, if the object switched it in its constructor; else -1
   std::vector<uint8_t>* before;
 };
 

@@ -1,4 +1,4 @@
-// What a backward pass reads: values of traces, what hooks make of them, and whether they were written over.
+// Operands of a backward pass: values of traces, results of hooks for saved tensors, and checks of versions.
 #include <Python.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ ValueRef own_value(PyObject* tensor) {
 
 }  // namespace
 
-// A reference of the scope's trace as one of the open trace.
+// Translates a reference of the scope's trace to one of the open trace.
 bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
   if (!scope.saved) {
     *out = ref;
@@ -69,7 +69,7 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
   return false;
 }
 
-// What a gradient reads, if it was written over: 1 where *out is what stands there now, 0 if nothing was, -1 with an error set.
+// Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   if (!scope.saved) read_.add(ref);
   Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
@@ -119,7 +119,7 @@ ValueRef BackwardPass::value_of(Ref ref) {
   return recorder_.leaves()[static_cast<size_t>(~ref)].value;
 }
 
-// All cotangents that are still to be used, as values, which outlast a run of the open trace.
+// All pending cotangents, as values, which stay valid when the open trace runs.
 std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
   std::vector<HeldRef> held;
   auto hold_one = [&](Ref& ref) {
@@ -166,7 +166,7 @@ bool BackwardPass::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
   return true;
 }
 
-// What hooks kept of the values that the gradients of a call read, made tensors again.
+// Unpacks the saved values that the gradients of a call read.
 bool BackwardPass::unpack(Visit& visit) {
   const SavedTrace& saved = *visit.scope.saved;
   uint64_t stamp = recorder_.stamp();
@@ -208,7 +208,7 @@ bool BackwardPass::unpack(Visit& visit) {
 }
 
 // The hooks see a tensor and may do with it what programs do; asking for its value runs the trace that the
-// cotangents stand in. What they return takes the cotangent's place.
+// cotangents are in. What they return replaces the cotangent.
 bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   uint64_t stamp = recorder_.stamp();
   auto held = hold(scope);

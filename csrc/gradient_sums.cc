@@ -1,5 +1,5 @@
-// Cotangents that are products over the rows of calls, rows of tables, or sums of rows: kept as what they are made of until
-// the sum is needed, which is one product, or one addition of rows.
+// Sums over calls: cotangents that are products over the rows of calls, scatter-adds, or sums of rows are kept as terms until
+// the sum is needed, which is one product, scatter-add or sum over the rows of all calls.
 #include <Python.h>
 
 #include <algorithm>
@@ -12,24 +12,24 @@ namespace twofold {
 
 namespace {
 
-// Operations that do something else with the inputs and attributes of a gradient; null with a Python error set.
+// The operation of a variant of a gradient, such as its rows or its accumulation; null with a Python error set.
 Operation* kindred_of_gradient(PyObject* maker) {
   const Owned operation(PyObject_CallNoArgs(maker));
   return operation ? operation_of(operation.object) : nullptr;
 }
 
-// Products come first, then rows of tables, then rows, then values.
+// Order of summation: products, then rows of tables, then rows, then values.
 int rank_of(const Term& term) {
   const int32_t kind = term.kind();
   return kind == Form::kProduct || kind == Form::kChain ? 0 : kind == Form::kTable ? 1 : kind == Form::kRows ? 2 : 3;
 }
 
-constexpr size_t kFew = 4;  // values that are added one by one rather than joined
+constexpr size_t kFew = 4;  // largest number of values that are added one by one rather than concatenated
 constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no number of calls makes a new op instance
 
 }  // namespace
 
-// Where contributions to the cotangent of a reference go; nowhere if no gradient flows there. False with a Python error set.
+// The target of terms of the cotangent of a reference; none if no gradient flows there. False with a Python error set.
 bool BackwardPass::find_destination(Scope& scope, Ref target, Destination* destination) {
   if (target >= 0) {
     *destination = Destination{&scope, target, nullptr};
@@ -40,7 +40,7 @@ bool BackwardPass::find_destination(Scope& scope, Ref target, Destination* desti
   return find_leaf(leaf.get(), target, destination);
 }
 
-// Where the visited call stands in all traces.
+// The position of the visited call in all traces.
 std::pair<uint64_t, uint32_t> BackwardPass::order_of(const Visit& visit) {
   return {visit.scope.saved ? visit.scope.saved->order : UINT64_MAX, static_cast<uint32_t>(visit.index)};
 }
@@ -49,7 +49,7 @@ std::vector<Term>& BackwardPass::terms_of(const Destination& destination) {
   return destination.scope ? destination.scope->terms[destination.index] : sum_of(destination).terms;
 }
 
-// Keeps the gradient of an input as its factors.
+// Keeps the gradient of an input as a term.
 bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
   Term term;
   term.call = visit.entry.signature;
@@ -76,7 +76,7 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   return true;
 }
 
-// Whether somebody asks for the cotangent of an entry: hooks, or those who keep it.
+// Whether the cotangent of an entry is needed by hooks or retain_grad.
 bool BackwardPass::is_captured(const Scope& scope, size_t index) const {
   if (!scope.saved) {
     const Value* value = recorder_.live(static_cast<Ref>(index));
@@ -85,7 +85,7 @@ bool BackwardPass::is_captured(const Scope& scope, size_t index) const {
   return watched_at(scope.saved->watched, index) || is_target(scope, static_cast<Ref>(index));
 }
 
-// Gives products that the cotangent of a transposed matrix consists of to the matrix.
+// Moves the products in the cotangent of a transpose to the matrix.
 bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms) {
   const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[index] : recorder_.entry(index);
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
@@ -110,7 +110,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   return true;
 }
 
-// What has arrived at an entry is its cotangent from here on.
+// Sums the terms of an entry to its cotangent.
 bool BackwardPass::settle(Scope& scope, size_t index) {
   auto found = scope.terms.find(static_cast<Ref>(index));
   if (found == scope.terms.end()) return true;
@@ -122,7 +122,7 @@ bool BackwardPass::settle(Scope& scope, size_t index) {
   return add_terms(&sum, std::move(terms)) && (sum == kNoRef || add(&scope.cotangents[index], sum, origin));
 }
 
-// The sum goes on from what `.grad` holds; that of the pass alone is computed, too, where hooks look at it.
+// Accumulates into `.grad`; the gradient of the pass alone is computed, too, if hooks read it.
 bool BackwardPass::settle_slot(Sum& sum) {
   std::vector<Term> terms = std::exchange(sum.terms, {});
   if (terms.empty()) return true;
@@ -140,7 +140,7 @@ bool BackwardPass::settle_slots() {
   return std::all_of(sums_.begin(), sums_.end(), [&](Sum& sum) { return settle_slot(sum); });
 }
 
-// The slots of leaves with the first entry that reads each, in ascending order: once the pass has come there, nothing is
+// The slots of leaves with the first entry that reads each, in ascending order: once the pass has visited it, nothing is
 // added to a slot any more, and what its terms hold need not wait for the end. None where earlier traces may add to them.
 std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const Scope& scope) const {
   std::vector<std::pair<size_t, GradientSlot*>> found;
@@ -159,7 +159,7 @@ std::vector<std::pair<size_t, GradientSlot*>> BackwardPass::first_readers(const 
   return found;
 }
 
-// Adds terms to a sum, by rank, and those of one rank in the order of the calls. They came in the opposite order.
+// Adds terms to a sum, by rank, and those of one rank in the order of the calls, the reverse of their arrival.
 bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   std::reverse(terms.begin(), terms.end());
   const auto goes_before = [](const Term& a, const Term& b) {
@@ -175,10 +175,10 @@ bool BackwardPass::add_terms(Ref* sum, std::vector<Term> terms) {
   return true;
 }
 
-// Products are joined where the rows of both sides are there; others go on one by one from the sum so far.
+// Products are concatenated if the rows of both sides are values; others accumulate into the sum one by one.
 bool BackwardPass::add_products(Ref* sum, std::span<const Term> terms) {
   static Operation* go_on = nullptr;
-  size_t first = 0;  // of those that are to be joined
+  size_t first = 0;  // of those that are concatenated
   for (size_t k = 0; k < terms.size(); ++k) {
     const Term& term = terms[k];
     if (term.kind() == Form::kProduct) continue;
@@ -196,7 +196,7 @@ bool BackwardPass::add_products(Ref* sum, std::span<const Term> terms) {
   return add_group(sum, terms.subspan(first));
 }
 
-// Of terms of one kind, one call with the rows of all in the order of the trace, which goes on from the sum.
+// For terms of one kind, one call on the rows of all in the order of the trace, which accumulates into the sum.
 bool BackwardPass::add_group(Ref* sum, std::span<const Term> terms) {
   if (terms.empty()) return true;
   const int32_t kind = terms[0].kind();
@@ -220,7 +220,7 @@ bool BackwardPass::add_one_by_one(Ref* sum, std::span<const Term> terms) {
   return std::all_of(terms.begin(), terms.end(), [&](const Term& term) { return add(sum, term.right, term.origin); });
 }
 
-// The rows of all terms, behind each other; of products and tables those of both sides.
+// The concatenated rows of all terms; of products and tables those of both sides.
 bool BackwardPass::rows_of_group(std::span<const Term> terms, std::vector<Ref>* inputs) {
   const Origin origin = terms.back().origin;
   if (terms[0].kind() == Form::kRows) return join_summed({terms.begin(), terms.end()}, origin, &inputs->emplace_back());
@@ -291,7 +291,7 @@ bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& 
   return true;
 }
 
-// Records a call of an operation whose attributes are numbers.
+// Records a call of an operation whose attributes are integers.
 bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin,
                   Ref* out) {
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));

@@ -28,7 +28,7 @@ constexpr const char* kOrphaned =
 }  // namespace
 
 Recorder& Recorder::current() {
-  // Never freed: values that outlive their thread still point at it.
+  // Never freed: values that outlive their thread still refer to it.
   thread_local Recorder* const recorder = new Recorder();
   return *recorder;
 }
@@ -37,7 +37,7 @@ bool Recorder::tracing_possible = false;
 
 namespace {
 
-// Whether the call of a function gives something; an error counts as nothing.
+// Whether a function returns something else than None; an error counts as None.
 bool gives_something(PyObject* made) {
   bool something = made && made != Py_None;
   Py_XDECREF(made);
@@ -45,7 +45,7 @@ bool gives_something(PyObject* made) {
   return something;
 }
 
-// Whether a debugger has entered itself with sys.monitoring, which Python has from 3.12 on.
+// Whether a debugger has registered with sys.monitoring (Python 3.12).
 bool is_monitored() {
   PyObject* monitoring = PySys_GetObject("monitoring");
   PyObject* id = monitoring ? PyObject_GetAttrString(monitoring, "DEBUGGER_ID") : nullptr;
@@ -102,7 +102,7 @@ Ref Recorder::leaf_reference(Value* value) {
   if (value->deferred) return rematerialise(value);
   if (value->stamp == stamp_) return ~value->leaf_number;
   if (value->buffer && value->buffer->shared_outside()) {
-    // What is outside may change before this trace runs, and after: each use takes what is there now.
+    // Foreign memory may change before this trace runs, and after: each use reads it eagerly.
     ValueRef copy = stable_value(value);
     if (copy && value->shown) shown_.add(~static_cast<Ref>(leaves_.size()), *value->shown);
     return copy ? new_leaf(value->type, Leaf{std::move(copy), 0}) : 0;
@@ -140,7 +140,7 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
     if (!value) continue;
     if (value->failed) return realise(value);
     if (value->pending && (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled))) {
-      // Another thread's value, or a parameter updated in this very trace: a step ends here.
+      // Another thread's value, or a parameter updated in this trace: a step ends here.
       *again = true;
       return realise(value);
     }
@@ -175,7 +175,7 @@ bool Recorder::predicted_matches(Operation* op, Attributes* a, const Ref* in, si
 
 void Recorder::ensure_room(size_t entries) {
   if (entries <= live_.size()) return;
-  // live_ last: its size tells what there is room for
+  // live_ last: its size is that for which there is capacity
   const size_t room = std::max<size_t>({256, live_.size() * 2, entries});
   alive_.resize(room);
   provenance_.resize(room);
@@ -280,7 +280,7 @@ ValueRef Recorder::value_of_entry(Ref ref, bool requires_grad) {
   return made;
 }
 
-// Whether the gradients of the event end where they did: a leaf may now be a value with operations above it.
+// Whether the leaves of the event are still leaves.
 bool Recorder::ends_at_leaves(const BackwardEvent& event) const {
   return std::all_of(event.targets.begin(), event.targets.end(), [this](const BackwardEvent::Target& target) {
     if (target.value >= 0) return true;
@@ -301,7 +301,7 @@ const BackwardEvent* Recorder::predicted_backward(Ref root, Ref seed, bool retai
   return nullptr;
 }
 
-// Skips over the entries of the pass.
+// Skips the entries of the pass.
 void Recorder::replay(const BackwardEvent& event, uint32_t location) {
   ensure_room(event.end);
   std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);

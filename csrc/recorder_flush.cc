@@ -21,9 +21,9 @@ uint64_t next_saved_trace = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
-constexpr size_t kLong = 4096;  // entries from which a trace is kept only once it has come back
+constexpr size_t kLong = 4096;  // entries from which a trace is cached only when it repeats
 
-// Digests of long traces that have run: all that is left of those that never come back.
+// Digests of long traces that have run, which are cached when they repeat.
 class Met {
  public:
   // Whether a trace with this digest had run before.
@@ -39,12 +39,12 @@ class Met {
 };
 auto& met = *new Met();
 
-// Whether the Python error that is set says nothing of the work: the same may succeed later.
+// Whether the Python error that is set is transient: the same work may succeed later.
 bool is_transient_error() {
   return PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception);  // KeyboardInterrupt, SystemExit
 }
 
-// Where the leaves of a run were made.
+// The locations of the inputs of a run.
 struct RunLeaves {
   const std::vector<int32_t>& source;
   const std::vector<Leaf>& leaves;
@@ -76,7 +76,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
     Leaf& leaf = leaves[static_cast<size_t>(source[k])];
     Value* value = leaf.value.get();
     pointers[k] = value ? value->buffer->data : &leaf.scalar;
-    // Only this trace holds the value, and only the value holds the memory.
+    // The trace has the only reference to the value, and the value the only one to its buffer.
     bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
     dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
@@ -89,7 +89,7 @@ bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const 
   return false;
 }
 
-// The call that made an entry, before values were only handed on.
+// The call that made an entry, looked up through identities.
 Signature* maker(const Trace& trace, size_t index) {
   const Entry* entry = &trace.entries[index];
   while (entry->signature->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
@@ -98,8 +98,8 @@ Signature* maker(const Trace& trace, size_t index) {
   return entry->signature;
 }
 
-// A result that is null belongs to a value that could not be computed. Behind what lives stands what is deferred.
-// False with a Python error set; then what has no result yet counts as not computed.
+// A null result is that of a value that could not be computed. Deferred values are behind live ones.
+// False with a Python error set; then values without a result count as not computed.
 bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
              std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
              std::shared_ptr<SavedTrace>& saved) try {
@@ -176,7 +176,7 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
     leave_prediction();
   }
   ++other_flushes;
-  // Planning calls Python, where the garbage collector may drop handles: what lives now lives until it is delivered.
+  // Planning calls Python, where the garbage collector may drop handles: values that are live now are held until delivery.
   for (size_t i = 0; i < position_; ++i) {
     if (alive_[i]) held.push_back(share(live_[i]));
   }
@@ -207,7 +207,7 @@ std::shared_ptr<CachedTrace> Recorder::build_trace(bool stays) {
   return cached;
 }
 
-// The living entries, then the values that gradients through them, and what is deferred, will read.
+// The live entries, then the values that their gradients, and deferred values, will read.
 bool Recorder::plan_outputs(CachedTrace& cached) const {
   size_t n = cached.trace.entries.size();
   std::vector<char> kept(n, 0);
@@ -225,7 +225,7 @@ bool Recorder::plan_outputs(CachedTrace& cached) const {
   return plan_checks(cached);
 }
 
-// Entries that report wrong values run even if nothing is left that reads them.
+// Entries that report invalid values run even if their results are dead.
 bool Recorder::plan_checks(CachedTrace& cached) const {
   const Trace& trace = cached.trace;
   std::vector<char> computed(trace.entries.size(), 0);
@@ -256,8 +256,8 @@ int Recorder::has_checks() const {
   return 0;
 }
 
-// What a backward pass would read after an earlier one has used it up is not kept, nor the way there. A gradient that has no
-// formula, or whose rule fails, is an error of the backward pass that asks for it, not of the value, nor of other values.
+// Values that an earlier backward pass has freed are not saved. A gradient that is not
+// implemented, or whose rule fails, is an error of the backward pass that needs it, not of the value, nor of other values.
 bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
   const Trace& trace = cached.trace;
   cached.used_up = cached.consumed;
@@ -316,7 +316,7 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
   predicted_ = std::move(prediction);
 }
 
-// Puts a trace back as if it had just been recorded, so that a later observation runs it again.
+// Restores a trace as if it had just been recorded, so that a later flush runs it again.
 void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
                        const std::vector<ValueRef>& living) {
   reset(cached);
@@ -333,7 +333,7 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
   }
 }
 
-// The provenance of the trace that runs, while another one is recorded.
+// The provenance of the running trace, while another one is recorded.
 class Recorder::OldProvenance {
  public:
   explicit OldProvenance(Recorder& recorder)
@@ -368,7 +368,7 @@ bool Recorder::flush() {
     Busy busy(*this);
     if (!keep_on_tape(*cached, leaves_, provenance_, living)) return false;
   }
-  // From here to the run nothing may fail, or the values would wait for ever.
+  // Nothing may fail from here to the run, or the values would stay pending forever.
   std::vector<Leaf> leaves = std::move(leaves_);
   std::vector<Watch> watched = std::move(watched_);
   Snapshots shown = std::move(shown_);
@@ -389,7 +389,7 @@ bool Recorder::flush() {
     shown_ = std::move(shown);
     return false;
   }
-  // What does not depend on the operation that failed was computed all the same.
+  // Results that do not depend on the failed operation were computed all the same.
   results.resize(cached->outputs.size());
   static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved));
   return false;
