@@ -1,1 +1,1 @@
-"""Graph to program: kernels and buffers of a closed graph, machine code, and what is kept of both."""
+"""Graph to program: scheduling, lowering to LLVM IR, machine code, linking of bodies, and disk caches."""

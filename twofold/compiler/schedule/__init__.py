@@ -1,1 +1,1 @@
-"""Scheduling: which kernels compute a graph, over which loops, and where every value lies in memory."""
+"""Scheduling: fusion, loop nests and memory plan of a graph."""
