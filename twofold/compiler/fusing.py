@@ -66,7 +66,9 @@ def _compile(executable: Any, location: tuple[int, int], waited: bool, start: in
         elsewhere = _process.call(compiled, request, otherwise=lambda: None)
         if elsewhere is not None:
             portable, nanoseconds = elsewhere
-            with contextlib.suppress(LookupError):  # kernels are handed over through the disk cache, and there is none
+            with contextlib.suppress(
+                LookupError
+            ):  # kernels are handed over through the disk cache, and there is none
                 _core.set_fused(executable, portable.program(), nanoseconds)
                 saved_plans().keep(key, portable)
                 _report(executable, location, portable, waited)
