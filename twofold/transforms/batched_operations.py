@@ -14,7 +14,7 @@ from twofold.ir.op import REGISTRY, HostOp, LoopOp, ViewOp
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Custom, Host, View, custom, host, strong, view
 from twofold.ops.examples import example
-from twofold.transforms.vmap import batched_type, batched_vjp, elements, sample_type
+from twofold.transforms.vmap import batched_type, batched_vjp, sample_type
 
 
 def _inner_types(attrs: Attributes, inputs: Sequence[TensorType]) -> list[TensorType]:
@@ -125,13 +125,13 @@ class batched_kernel(_Batched, Custom):
         _, inner, flags = attrs
         types, single = _inner_types(attrs, inputs), sample_type(output)
         op = self._operation(attrs)
-        strides = [elements(type) for type, flag in zip(types, flags, strict=True) if flag]
+        strides = [type.size for type, flag in zip(types, flags, strict=True) if flag]
         own = tuple(op.parameters(inner, types, single))
         return (
             *own,
             op.work(inner, types, single)[0],
             *strides,
-            elements(single),
+            single.size,
             self._sample_scratch(attrs, inputs, output),
         )
 

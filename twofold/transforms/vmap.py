@@ -18,7 +18,6 @@ of a batch has the bits that it has alone. Nodes that depend on no batched input
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from twofold.ir.bind import input_node, is_input
@@ -259,8 +258,3 @@ def _batched_cotangent(
     if not is_batched:
         share = broadcast(share, (size, *share.shape))
     return share if flag else apply("sum", share, attrs=((0,), False))
-
-
-def elements(type: TensorType) -> int:
-    """The number of elements."""
-    return prod(type.shape)
