@@ -43,8 +43,8 @@ _BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
 _GROUP_BLOCK_K = 512
 """The same where a work item computes several panels, between two of which the rows of that part stay in the cache."""
 
-_FEW_ROWS = 2
-"""Rows for which turning the right operand in registers each time may be better than packing it."""
+_FEW_ROWS = 16
+"""Rows for which turning the right operand in registers may be better than packing it."""
 
 _ITEMS, _LONG = 8, 1 << 20
 """Work items to make of a product of more multiplications than this."""
@@ -210,8 +210,10 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         wide = WIDE[vector_bits][size]
         if seen.m <= wide.height and not flipped:
             tiles.append(wide)
-        if seen.b.row == 1 and seen.m <= _FEW_ROWS and not flipped and not seen.accumulates:
-            found.append(Choice(wide, False, "turned"))
+        turns = seen.a.col == seen.b.row == 1 and not flipped and not seen.accumulates
+        if turns and seen.m <= _FEW_ROWS:
+            height = next(h for h in gemm_vector.HEIGHTS if seen.m <= h or h == gemm_vector.HEIGHTS[-1])
+            found.append(Choice(Tile(height, 1, LANES), False, "turned"))
         halves = problem.dtype in _HALVES
         ways = ("direct", way) if way == "rows" and not halves else (way,)
         # what is of half precision is copied anyway
@@ -222,6 +224,9 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
 
 _STRIDED_CYCLES = 0.4
 """Cycles by which an element of the left operand takes longer to read where the next step lies elsewhere."""
+
+_TURN_CYCLES = 0.27
+"""Cycles to turn an element in registers, beside which four rows are multiplied."""
 
 _PACK_CYCLES = {"rows": 4.0, "columns": 6.0, "any": 40.0}
 """Cycles to lay out 16 elements."""
@@ -252,7 +257,9 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     seen = problem.transposed if choice.flipped else problem
     tile, size = choice.tile, problem.dtype.compute.itemsize
     if choice.way == "turned":
-        return seen.batch * seen.m * up(seen.n, LANES) * (seen.k + 32) * 0.27
+        height = choice.tile.height
+        each = max(_TURN_CYCLES, 0.02 + 0.07 * height)
+        return seen.batch * -(-seen.m // height) * up(seen.n, LANES) * (seen.k + 32) * each
     whole = maximum(0, seen.m // tile.height - 1)
     work = whole * max(tile.height * tile.vectors, 8)
     work += look_up(last_rows_work(tile), seen.m - whole * tile.height)
@@ -370,7 +377,7 @@ class Planner:
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The calls of a product of floats; ``roles`` are those of the two operands."""
         if choice.way == "turned":
-            return self.turned(roles)
+            return self.turned(roles, choice.tile.height)
         if choice.flipped:
             roles = roles[1], roles[0]
         seen = self.problem.transposed if choice.flipped else self.problem
@@ -408,20 +415,20 @@ class Planner:
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
-    def turned(self, roles: tuple[str, str]) -> MatmulPlan:
+    def turned(self, roles: tuple[str, str], height: int) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
         seen = self.problem
-        panels = -(-seen.n // LANES)
-        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels}
-        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row, "a_k": seen.a.col}
+        panels, row_blocks = -(-seen.n // LANES), -(-seen.m // height)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "row_blocks": row_blocks}
+        numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row}
         numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
-        kinds = seen.dtype, seen.dtype.compute, self.epilogue
+        kinds = seen.dtype, seen.dtype.compute, height, self.epilogue
         key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = grain_of(seen.k * 6 + 64)
-        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * seen.m * panels, grain)
+        grain = grain_of(seen.k * (2 + height) + 64)
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * row_blocks * panels, grain)
         return MatmulPlan([call], [])
 
     def generic(self, roles: tuple[str, str]) -> MatmulPlan:

@@ -318,27 +318,26 @@ def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], li
         picked = (order(lane // 4, lane % 4) for lane in range(LANES))
         return ", ".join(f"i32 {LANES * operand + lane}" for operand, lane in picked)
 
+    halves = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 + 2 * h) + i)) for h in (0, 1)]  # type: ignore[misc]
+    groups = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 * 2 + h) + i)) for h in (0, 1)]  # type: ignore[misc]
     singles = [pick(lambda g, i, h=h: (i % 2, 4 * g + i // 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
     pairs = [pick(lambda g, i, h=h: (i // 2, 4 * g + i % 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
-    groups = [pick(lambda g, i, h=h: (g // 2, 8 * (g % 2) + 4 * h + i)) for h in (0, 1)]  # type: ignore[misc]
     lines: list[str] = []
+
+    def square(four: list[str], outer: list[str], inner: list[str]) -> list[str]:
+        """The square of 4 by 4 that four vectors are, transposed in two rounds."""
+        return [
+            shuffle(upper, lower, mask)
+            for upper, lower in [(shuffle(four[0], four[1], m), shuffle(four[2], four[3], m)) for m in outer]
+            for mask in inner
+        ]
 
     def shuffle(a: str, b: str, mask: str) -> str:
         result = f"%{prefix}{len(lines)}"
         lines.append(f"  {result} = shufflevector {kind} {a}, {kind} {b}, <{LANES} x i32> <{mask}>")
         return result
 
-    quads = []
-    for base in range(0, LANES, 4):
-        r0, r1, r2, r3 = values[base : base + 4]
-        for half in (0, 1):
-            upper, lower = shuffle(r0, r1, singles[half]), shuffle(r2, r3, singles[half])
-            quads += [shuffle(upper, lower, mask) for mask in pairs]
-    results = [""] * LANES
-    for column in range(4):
-        for parity in (0, 1):
-            first = shuffle(quads[column], quads[4 + column], groups[parity])
-            second = shuffle(quads[8 + column], quads[12 + column], groups[parity])
-            for half in (0, 1):
-                results[4 * (parity + 2 * half) + column] = shuffle(first, second, groups[half])
+    # whole groups first, so that results come one after the other and what uses them stands between
+    columns = [square(values[i::4], halves, groups) for i in range(4)]
+    results = [x for four in zip(*columns, strict=True) for x in square(list(four), singles, pairs)]
     return lines, results

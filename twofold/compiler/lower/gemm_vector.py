@@ -1,7 +1,7 @@
-"""The kernel of one row times a transposed matrix, as in a linear layer applied to one sample.
+"""The kernel of few rows times a transposed matrix, as in a linear layer applied to some samples.
 
 Each column of the product contracts a contiguous run of memory. Squares of 16 by 16 are transposed in registers,
-so sixteen columns go on together and each still is one chain in the order of k.
+once for all rows, so sixteen columns go on together and each still is one chain in the order of k.
 """
 
 from __future__ import annotations
@@ -10,17 +10,26 @@ from twofold.compiler.lower.builder import LANES, Val
 from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
 from twofold.dtypes import DType
 
-PARAMS = ["m", "n", "k", "a_batch", "a_row", "a_k", "b_batch", "b_column", "c_batch", "c_row", "panels"]
+HEIGHTS = (1, 2, 4, 6, 8)
+"""Rows of a work item."""
+
+PARAMS = [
+    "m", "n", "k", "a_batch", "a_row", "b_batch", "b_column", "c_batch", "c_row", "panels", "row_blocks",
+]  # fmt: skip
 """The run-time numbers, after those of the epilogue; strides count elements."""
 
 
-def vector_key(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
+def vector_key(source: DType, compute: DType, height: int, epilogue: Epilogue | None) -> str:
     """Names the text of `vector_text`."""
-    return f"matmul row {source.name} {compute.name} {'store' if epilogue is None else epilogue.key}"
+    tail = "store" if epilogue is None else epilogue.key
+    return f"matmul {height} rows {source.name} {compute.name} {tail}"
 
 
-def vector_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str:
-    """The module; a work item is one row of 16 columns. The right operand has contiguous columns."""
+def vector_text(source: DType, compute: DType, height: int, epilogue: Epilogue | None) -> str:
+    """The module; a work item is ``height`` rows of 16 columns.
+
+    The rows of the left operand and the columns of the right one are contiguous.
+    """
     b = KernelBuilder("matmul")
     first_buffer = 0 if epilogue is None else epilogue.buffers
     first_param = 0 if epilogue is None else epilogue.params
@@ -30,43 +39,56 @@ def vector_text(source: DType, compute: DType, epilogue: Epilogue | None) -> str
         epilogue = Store(source, first_buffer + 2, *position)
     with b.loop(b.begin, b.end) as item:
         rest, panel = b.split(item, p["panels"])
-        batch, row = b.split(rest, p["m"])
-        column = b.mul(panel, LANES)
+        batch, block = b.split(rest, p["row_blocks"])
+        row, column = b.mul(block, height), b.mul(panel, LANES)
         mask = b.lane_mask(b.sub(p["n"], column))
-        at = b.add(b.mul(batch, p["a_batch"]), b.mul(row, p["a_row"]))
-        left = b.offset(b.buffer(first_buffer), at, source)
+        start = b.offset(b.buffer(first_buffer), b.mul(batch, p["a_batch"]), source)
+        # rows past the end repeat the last one; their sums are not stored
+        last = b.sub(p["m"], 1)
+        rows = [row, *(b.smaller(b.add(row, i), last) for i in range(1, height))]
+        left = [b.offset(start, b.mul(each, p["a_row"]), source) for each in rows]
         right = b.offset(b.buffer(first_buffer + 1), b.mul(batch, p["b_batch"]), source)
-        acc = _contract(b, p, (left, right), column, mask, (source, compute))
-        epilogue.emit(b, acc, row, column, mask, batch)
+        totals = _contract(b, p, (left, right), column, mask, (source, compute))
+        epilogue.emit(b, totals[0], row, column, mask, batch)
+        for i in range(1, height):
+            with b.if_(b.cmp("lt", b.add(row, i), p["m"])):
+                epilogue.emit(b, totals[i], rows[i], column, mask, batch)
     return b.finish()
 
 
 def _contract(
     b: KernelBuilder,
     p: dict[str, Val],
-    pointers: tuple[Val, Val],
+    pointers: tuple[list[Val], Val],
     column: Val,
     mask: Val,
     kinds: tuple[DType, DType],
-) -> Val:
-    """The sums of 16 columns: whole squares, then the last steps of k one by one."""
+) -> list[Val]:
+    """The sums of 16 columns of each row: whole squares, then the last steps of k one by one."""
     (left, right), (source, compute) = pointers, kinds
     last = b.sub(p["n"], 1)
     # columns past the end repeat the last one; their sums are not stored
     positions = [b.mul(b.smaller(b.add(column, j), last), p["b_column"]) for j in range(LANES)]
     starts = [b.offset(right, position, source) for position in positions]
     whole = b.and_(p["k"], -LANES)
-    squares = b.loop(0, whole, LANES, carry=[b.const(0, compute, LANES)])
-    with squares as (k, (total,)):
+
+    def step(rows: list[Val], values: Val, totals: list[Val]) -> list[Val]:
+        factors = [b.cast(b.load(row, 0, source), compute) for row in rows]
+        return [b.fma(b.splat(x), values, total) for x, total in zip(factors, totals, strict=True)]
+
+    count = len(left)
+    squares = b.loop(0, whole, LANES, carry=[*left, *[b.const(0, compute, LANES)] * count])
+    with squares as (k, carried):
+        rows, totals = carried[:count], carried[count:]
         vectors = [b.cast(b.load(start, k, source, LANES), compute) for start in starts]
         for i, values in enumerate(b.transpose(vectors)):
-            x = b.cast(b.load(left, b.mul(b.add(k, i), p["a_k"]), source), compute)
-            total = b.fma(b.splat(x), values, total)
-        b.loop_next([total])
+            totals = step([b.offset(row, i, source) for row in rows], values, totals)
+        b.loop_next([*(b.offset(row, LANES, source) for row in rows), *totals])
     steps = b.loop(whole, p["k"], carry=squares.results)
-    with steps as (k, (total,)):
-        x = b.splat(b.cast(b.load(left, b.mul(k, p["a_k"]), source), compute))
+    with steps as (k, carried):
+        rows, totals = carried[:count], carried[count:]
         where = b.add(b.mul(column, p["b_column"]), k)
         values = b.cast(b.load_strided(right, where, p["b_column"], source, mask), compute)
-        b.loop_next([b.fma(x, values, total)])
-    return steps.results[0]
+        totals = step(rows, values, totals)
+        b.loop_next([*(b.offset(row, 1, source) for row in rows), *totals])
+    return steps.results[count:]
