@@ -17,6 +17,7 @@ from twofold import dtypes
 from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
+from twofold.compiler.lower import convolution_planes as planes
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower.convolution import is_matmul, plan_convolution, plan_convolution_weight
@@ -66,6 +67,12 @@ FIXED = [
     # the same where a line has no room, or where windows see nothing
     problem(1, 1, 3, 8, (1, 3, 9000), (1, 3, 3), (1, 3, 9000), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
     problem(1, 1, 2, 8, (1, 3, 4), (1, 1, 1), (1, 3, 2), ((1, 1, 1), (0, 0, -9), (1, 1, 1))),
+    # whole planes: channels and positions in parts, backwards, cut off, filters in parts, lines next to each other
+    problem(2, 1, 70, 20, (1, 30, 29), (1, 3, 3), (1, 30, 29), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(1, 2, 5, 37, (1, 25, 40), (1, 3, 4), (1, 27, 43), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
+    problem(3, 1, 9, 130, (1, 20, 47), (1, 5, 2), (1, 10, 40), ((1, 1, 1), (0, -3, -2), (1, 2, 3))),
+    problem(1, 1, 6, 10, (1, 50, 60), (1, 2, 3), (1, 49, 56), ((1, 1, 1), (0, 0, -2), (1, 1, 1))),
+    problem(1, 1, 4, 6, (1, 1, 700), (1, 1, 5), (1, 1, 700), ((1, 1, 1), (0, 0, 2), (1, 1, 1))),
     # one position, also of so many channels that images are collected
     problem(2, 1, 200, 5, (1, 10, 10), (1, 1, 1), (1, 10, 10), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
     problem(3, 1, 5, 17, (1, 4, 5), (1, 1, 1), (1, 4, 5), ((1, 1, 1), (0, 0, 0), (1, 1, 1))),
@@ -214,6 +221,7 @@ BLOCKED = [
     (unrolled.PARAMS, [("result_height", "row")]),
     (lines.PARAMS, []),
     (direct.PARAMS, [("images", "image"), ("result_height", "row"), ("filters", "filter")]),
+    (planes.PARAMS, [("run", "column"), ("filters", "row")]),
 ]
 WEIGHT_BLOCKED = [
     (kernel.WEIGHT_PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
@@ -226,7 +234,8 @@ WEIGHT_BLOCKED = [
 def by_channel(plan: Any) -> int:
     """Which of the layouts the numbers have: 0 is that of matrix products."""
     words = plan.calls[-1].text_key.split()
-    return 4 if words[1] == "direct" else {"depthwise": 1, "unrolled": 2, "lines": 3}.get(words[0], 0)
+    others = {"direct": 4, "planes": 5}
+    return others[words[1]] if words[1] in others else {"depthwise": 1, "unrolled": 2, "lines": 3}.get(words[0], 0)
 
 
 def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
@@ -252,7 +261,8 @@ def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
         if axes and axes[0][0] == "images":
             assert each == count
         elif layouts is BLOCKED:
-            assert each == count * (p.batch * p.filters if axes[0][0] == "result_height" else 1)
+            each_of = {"result_height": p.batch * p.filters, "run": p.batch}
+            assert each == count * each_of.get(axes[0][0], 1)
         elif axes[0][0] == "filters":
             assert each == count
             panels = found.get("panels", 0)

@@ -12,6 +12,7 @@ from twofold import dtypes
 from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
+from twofold.compiler.lower import convolution_planes as planes
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower import target
@@ -51,6 +52,10 @@ _FEW_LANES = 6
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
 _ENOUGH_ITEMS = 4
+_COLLECTED = 16
+"""Filters by which a position is multiplied while it is collected."""
+_PLANE_STEPS = 288
+"""Steps of the contracted index of which what a panel sees stays in the first level cache."""
 
 
 def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
@@ -392,6 +397,51 @@ def _direct(
     return planner.plan
 
 
+def _planes_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
+    """The run-time numbers of the kernel that reads planes; None where windows are better collected."""
+    moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
+    if not flat or problem.taps == 1 or problem.taps > planes.MOST_STEPS or moves.strides[1:] != (1, 1):
+        return None
+    line = _line_of(problem)
+    if line is None:
+        return None
+    _, rows, positions = problem.result
+    pitch = max(line.span - line.margin, line.margin + line.length, positions)
+    run = (rows - 1) * pitch + positions
+    row_blocks = -(-problem.filters // (kernel.SUM_BYTES // size // (_MOST_PANELS * width)))
+    filters = up(-(-problem.filters // row_blocks), 4)
+    # collecting a position takes as long as multiplying it by so many filters
+    if up(run, LANES) * min(filters, 128) > (min(filters, 128) + _COLLECTED) * rows * positions:
+        return None
+    panels = -(-run // width)
+    most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
+    blocks = max(-(-panels // most), min(panels, -(-_ENOUGH_ITEMS * 2 // (problem.batch * problem.groups * row_blocks))))
+    columns = -(-panels // blocks) * width
+    more = (problem.kernel[1] - 1) * abs(moves.dilations[1])
+    lines = min(rows, (columns - 2) // pitch + 2) + more
+    plane = up(lines * pitch, 2 * LANES) + LANES
+    channels = min(max(1, _PLANE_STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
+    if channels < 1:
+        return None
+    channels = -(-problem.channels // -(-problem.channels // channels))
+    return _numbers(problem) | {
+        "block_columns": columns,
+        "column_blocks": -(-run // columns),
+        "block_rows": filters,
+        "row_blocks": -(-problem.filters // filters),
+        "block_channels": channels,
+        "pitch": pitch,
+        "plane": plane,
+        "run": run,
+        "first_column": line.column,
+        "margin": line.margin,
+        "count": line.length,
+        "top": min((problem.kernel[1] - 1) * moves.dilations[1], 0) - moves.lows[1],
+        "left": -min((problem.kernel[2] - 1) * moves.dilations[2], 0),
+    }
+
+
 def _tiled(
     problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
 ) -> MatmulPlan:
@@ -408,6 +458,19 @@ def _tiled(
     if problem.dtype in _HALVES:
         left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
         numbers["weight_row"] = left.row
+    in_planes = _planes_numbers(problem, kinds)
+    if in_planes is not None:
+        in_planes["weight_row"] = numbers["weight_row"]
+        roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
+        buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
+        key, text = known_text(
+            planes.planes_key(kinds, epilogue), lambda: planes.planes_text(kinds, epilogue)
+        )
+        params = (*epilogue_params, *(in_planes[name] for name in planes.PARAMS))
+        work = problem.batch * problem.groups * in_planes["column_blocks"] * in_planes["row_blocks"]
+        grain = grain_of(in_planes["block_rows"] * in_planes["block_columns"] * (length + 8), LANES)
+        planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+        return planner.plan
     panels = min(_MOST_PANELS, -(-numbers["columns"] // width))
     while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < _ENOUGH_ITEMS:
         panels -= 1

@@ -78,7 +78,7 @@ class _Writer:
             filters = self._part(filter_block, "block_filters", "filters")
             self._sums(group, images, rows, filters)
             self._finish(group, images, rows, filters)
-        return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed=True)
+        return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="left")
 
     def _part(self, block: Val, size: str, whole: str) -> tuple[Val, Val]:
         """The first and the number behind the last of a block."""

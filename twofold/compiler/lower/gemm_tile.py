@@ -153,15 +153,15 @@ def _notes(cells: list[tuple[int, int]], tile: Tile, dtype: DType) -> list[str]:
     return [*lines, f"  store {bits} {most}, ptr %seen, align 64"]
 
 
-def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: bool) -> list[str]:
+def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: str) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
     lines = [
         f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row,"
-        f" {_step_type(indexed)} %a_k,"
-        " ptr noalias %b, i64 %b_k, i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
+        f" {_step_type(indexed == 'left')} %a_k, ptr noalias %b, {_step_type(indexed == 'right')} %b_k,"
+        " i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
         f"{_SEEN if notes else ''}) #0 {{",
         "entry:",
         *_loads(tile, height, kind, dtype.itemsize),
@@ -172,22 +172,32 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     lines += ["  %some = icmp ne i64 %count, 0", "  br i1 %some, label %loop, label %done", "loop:"]
     lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
     if indexed:
-        lines.append("  %entry_at = phi ptr [ %a_k, %head ], [ %stepped, %loop ]")
-    else:
+        lines.append(
+            f"  %entry_at = phi ptr [ {'%a_k' if indexed == 'left' else '%b_k'}, %head ], [ %entry_after, %loop ]"
+        )
+    if indexed != "left":
         lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
-    lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
+    if indexed != "right":
+        lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
     for i, v in cells:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
-    if indexed:
+    if indexed == "left":
         lines.append("  %step = load i64, ptr %entry_at, align 8")
+    elif indexed:
+        lines.append("  %distance = load i64, ptr %entry_at, align 8")
+        lines.append("  %bp = getelementptr i8, ptr %b, i64 %distance")
     lines += _turn(tile, height, kind, dtype)
+    if indexed:
+        lines.append("  %entry_after = getelementptr i64, ptr %entry_at, i64 1")
+    if indexed != "left":
+        lines.append("  %stepped = add i64 %step, %a_k")
+    if indexed != "right":
+        lines += [
+            "  %later = getelementptr i8, ptr %bp, i64 %ahead",
+            "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
+            "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
+        ]
     lines += [
-        "  %later = getelementptr i8, ptr %bp, i64 %ahead",
-        "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
-        "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
-        "  %stepped = getelementptr i64, ptr %entry_at, i64 1"
-        if indexed
-        else "  %stepped = add i64 %step, %a_k",
         "  %less = add i64 %left, -1",
         "  %more = icmp ne i64 %less, 0",
         "  br i1 %more, label %loop, label %done",
@@ -214,17 +224,17 @@ _SEEN = ", ptr noalias %seen"
 
 
 def _step_type(indexed: bool) -> str:
-    """The type of what says where the steps of A lie."""
+    """The type of what says where the steps of an operand lie."""
     return "ptr noalias" if indexed else "i64"
 
 
 @lru_cache
-def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: bool = False) -> str:
+def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str = "") -> str:
     """What follows the text of a kernel that calls ``@shared``, which covers any number of rows with tiles.
 
     Columns that fill few vectors of a tile are covered with narrow ones, whose other columns hold anything.
-    Where it is ``indexed``, the third argument points to the byte offsets of the steps of A, in place of being their
-    distance. With ``notes`` the last argument points to the largest magnitudes of the results so far.
+    Where the "left" or "right" operand, A or B, is ``indexed``, its argument points to the byte offsets of its steps,
+    in place of being their distance. With ``notes`` the last argument points to the largest magnitudes of the results so far.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     lines = [
@@ -245,10 +255,10 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: bool 
         for height in heights(each):
             lines += _tile_function(each, height, dtype, notes, indexed)
     lines += [
-        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed)} %a_k, ptr noalias %b, i64 %b_k,"
-        f" i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
+        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed == 'left')} %a_k, ptr noalias %b,"
+        f" {_step_type(indexed == 'right')} %b_k, i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
         "entry:",
-        "  %chunk = mul i64 %count, %b_k",
+        f"  %chunk = mul i64 %count, {0 if indexed == 'right' else '%b_k'}",
     ]
     cases = " ".join(f"i64 {each.vectors}, label %loop_{each.vectors}" for each in tile.narrow)
     lines += [
@@ -262,7 +272,7 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: bool 
     return SHARED + "\n".join([*lines, "}", "attributes #0 = { nounwind }"]) + "\n"
 
 
-def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: bool) -> list[str]:
+def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: str) -> list[str]:
     """The loop over the rows in steps of tiles; ``end`` ends its names, ``seen`` is one more argument of tiles.
 
     Each tile brings another cache line of the rows of the next panel near.
@@ -283,7 +293,8 @@ def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: bool) -> list
         f"  %height{end} = select i1 %many{end}, i64 {tile.height}, i64 %few{end}",
         f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
     ]
-    arguments = f"ptr %ap{end}, i64 %a_row, {'ptr' if indexed else 'i64'} %a_k, ptr %b, i64 %b_k, i64 %count"
+    steps = [f"{'ptr' if indexed == side else 'i64'} %{name}_k" for side, name in (("left", "a"), ("right", "b"))]
+    arguments = f"ptr %ap{end}, i64 %a_row, {steps[0]}, ptr %b, {steps[1]}, i64 %count"
     arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{seen.replace(' noalias', '')}"
     for height in sizes:
         call = f"  call fastcc void @tile{height}x{tile.vectors}({arguments})"
