@@ -18,6 +18,7 @@ from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import convolution_planes as planes
+from twofold.compiler.lower import convolution_planes_weight as planes_weight
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower.convolution import is_matmul, plan_convolution, plan_convolution_weight
@@ -228,14 +229,18 @@ WEIGHT_BLOCKED = [
     (depthwise.WEIGHT_PARAMS, [("result_height", "row"), ("result_width", "width")]),
     (unrolled.PARAMS, []),
     (lines.PARAMS, [("filters", "filter")]),
+    (direct.PARAMS, []),
+    (planes_weight.PARAMS, [("filters", "filter"), ("channels", "channel"), ("taps", "tap")]),
 ]
 
 
 def by_channel(plan: Any) -> int:
     """Which of the layouts the numbers have: 0 is that of matrix products."""
     words = plan.calls[-1].text_key.split()
-    others = {"direct": 4, "planes": 5}
-    return others[words[1]] if words[1] in others else {"depthwise": 1, "unrolled": 2, "lines": 3}.get(words[0], 0)
+    for number, word in ((5, "planes"), (4, "direct")):
+        if word in words[1:3]:
+            return number
+    return {"depthwise": 1, "unrolled": 2, "lines": 3}.get(words[0], 0)
 
 
 def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:

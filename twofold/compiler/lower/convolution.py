@@ -12,12 +12,19 @@ from twofold import dtypes
 from twofold.compiler.lower import convolution_direct as direct
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_lines as lines
-from twofold.compiler.lower import convolution_planes as planes
+from twofold.compiler.lower import convolution_planes_plan as planes_plan
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower import target
 from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_kernel import Kinds
+from twofold.compiler.lower.convolution_numbers import (
+    ENOUGH_ITEMS,
+    MOST_PANELS,
+    NEAR_BYTES,
+    line_of,
+    numbers_of,
+)
 from twofold.compiler.lower.depthwise_unrolled import Taps
 from twofold.compiler.lower.gemm import (
     Epilogue,
@@ -38,11 +45,8 @@ from twofold.ops.convolution.window_sizes import ConvolutionProblem
 __all__ = ["is_matmul", "plan_convolution", "plan_convolution_weight"]
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
-_MOST_PANELS = 4
 _FEW_FILTERS = 2
 _TURN_ROWS = 4
-_NEAR_BYTES = 24 * 1024
-"""What stays in the first level cache."""
 _NEAR_STEPS = 128
 """Steps of the contracted index of which a panel stays there."""
 _FEW_CHANNELS = 3
@@ -51,36 +55,6 @@ _FEW_LANES = 6
 """Filters below which most of a vector would stay empty."""
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
-_ENOUGH_ITEMS = 4
-_COLLECTED = 16
-"""Filters by which a position is multiplied while it is collected."""
-_PLANE_STEPS = 288
-"""Steps of the contracted index of which what a panel sees stays in the first level cache."""
-
-
-def _numbers(problem: ConvolutionProblem) -> dict[str, int]:
-    """The run-time numbers that say what is computed."""
-    axes = ("depth", "height", "width")
-    found = {
-        "images": problem.batch,
-        "groups": problem.groups,
-        "channels": problem.channels,
-        "filters": problem.filters,
-        "taps": problem.taps,
-        "positions": problem.positions,
-        "columns": problem.batch * problem.positions,
-        "c_batch": problem.groups * problem.filters * problem.positions,
-        "c_row": problem.positions,
-        "weight_row": problem.channels * problem.taps,
-    }
-    moves = problem.windows
-    kinds = {
-        "": problem.image, "kernel_": problem.kernel, "result_": problem.result,
-        "stride_": moves.strides, "low_": moves.lows, "dilation_": moves.dilations,
-    }  # fmt: skip
-    for prefix, values in kinds.items():
-        found |= {prefix + axis: value for axis, value in zip(axes, values, strict=True)}
-    return found
 
 
 def _kinds(problem: ConvolutionProblem, vector_bits: int | None, filters_are_columns: bool) -> Kinds:
@@ -133,7 +107,7 @@ def plan_convolution(
         for call in plan.calls:
             call.buffers = tuple(exchanged.get(role, role) for role in call.buffers)
         return plan
-    numbers = _numbers(problem)
+    numbers = numbers_of(problem)
     roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
     stored = () if epilogue is not None else ("c",)
     if problem.dtype.kind != "f":
@@ -190,7 +164,7 @@ def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | No
     extra = 0 if depth > 1 else _TURN_ROWS - 1
     most = room // length(width)
     if most >= more + extra * stride_y:
-        few = max(more + extra * stride_y, min(most, _NEAR_BYTES // kinds.compute.itemsize // length(width)))
+        few = max(more + extra * stride_y, min(most, NEAR_BYTES // kinds.compute.itemsize // length(width)))
         fitting = (few - more) // stride_y + 1 - extra
         return _Lines(min(rows, max(1, fitting)), width, length(width))
     narrow = width
@@ -200,33 +174,13 @@ def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | No
 
 
 def _block_numbers(problem: ConvolutionProblem, block: _Lines) -> dict[str, int]:
-    return _numbers(problem) | {
+    return numbers_of(problem) | {
         "block_rows": block.rows,
         "row_blocks": -(-problem.result[1] // block.rows),
         "block_width": block.width,
         "width_blocks": -(-problem.result[2] // block.width),
         "line": block.line,
     }
-
-
-class _Line(NamedTuple):
-    """What the windows of a line of results see of a line of the image, and how that is copied."""
-
-    column: int
-    margin: int
-    length: int
-    span: int
-
-
-def _line_of(problem: ConvolutionProblem) -> _Line | None:
-    """The copy of a line; None if windows see nothing but zeros."""
-    moves = problem.windows
-    reach = (problem.kernel[2] - 1) * moves.dilations[2]
-    left = min(reach, 0) - moves.lows[2]
-    span = (problem.result[2] - 1) * moves.strides[2] + abs(reach) + 1
-    column, margin = max(0, left), max(0, -left)
-    count = min(problem.image[2] - column, span - margin)
-    return _Line(column, margin, count, span) if count > 0 else None
 
 
 def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
@@ -244,11 +198,11 @@ def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
 def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> dict[str, int] | None:
     """The run-time numbers of the unrolled kernel; None if what the windows of a row see has no room."""
     (_, stride_y, stride_x), (before_y, behind_y) = problem.windows.strides, taps.reach(0)
-    source, rows = _line_of(problem), problem.result[1]
+    source, rows = line_of(problem), problem.result[1]
     if source is None:
         return None
     line = -(-source.span // stride_x)
-    room = min(kernel.PACKED_BYTES, _NEAR_BYTES) // kinds.compute.itemsize // (stride_x * line)
+    room = min(kernel.PACKED_BYTES, NEAR_BYTES) // kinds.compute.itemsize // (stride_x * line)
     more = behind_y - before_y + 1
     # rows of the result that share a copy near the processor, or one row and the lines that it sees
     block = min(rows, max(1, (room - more) // stride_y + 1))
@@ -260,7 +214,7 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
     if taps.across and block * line * kinds.compute.itemsize > kernel.SUM_BYTES:
         return None
     margin, second = source.margin, source.margin + 1
-    return _numbers(problem) | {
+    return numbers_of(problem) | {
         "block_rows": block,
         "row_blocks": -(-rows // block),
         "line": line,
@@ -325,20 +279,20 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= direct.MOST_STEPS
     if not flat or not few or problem.filters < _FEW_LANES:
         return None
-    line = _line_of(problem)
+    line = line_of(problem)
     if line is None:
         return None
     reach = (problem.kernel[1] - 1) * moves.dilations[1]
     rows, positions = problem.result[1], problem.result[2]
     room = kernel.PACKED_BYTES // size
     channels = min(problem.channels, max(1, _NEAR_STEPS // problem.taps))
-    while channels > 1 and channels * (abs(reach) + 1) * line.span * size > _NEAR_BYTES:
+    while channels > 1 and channels * (abs(reach) + 1) * line.span * size > NEAR_BYTES:
         channels -= 1
     if channels * (abs(reach) + 1) * line.span > room:
         return None
     filters = min(up(problem.filters, LANES), max(direct.MOST_FILTERS // width, 1) * width)
     most = kernel.SUM_BYTES // size // filters
-    near = _NEAR_BYTES // size // (channels * line.span)
+    near = NEAR_BYTES // size // (channels * line.span)
     block = max(1, min(rows, most // positions, (near - abs(reach) - 1) // moves.strides[1] + 1))
     if block * positions > most:
         return None
@@ -346,11 +300,11 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     block = -(-rows // row_blocks)
     images = 1 if block < rows else max(1, min(problem.batch, most // (rows * positions)))
     filter_blocks = -(-problem.filters // filters)
-    while images > 1 and problem.groups * filter_blocks * -(-problem.batch // images) < _ENOUGH_ITEMS:
+    while images > 1 and problem.groups * filter_blocks * -(-problem.batch // images) < ENOUGH_ITEMS:
         images -= 1
-    while block > 1 and problem.groups * filter_blocks * problem.batch * -(-rows // block) < _ENOUGH_ITEMS:
+    while block > 1 and problem.groups * filter_blocks * problem.batch * -(-rows // block) < ENOUGH_ITEMS:
         block -= 1
-    return _numbers(problem) | {
+    return numbers_of(problem) | {
         "block_images": images,
         "image_blocks": -(-problem.batch // images),
         "block_rows": block,
@@ -397,56 +351,11 @@ def _direct(
     return planner.plan
 
 
-def _planes_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
-    """The run-time numbers of the kernel that reads planes; None where windows are better collected."""
-    moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
-    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
-    if not flat or problem.taps == 1 or problem.taps > planes.MOST_STEPS or moves.strides[1:] != (1, 1):
-        return None
-    line = _line_of(problem)
-    if line is None:
-        return None
-    _, rows, positions = problem.result
-    pitch = max(line.span - line.margin, line.margin + line.length, positions)
-    run = (rows - 1) * pitch + positions
-    row_blocks = -(-problem.filters // (kernel.SUM_BYTES // size // (_MOST_PANELS * width)))
-    filters = up(-(-problem.filters // row_blocks), 4)
-    # collecting a position takes as long as multiplying it by so many filters
-    if up(run, LANES) * min(filters, 128) > (min(filters, 128) + _COLLECTED) * rows * positions:
-        return None
-    panels = -(-run // width)
-    most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
-    blocks = max(-(-panels // most), min(panels, -(-_ENOUGH_ITEMS * 2 // (problem.batch * problem.groups * row_blocks))))
-    columns = -(-panels // blocks) * width
-    more = (problem.kernel[1] - 1) * abs(moves.dilations[1])
-    lines = min(rows, (columns - 2) // pitch + 2) + more
-    plane = up(lines * pitch, 2 * LANES) + LANES
-    channels = min(max(1, _PLANE_STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
-    if channels < 1:
-        return None
-    channels = -(-problem.channels // -(-problem.channels // channels))
-    return _numbers(problem) | {
-        "block_columns": columns,
-        "column_blocks": -(-run // columns),
-        "block_rows": filters,
-        "row_blocks": -(-problem.filters // filters),
-        "block_channels": channels,
-        "pitch": pitch,
-        "plane": plane,
-        "run": run,
-        "first_column": line.column,
-        "margin": line.margin,
-        "count": line.length,
-        "top": min((problem.kernel[1] - 1) * moves.dilations[1], 0) - moves.lows[1],
-        "left": -min((problem.kernel[2] - 1) * moves.dilations[2], 0),
-    }
-
-
 def _tiled(
     problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
 ) -> MatmulPlan:
     """The calls of a convolution of floats."""
-    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
     length = numbers["weight_row"]
     whole = Operand(0, length, 1)
     planner = Planner(
@@ -458,27 +367,20 @@ def _tiled(
     if problem.dtype in _HALVES:
         left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
         numbers["weight_row"] = left.row
-    in_planes = _planes_numbers(problem, kinds)
+    in_planes = planes_plan.forward_call(
+        problem, kinds, (epilogue, epilogue_params), weight, numbers["weight_row"]
+    )
     if in_planes is not None:
-        in_planes["weight_row"] = numbers["weight_row"]
-        roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-        buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
-        key, text = known_text(
-            planes.planes_key(kinds, epilogue), lambda: planes.planes_text(kinds, epilogue)
-        )
-        params = (*epilogue_params, *(in_planes[name] for name in planes.PARAMS))
-        work = problem.batch * problem.groups * in_planes["column_blocks"] * in_planes["row_blocks"]
-        grain = grain_of(in_planes["block_rows"] * in_planes["block_columns"] * (length + 8), LANES)
-        planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+        planner.plan.calls.append(in_planes)
         return planner.plan
-    panels = min(_MOST_PANELS, -(-numbers["columns"] // width))
-    while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < _ENOUGH_ITEMS:
+    panels = min(MOST_PANELS, -(-numbers["columns"] // width))
+    while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < ENOUGH_ITEMS:
         panels -= 1
     columns = panels * width
-    most_rows = kernel.SUM_BYTES // size // (_MOST_PANELS * width)
+    most_rows = kernel.SUM_BYTES // size // (MOST_PANELS * width)
     row_blocks = -(-problem.filters // most_rows)
     rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
-    channels, taps = _rows_of(problem, _NEAR_BYTES // size // width)
+    channels, taps = _rows_of(problem, NEAR_BYTES // size // width)
     numbers |= {
         "block_columns": columns,
         "column_blocks": -(-numbers["columns"] // columns),
@@ -511,12 +413,15 @@ def plan_convolution_weight(
     few = _lines_numbers(problem, kinds)
     if few is not None:
         return _lines_weight(problem, kinds, few, accumulates)
-    numbers, size, width = _numbers(problem), kinds.compute.itemsize, kinds.tile.width
+    in_planes = planes_plan.weight_plan(problem, kinds, accumulates)
+    if in_planes is not None:
+        return in_planes
+    numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     # sums of one panel lie as closely as whole vectors allow, so that there is room for more rows
     filters = min(
         up(problem.filters, LANES if problem.filters <= width else width),
-        _MOST_PANELS * width,
+        MOST_PANELS * width,
     )
     most = min(
         kernel.SUM_BYTES // size // max(filters, 2 * LANES),
@@ -531,7 +436,7 @@ def plan_convolution_weight(
     channel_blocks, tap_blocks = -(-problem.channels // channels), -(-problem.taps // taps)
     while (
         filters > width
-        and problem.groups * channel_blocks * tap_blocks * -(-problem.filters // filters) < _ENOUGH_ITEMS
+        and problem.groups * channel_blocks * tap_blocks * -(-problem.filters // filters) < ENOUGH_ITEMS
     ):
         filters -= width
     numbers |= {
@@ -542,6 +447,8 @@ def plan_convolution_weight(
         "block_taps": taps,
         "channel_blocks": channel_blocks,
         "tap_blocks": tap_blocks,
+        "span": numbers["columns"],
+        "span_blocks": -(-numbers["columns"] // columns),
     }
     calls, scratch = _turned_before(problem, kinds, numbers)
     key, text = known_text(
@@ -550,13 +457,9 @@ def plan_convolution_weight(
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
     grain = grain_of(channels * taps * filters * (numbers["columns"] + 8), LANES)
-    buffers = (*_weight_buffers(accumulates), "scratch0" if scratch else "b")
+    buffers = (*planes_plan.weight_buffers(accumulates), "scratch0" if scratch else "b")
     calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
     return MatmulPlan(calls, scratch)
-
-
-def _weight_buffers(accumulates: bool) -> tuple[str, ...]:
-    return ("a", "b", "start", "c") if accumulates else ("a", "b", "c")
 
 
 def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
@@ -571,13 +474,13 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
         or problem.channels * problem.taps * LANES * size > kernel.SUM_BYTES
     ):
         return None
-    line = _line_of(problem)
+    line = line_of(problem)
     if line is None:
         return None
     room = up(line.span, LANES) + LANES
     if 2 * room * size > kernel.PACKED_BYTES:
         return None
-    return _numbers(problem) | {
+    return numbers_of(problem) | {
         "block_columns": max(1, kernel.RESULT_COLUMNS // positions) * positions,
         "block_filters": LANES,
         "filter_blocks": -(-problem.filters // LANES),
@@ -596,7 +499,7 @@ def _lines_weight(
     key, text = known_text(lines.lines_key(kinds, accumulates), lambda: lines.lines_text(kinds, accumulates))
     params = tuple(numbers[name] for name in lines.PARAMS)
     work = problem.groups * numbers["filter_blocks"]
-    buffers = _weight_buffers(accumulates)
+    buffers = planes_plan.weight_buffers(accumulates)
     return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])
 
 
@@ -607,19 +510,14 @@ def _turned_before(
 
     Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are turned each time.
     """
-    width, blocks = kinds.tile.width, -(-numbers["columns"] // numbers["block_columns"])
+    width = kinds.tile.width
     readers = numbers["channel_blocks"] * numbers["tap_blocks"]
     panels = -(-problem.filters // width) if readers > 2 and 2 * problem.filters >= width else 0
     numbers["panels"] = panels
     if not panels:
         return [], []
-    each = (numbers["block_columns"] + kernel.SLACK) * width
-    key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
-    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
-    work = problem.groups * panels * blocks
-    grain = grain_of(each * 24, LANES)
-    call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain)
-    return [call], [work * each * kinds.compute.itemsize]
+    call, scratch = planes_plan.turn_call(problem, kinds, numbers)
+    return [call], [scratch]
 
 
 def _depthwise_weight(
@@ -632,5 +530,5 @@ def _depthwise_weight(
     )
     params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)
     work = -(-problem.groups * problem.filters // LANES)
-    buffers = _weight_buffers(accumulates)
+    buffers = planes_plan.weight_buffers(accumulates)
     return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])

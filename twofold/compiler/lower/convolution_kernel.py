@@ -43,9 +43,12 @@ PARAMS = [
 
 WEIGHT_PARAMS = [
     *IMAGE, "block_columns", "block_filters", "filter_blocks", "block_channels", "block_taps",
-    "channel_blocks", "tap_blocks", "panels",
+    "channel_blocks", "tap_blocks", "panels", "span", "span_blocks",
 ]  # fmt: skip
-"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not turned before."""
+"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not turned before.
+
+Positions of results are cut into blocks of ``block_columns``, in spans: ``span`` is the number of all, or of an image.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,10 @@ class Writer:
         self.packed = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + LANES)
         self.sums = b.alloca(dtype, SUM_BYTES // dtype.itemsize + LANES)
 
-    def finish(self) -> str:
+    def finish(self, indexed: str = "") -> str:
         """The module."""
         text = self.b.finish()
-        return text + tile_functions(self.kinds.tile, self.kinds.compute)
+        return text + tile_functions(self.kinds.tile, self.kinds.compute, indexed=indexed)
 
     def collect(self, image: Val, block: Block, row_length: Val) -> None:
         """Emit the collection of a block; its rows lie ``row_length`` apart."""
@@ -307,7 +310,8 @@ def weight_text(kinds: Kinds, accumulates: bool) -> str:
                 before = b.cmp("gt", p["panels"], 0)
                 with b.if_(b.not_(before)):
                     transpose_results(w, own, group, panel, (first, end), width)
-                ready = b.offset(b.buffer(result + 1), _turned_at(w, group, panel, first), dtype)
+                block = b.split(first, p["block_columns"])[0]
+                ready = b.offset(b.buffer(result + 1), turned_at(w, group, panel, block), dtype)
                 b.call_rows(
                     w.packed, b.mul(row_length, size), b.index(size),
                     b.choose(before, ready, own), b.index(width * size),
@@ -322,12 +326,12 @@ RESULT_COLUMNS = 128
 """Most positions of results that a weight kernel takes at a time."""
 
 
-def _turned_at(w: Writer, group: Val, panel: Val, first: Val) -> Val:
-    """Where the block of results from column ``first`` on lies among the turned ones, with room behind it."""
+def turned_at(w: Writer, group: Val, panel: Val, block: Val) -> Val:
+    """Where a block of results lies among the turned ones, with room behind it."""
     b, p, width = w.b, w.p, w.kinds.tile.width
-    blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
+    blocks = b.mul(p["span_blocks"], b.split(p["columns"], p["span"])[0])
     number = b.add(b.mul(group, p["panels"]), b.split(panel, b.index(width))[0])
-    block = b.add(b.mul(number, blocks), b.split(first, p["block_columns"])[0])
+    block = b.add(b.mul(number, blocks), block)
     return b.mul(block, b.mul(b.add(p["block_columns"], SLACK), width))
 
 
@@ -344,12 +348,13 @@ def turn_text(kinds: Kinds) -> str:
     w = Writer(kinds, WEIGHT_PARAMS)
     b, p = w.b, w.p
     with b.loop(b.begin, b.end) as item:
-        blocks = b.split(b.add(p["columns"], b.sub(p["block_columns"], 1)), p["block_columns"])[0]
-        rest, block = b.split(item, blocks)
+        rest, block = b.split(item, b.mul(p["span_blocks"], b.split(p["columns"], p["span"])[0]))
         group, panel = b.split(rest, p["panels"])
-        first, panel = b.mul(block, p["block_columns"]), b.mul(panel, kinds.tile.width)
-        end = b.smaller(b.add(first, p["block_columns"]), p["columns"])
-        target = b.offset(b.buffer(2), _turned_at(w, group, panel, first), kinds.compute)
+        number, part = b.split(block, p["span_blocks"])
+        start, panel = b.mul(number, p["span"]), b.mul(panel, kinds.tile.width)
+        first = b.add(start, b.mul(part, p["block_columns"]))
+        end = b.smaller(b.add(first, p["block_columns"]), b.add(start, p["span"]))
+        target = b.offset(b.buffer(2), turned_at(w, group, panel, block), kinds.compute)
         transpose_results(w, target, group, panel, (first, end), kinds.tile.width)
     return b.finish()
 

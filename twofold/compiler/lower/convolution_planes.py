@@ -26,10 +26,10 @@ PARAMS = [
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
-Lines of the copy lie ``pitch`` elements apart, channels ``plane``; ``run`` is the number of positions of an image, those
-between lines counted. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin``
-elements behind the start of a line. The first line that a line of results sees lies ``top`` behind it; the first
-position of the kernel meets what lies ``left`` elements behind the foremost one.
+Lines of the copy lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines
+counted. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the
+start of a line. The first line that a line of results sees lies ``top`` behind it; the first position of the kernel
+meets what lies ``left`` elements behind the foremost one.
 """
 
 
@@ -44,6 +44,50 @@ def planes_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     A work item is a block of filters of a group for a block of positions of one image.
     """
     return _Writer(kinds, epilogue).text()
+
+
+def distance(b: KernelBuilder, p: dict[str, Val], number: Val) -> Val:
+    """How many elements behind the start of a copy lies what the first position of results meets.
+
+    ``number`` counts the positions of the kernel in a channel, then channels.
+    """
+    rest, x = b.split(number, p["kernel_width"])
+    channel, y = b.split(rest, p["kernel_height"])
+    backwards = b.smaller(b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"]), 0)
+    line = b.sub(b.mul(y, p["dilation_height"]), backwards)
+    at = b.add(b.mul(channel, p["plane"]), b.mul(line, p["pitch"]))
+    return b.add(b.add(at, p["left"]), b.mul(x, p["dilation_width"]))
+
+
+def reach(b: KernelBuilder, p: dict[str, Val]) -> Val:
+    """How many more lines than one a line of results sees."""
+    far = b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"])
+    return b.larger(far, b.sub(0, far))
+
+
+def copy_lines(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    kinds: Kinds,
+    memory: tuple[Val, Val],
+    channels: tuple[Val, Val],
+    lines: tuple[Val, Val],
+) -> None:
+    """Emit the copy of some lines of some channels: the first one in all images, and their number.
+
+    ``memory`` is the image and the copy.
+    """
+    with b.loop(0, channels[1]) as channel, b.loop(*lines) as line:
+        inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
+        # a line outside is one of no elements; what is stored behind the last element are zeros
+        end = b.choose(inside, p["count"], b.index(0))
+        source = b.mul(b.add(b.mul(b.add(channels[0], channel), p["height"]), line), p["width"])
+        source = b.add(source, p["first_column"])
+        target = b.add(b.mul(channel, p["plane"]), b.mul(b.sub(line, lines[0]), p["pitch"]))
+        target = b.add(target, p["margin"])
+        with b.loop(0, p["count"], LANES) as v:
+            values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, b.lane_mask(b.sub(end, v)))
+            b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
 
 
 class _Writer:
@@ -67,7 +111,8 @@ class _Writer:
     def text(self) -> str:
         b, p, kinds = self.b, self.p, self.kinds
         self._steps()
-        with b.loop(0, PACKED_BYTES // kinds.compute.itemsize + 2 * kinds.tile.width, LANES) as i:
+        used = b.add(b.mul(p["block_channels"], p["plane"]), 2 * kinds.tile.width)
+        with b.loop(0, used, LANES) as i:
             b.store(self.copy, i, b.const(0, kinds.compute, LANES))
         with b.loop(b.begin, b.end) as item:
             rest, row_block = b.split(item, p["row_blocks"])
@@ -90,13 +135,7 @@ class _Writer:
         """Emit the table of the distances in bytes of what is met at the steps of the contracted index."""
         b, p = self.b, self.p
         with b.loop(0, b.mul(p["block_channels"], p["taps"])) as step:
-            rest, x = b.split(step, p["kernel_width"])
-            channel, y = b.split(rest, p["kernel_height"])
-            reach = b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"])
-            line = b.sub(b.mul(y, p["dilation_height"]), b.smaller(reach, 0))
-            at = b.add(b.mul(channel, p["plane"]), b.mul(line, p["pitch"]))
-            at = b.add(b.add(at, p["left"]), b.mul(x, p["dilation_width"]))
-            b.store(self.table, step, b.mul(at, self.kinds.compute.itemsize))
+            b.store(self.table, step, b.mul(distance(b, p, step), self.kinds.compute.itemsize))
 
     def _sums(
         self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]
@@ -110,7 +149,8 @@ class _Writer:
         with b.loop(0, p["channels"], p["block_channels"]) as first:
             channels = b.smaller(p["block_channels"], b.sub(p["channels"], first))
             origin = b.add(b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"]), first)
-            self._copy(origin, channels, lines)
+            seen = b.add(lines[0], p["top"]), b.add(b.add(lines[1], p["top"]), reach(b, p))
+            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen)
             chunk = b.offset(left, b.mul(first, p["taps"]), dtype)
             with b.loop(columns[0], columns[1], width) as column:
                 b.call_rows(
@@ -119,26 +159,6 @@ class _Writer:
                     b.offset(self.sums, b.sub(column, columns[0]), dtype), b.mul(p["block_columns"], size),
                     b.cmp("gt", first, 0), b.sub(rows[1], rows[0]), b.sub(columns[1], column),
                 )  # fmt: skip
-
-    def _copy(self, origin: Val, channels: Val, lines: tuple[Val, Val]) -> None:
-        """Emit the copy of the lines that lines of results see of some channels."""
-        b, p, kinds = self.b, self.p, self.kinds
-        reach = b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"])
-        more = b.larger(reach, b.sub(0, reach))
-        top = b.add(lines[0], p["top"])
-        bottom = b.add(b.add(lines[1], p["top"]), more)
-        with b.loop(0, channels) as channel, b.loop(top, bottom) as line:
-            inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
-            # a line outside is one of no elements; what is stored behind the last element are zeros
-            end = b.choose(inside, p["count"], b.index(0))
-            source = b.mul(b.add(b.mul(b.add(origin, channel), p["height"]), line), p["width"])
-            source = b.add(source, p["first_column"])
-            target = b.add(b.mul(channel, p["plane"]), b.mul(b.sub(line, top), p["pitch"]))
-            target = b.add(target, p["margin"])
-            with b.loop(0, p["count"], LANES) as v:
-                mask = b.lane_mask(b.sub(end, v))
-                values = b.load(self.image, b.add(source, v), kinds.stored, LANES, mask)
-                b.store(self.copy, b.add(target, v), b.cast(values, kinds.compute))
 
     def _finish(
         self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]

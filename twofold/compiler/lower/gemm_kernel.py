@@ -140,6 +140,10 @@ class KernelBuilder(Builder):
         x, y = self.index(a), self.index(b)
         return self.choose(self.cmp("gt", x, y), x, y)
 
+    def address(self, pointer: Val) -> Val:
+        """The number of the byte that a pointer points to."""
+        return self._pure(f"ptrtoint ptr {pointer.ref} to i64", dtypes.int64, 1)
+
     def evens(self, a: Val, b: Val) -> Val:
         """The lanes 0, 2, ... of two vectors behind each other."""
         return self._every_other(a, b, 0)

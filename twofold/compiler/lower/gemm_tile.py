@@ -103,12 +103,15 @@ def last_rows_work(tile: Tile) -> tuple[int, ...]:
     return tuple(work)
 
 
-def _loads(tile: Tile, height: int, kind: str, itemsize: int) -> list[str]:
+def _loads(tile: Tile, height: int, kind: str, itemsize: int, indexed: str) -> list[str]:
     """Addresses of the rows of the result, and the accumulators as an earlier block left them."""
     lines = []
     for i in range(1, height):
         lines.append(f"  %c{i} = getelementptr i8, ptr %c{i - 1}, i64 %c_step")
-    for i in range(1, height):
+    for i in range(height) if indexed == "rows" else ():
+        lines.append(f"  %entry{i} = getelementptr ptr, ptr %a, i64 {i}")
+        lines.append(f"  %a{i} = load ptr, ptr %entry{i}, align 8")
+    for i in range(1, height) if indexed != "rows" else ():
         lines.append(f"  %row{i} = getelementptr i8, ptr %a{i - 1}, i64 %a_row")
         # opaque, else loop strength reduction makes one serial chain of additions of the row addresses
         lines.append(f"  %a{i} = freeze ptr %row{i}")
@@ -158,13 +161,14 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     cells = [(i, v) for i in range(height) for v in range(tile.vectors)]
     nan = f"splat ({llvm_type(dtype)} {literal(float('nan'), dtype)})"
+    on_left = indexed in ("left", "rows")
     lines = [
-        f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias %a0, i64 %a_row,"
-        f" {_step_type(indexed == 'left')} %a_k, ptr noalias %b, {_step_type(indexed == 'right')} %b_k,"
+        f"define internal fastcc void @tile{height}x{tile.vectors}(ptr noalias {'%a' if indexed == 'rows' else '%a0'},"
+        f" i64 %a_row, {_step_type(on_left)} %a_k, ptr noalias %b, {_step_type(indexed == 'right')} %b_k,"
         " i64 %count, ptr noalias %c0, i64 %c_step, i1 %resume, i64 %ahead"
         f"{_SEEN if notes else ''}) #0 {{",
         "entry:",
-        *_loads(tile, height, kind, dtype.itemsize),
+        *_loads(tile, height, kind, dtype.itemsize, indexed),
         "head:",
     ]
     for i, v in cells:
@@ -173,15 +177,15 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
     if indexed:
         lines.append(
-            f"  %entry_at = phi ptr [ {'%a_k' if indexed == 'left' else '%b_k'}, %head ], [ %entry_after, %loop ]"
+            f"  %entry_at = phi ptr [ {'%a_k' if on_left else '%b_k'}, %head ], [ %entry_after, %loop ]"
         )
-    if indexed != "left":
+    if not on_left:
         lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
     if indexed != "right":
         lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
     for i, v in cells:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
-    if indexed == "left":
+    if on_left:
         lines.append("  %step = load i64, ptr %entry_at, align 8")
     elif indexed:
         lines.append("  %distance = load i64, ptr %entry_at, align 8")
@@ -189,7 +193,7 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
     lines += _turn(tile, height, kind, dtype)
     if indexed:
         lines.append("  %entry_after = getelementptr i64, ptr %entry_at, i64 1")
-    if indexed != "left":
+    if not on_left:
         lines.append("  %stepped = add i64 %step, %a_k")
     if indexed != "right":
         lines += [
@@ -234,7 +238,8 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
 
     Columns that fill few vectors of a tile are covered with narrow ones, whose other columns hold anything.
     Where the "left" or "right" operand, A or B, is ``indexed``, its argument points to the byte offsets of its steps,
-    in place of being their distance. With ``notes`` the last argument points to the largest magnitudes of the results so far.
+    in place of being their distance; with "rows" that of A does, and A itself points to the addresses of its rows. With
+    ``notes`` the last argument points to the largest magnitudes of the results so far.
     """
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
     lines = [
@@ -255,8 +260,9 @@ def tile_functions(tile: Tile, dtype: DType, notes: bool = False, indexed: str =
         for height in heights(each):
             lines += _tile_function(each, height, dtype, notes, indexed)
     lines += [
-        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed == 'left')} %a_k, ptr noalias %b,"
-        f" {_step_type(indexed == 'right')} %b_k, i64 %count, ptr noalias %c, i64 %c_step, i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
+        f"define i64 @shared(ptr noalias %a, i64 %a_row, {_step_type(indexed in ('left', 'rows'))} %a_k,"
+        f" ptr noalias %b, {_step_type(indexed == 'right')} %b_k, i64 %count, ptr noalias %c, i64 %c_step,"
+        f" i1 %resume, i64 %rows, i64 %columns{seen}) #0 {{",
         "entry:",
         f"  %chunk = mul i64 %count, {0 if indexed == 'right' else '%b_k'}",
     ]
@@ -293,7 +299,10 @@ def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: str) -> list[
         f"  %height{end} = select i1 %many{end}, i64 {tile.height}, i64 %few{end}",
         f"  switch i64 %height{end}, label %case{tile.height}{end} [ {cases} ]",
     ]
-    steps = [f"{'ptr' if indexed == side else 'i64'} %{name}_k" for side, name in (("left", "a"), ("right", "b"))]
+    steps = [
+        f"{'ptr' if indexed in sides else 'i64'} %{name}_k"
+        for sides, name in ((("left", "rows"), "a"), (("right",), "b"))
+    ]
     arguments = f"ptr %ap{end}, i64 %a_row, {steps[0]}, ptr %b, {steps[1]}, i64 %count"
     arguments += f", ptr %cp{end}, i64 %c_step, i1 %resume, i64 %ahead{end}{seen.replace(' noalias', '')}"
     for height in sizes:

@@ -1,0 +1,169 @@
+"""When convolutions read windows where planes of the image lie, and on which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from twofold.compiler.lower import convolution_kernel as kernel
+from twofold.compiler.lower import convolution_planes as planes
+from twofold.compiler.lower import convolution_planes_weight as planes_weight
+from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.convolution_kernel import Kinds
+from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, line_of, numbers_of
+from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
+from twofold.ops.convolution.window_sizes import ConvolutionProblem
+
+_COLLECTED = 16
+"""Filters by which a position is multiplied while it is collected."""
+
+_STEPS = 288
+"""Steps of the contracted index of which what a panel sees stays in the first level cache."""
+
+_FEW_COLUMNS = 32
+"""Positions of results below which visiting the sums takes too long."""
+
+
+def _plane_numbers(problem: ConvolutionProblem) -> dict[str, int] | None:
+    """How planes are copied; None where they are not flat or windows see nothing."""
+    flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not problem.windows.lows[0]
+    line = line_of(problem)
+    if not flat or problem.taps == 1 or line is None:
+        return None
+    reach = [
+        (size - 1) * dilation
+        for size, dilation in zip(problem.kernel[1:], problem.windows.dilations[1:], strict=True)
+    ]
+    return numbers_of(problem) | {
+        "pitch": max(line.span - line.margin, line.margin + line.length, problem.result[2]),
+        "reach": abs(reach[0]),
+        "first_column": line.column,
+        "margin": line.margin,
+        "count": line.length,
+        "top": min(reach[0], 0) - problem.windows.lows[1],
+        "left": -min(reach[1], 0),
+    }
+
+
+def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
+    """The run-time numbers of the product with the kernels; None where windows are better collected."""
+    size, width, (_, rows, positions) = kinds.compute.itemsize, kinds.tile.width, problem.result
+    numbers = _plane_numbers(problem)
+    if numbers is None or problem.taps > planes.MOST_STEPS or problem.windows.strides[1:] != (1, 1):
+        return None
+    pitch, most_filters = numbers["pitch"], kernel.SUM_BYTES // size // (MOST_PANELS * width)
+    run, row_blocks = (rows - 1) * pitch + positions, -(-problem.filters // most_filters)
+    filters = up(-(-problem.filters // row_blocks), 4)
+    if up(run, LANES) * filters > (filters + _COLLECTED) * rows * positions:
+        return None
+    panels = -(-run // width)
+    most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
+    items = -(-2 * ENOUGH_ITEMS // (problem.batch * problem.groups * row_blocks))
+    columns = -(-panels // max(-(-panels // most), min(panels, items))) * width
+    lines = min(rows, (columns - 2) // pitch + 2) + numbers["reach"]
+    plane = up(lines * pitch, 2 * LANES) + LANES
+    channels = min(max(1, _STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
+    if channels < 1:
+        return None
+    return numbers | {
+        "block_columns": columns,
+        "column_blocks": -(-run // columns),
+        "block_rows": filters,
+        "row_blocks": -(-problem.filters // filters),
+        "block_channels": -(-problem.channels // -(-problem.channels // channels)),
+        "plane": plane,
+        "run": run,
+    }
+
+
+def forward_call(
+    problem: ConvolutionProblem,
+    kinds: Kinds,
+    epilogue: tuple[Epilogue | None, Sequence[int]],
+    weight: str,
+    weight_row: int,
+) -> KernelCall | None:
+    """The call of the product with the kernels, whose rows lie ``weight_row`` apart in the buffer ``weight``."""
+    numbers = _forward_numbers(problem, kinds)
+    if numbers is None:
+        return None
+    numbers["weight_row"] = weight_row
+    what, params = epilogue
+    roles = tuple(f"epilogue{i}" for i in range(0 if what is None else what.buffers))
+    buffers = (*roles, "a", weight, *(() if what else ("c",)))
+    key, text = known_text(planes.planes_key(kinds, what), lambda: planes.planes_text(kinds, what))
+    params = (*params, *(numbers[name] for name in planes.PARAMS))
+    work = problem.batch * problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
+    steps = problem.channels * problem.taps + 8
+    grain = grain_of(numbers["block_rows"] * numbers["block_columns"] * steps, LANES)
+    return KernelCall(key, "convolution", text, buffers, params, work, grain)
+
+
+def _weight_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
+    """The run-time numbers of the product with the results; None where windows are better collected."""
+    size, width, (_, rows, positions) = kinds.compute.itemsize, kinds.tile.width, problem.result
+    numbers = _plane_numbers(problem)
+    if numbers is None or positions > kernel.RESULT_COLUMNS or 2 * problem.filters < width:
+        return None
+    blocks = -(-rows // (kernel.RESULT_COLUMNS // positions))
+    lines = -(-rows // blocks)
+    if lines * positions < _FEW_COLUMNS:
+        return None
+    seen = (lines - 1) * problem.windows.strides[1] + numbers["reach"] + 1
+    plane = up(seen * numbers["pitch"] + LANES, 2 * LANES) + LANES
+    panels = -(-problem.filters // width)
+    filters = up(problem.filters, LANES) if panels == 1 else min(panels, MOST_PANELS) * width
+    most = min(kernel.SUM_BYTES // size // filters // LANES * LANES, planes_weight.MOST_ROWS)
+    channels = min(most // problem.taps, kernel.PACKED_BYTES // size // plane)
+    if channels < 1:
+        return None
+    items = -(-2 * ENOUGH_ITEMS // (problem.groups * -(-problem.filters // filters)))
+    channels = -(-problem.channels // max(-(-problem.channels // channels), min(problem.channels, items)))
+    return numbers | {
+        "block_columns": lines * positions,
+        "block_filters": filters,
+        "filter_blocks": -(-problem.filters // filters),
+        "block_channels": channels,
+        "block_taps": problem.taps,
+        "channel_blocks": -(-problem.channels // channels),
+        "tap_blocks": 1,
+        "panels": panels,
+        "span": problem.positions,
+        "span_blocks": -(-rows // lines),
+        "plane": plane,
+    }
+
+
+def weight_plan(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> MatmulPlan | None:
+    """The calls that sum over all positions of results."""
+    numbers, kinds = _weight_numbers(problem, kinds), replace(kinds, stride=1)
+    if numbers is None:
+        return None
+    turn, scratch = turn_call(problem, kinds, numbers)
+    key, text = known_text(
+        planes_weight.planes_weight_key(kinds, accumulates),
+        lambda: planes_weight.planes_weight_text(kinds, accumulates),
+    )
+    params = tuple(numbers[name] for name in planes_weight.PARAMS)
+    work = problem.groups * numbers["channel_blocks"] * numbers["filter_blocks"]
+    rows = numbers["block_channels"] * problem.taps
+    grain = grain_of(rows * numbers["block_filters"] * (numbers["columns"] + 8), LANES)
+    buffers = (*weight_buffers(accumulates), "scratch0")
+    call = KernelCall(key, "convolution_weight", text, buffers, params, work, grain)
+    return MatmulPlan([turn, call], [scratch])
+
+
+def weight_buffers(accumulates: bool) -> tuple[str, ...]:
+    """The buffers of a sum over all positions of results."""
+    return ("a", "b", "start", "c") if accumulates else ("a", "b", "c")
+
+
+def turn_call(problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]) -> tuple[KernelCall, int]:
+    """The call that turns results once for all work items, and the bytes of its scratch."""
+    blocks = numbers["columns"] // numbers["span"] * numbers["span_blocks"]
+    each = (numbers["block_columns"] + kernel.SLACK) * kinds.tile.width
+    key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
+    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    work = problem.groups * numbers["panels"] * blocks
+    call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain_of(each * 24, LANES))
+    return call, work * each * kinds.compute.itemsize
