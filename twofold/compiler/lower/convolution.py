@@ -413,9 +413,13 @@ def plan_convolution_weight(
     few = _lines_numbers(problem, kinds)
     if few is not None:
         return _lines_weight(problem, kinds, few, accumulates)
-    in_planes = planes_plan.weight_plan(problem, kinds, accumulates)
-    if in_planes is not None:
-        return in_planes
+    return planes_plan.weight_plan(problem, kinds, accumulates) or _collected_weight(
+        problem, kinds, accumulates
+    )
+
+
+def _collected_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> MatmulPlan:
+    """The calls that sum over all positions what they collected."""
     numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
     columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     # sums of one panel lie as closely as whole vectors allow, so that there is room for more rows

@@ -156,6 +156,30 @@ def _notes(cells: list[tuple[int, int]], tile: Tile, dtype: DType) -> list[str]:
     return [*lines, f"  store {bits} {most}, ptr %seen, align 64"]
 
 
+def _steps(indexed: str) -> tuple[list[str], list[str], list[str]]:
+    """Where the steps of both operands lie: at the head of the loop, behind its phis, and at its end."""
+    on_left = indexed in ("left", "rows")
+    begin, found, following = [], [], []
+    if indexed:
+        table = "%a_k" if on_left else "%b_k"
+        begin.append(f"  %entry_at = phi ptr [ {table}, %head ], [ %entry_after, %loop ]")
+        found.append(f"  {'%step' if on_left else '%distance'} = load i64, ptr %entry_at, align 8")
+        following.append("  %entry_after = getelementptr i64, ptr %entry_at, i64 1")
+    if not on_left:
+        begin.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
+        following.append("  %stepped = add i64 %step, %a_k")
+    if indexed == "right":
+        found.append("  %bp = getelementptr i8, ptr %b, i64 %distance")
+    else:
+        begin.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
+        following += [
+            "  %later = getelementptr i8, ptr %bp, i64 %ahead",
+            "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
+            "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
+        ]
+    return begin, found, following
+
+
 def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: str) -> list[str]:
     """The function of ``height`` rows of one panel over ``count`` steps of the contracted index."""
     kind = f"<{tile.lanes} x {llvm_type(dtype)}>"
@@ -175,32 +199,11 @@ def _tile_function(tile: Tile, height: int, dtype: DType, notes: bool, indexed: 
         lines.append(f"  %from{i}_{v} = phi {kind} [ zeroinitializer, %entry ], [ %old{i}_{v}, %load ]")
     lines += ["  %some = icmp ne i64 %count, 0", "  br i1 %some, label %loop, label %done", "loop:"]
     lines.append("  %left = phi i64 [ %count, %head ], [ %less, %loop ]")
-    if indexed:
-        lines.append(
-            f"  %entry_at = phi ptr [ {'%a_k' if on_left else '%b_k'}, %head ], [ %entry_after, %loop ]"
-        )
-    if not on_left:
-        lines.append("  %step = phi i64 [ 0, %head ], [ %stepped, %loop ]")
-    if indexed != "right":
-        lines.append("  %bp = phi ptr [ %b, %head ], [ %bnext, %loop ]")
+    begin, found, following = _steps(indexed)
+    lines += begin
     for i, v in cells:
         lines.append(f"  %acc{i}_{v} = phi {kind} [ %from{i}_{v}, %head ], [ %new{i}_{v}, %loop ]")
-    if on_left:
-        lines.append("  %step = load i64, ptr %entry_at, align 8")
-    elif indexed:
-        lines.append("  %distance = load i64, ptr %entry_at, align 8")
-        lines.append("  %bp = getelementptr i8, ptr %b, i64 %distance")
-    lines += _turn(tile, height, kind, dtype)
-    if indexed:
-        lines.append("  %entry_after = getelementptr i64, ptr %entry_at, i64 1")
-    if not on_left:
-        lines.append("  %stepped = add i64 %step, %a_k")
-    if indexed != "right":
-        lines += [
-            "  %later = getelementptr i8, ptr %bp, i64 %ahead",
-            "  call void @llvm.prefetch.p0(ptr %later, i32 0, i32 2, i32 1)",
-            "  %bnext = getelementptr i8, ptr %bp, i64 %b_k",
-        ]
+    lines += [*found, *_turn(tile, height, kind, dtype), *following]
     lines += [
         "  %less = add i64 %left, -1",
         "  %more = icmp ne i64 %less, 0",
