@@ -20,6 +20,9 @@ _COLLECTED = 16
 _STEPS = 288
 """Steps of the contracted index of which what a panel sees stays in the first level cache."""
 
+_ENOUGH_ROWS = 64
+"""Rows of a work item, for which reading the results takes less time than multiplying them."""
+
 _FEW_COLUMNS = 32
 """Positions of results below which visiting the sums takes too long."""
 
@@ -112,12 +115,14 @@ def _weight_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     seen = (lines - 1) * problem.windows.strides[1] + numbers["reach"] + 1
     plane = up(seen * numbers["pitch"] + LANES, 2 * LANES) + LANES
     panels = -(-problem.filters // width)
-    filters = up(problem.filters, LANES) if panels == 1 else min(panels, MOST_PANELS) * width
+    filters = min(up(problem.filters, LANES), width)
     most = min(kernel.SUM_BYTES // size // filters // LANES * LANES, planes_weight.MOST_ROWS)
     channels = min(most // problem.taps, kernel.PACKED_BYTES // size // plane)
     if channels < 1:
         return None
-    items = -(-2 * ENOUGH_ITEMS // (problem.groups * -(-problem.filters // filters)))
+    # results are read anew for each block of channels, so their rows should be many
+    few = max(1, problem.channels * problem.taps // _ENOUGH_ROWS)
+    items = min(few, -(-2 * ENOUGH_ITEMS // (problem.groups * panels)))
     channels = -(-problem.channels // max(-(-problem.channels // channels), min(problem.channels, items)))
     return numbers | {
         "block_columns": lines * positions,
