@@ -17,7 +17,7 @@ from twofold.frontend.install import PUBLIC
 Rows = tuple[numpy.ndarray[Any, Any], Any]
 """Indices of rows, and their gradients."""
 
-_from_array = _core.from_array
+_row_of, _rows_of, _gradients_of_rows = _core.row_of, _core.rows_of, _core.gradients_of_rows
 _cat = PUBLIC["cat"]
 
 
@@ -30,7 +30,7 @@ class LookupParameters(Parameter):
     ([3.0, 3.0], ((2,), 2))
     """
 
-    __slots__ = ("_array_", "_count", "_leaf", "_pieces", "_rows", "_table")
+    __slots__ = ("_count", "_leaf", "_leaves", "_numbers", "_pieces", "_table")
     kind = "LookupParameter"
 
     def __init__(self, values: Any, name: str, collection: Any) -> None:
@@ -38,8 +38,8 @@ class LookupParameters(Parameter):
         self._table = from_numpy(numpy.array(values.numpy()))
         self._name, self._updated, self.collection, self._batch = name, True, collection, 1
         self._count = int(self._table.shape[0])
-        self._array_: numpy.ndarray[Any, Any] | None = None
-        self._rows: list[tuple[Any, Any]] = []
+        self._numbers: list[Any] = []
+        self._leaves: list[Any] = []
         self._pieces: list[Rows] = []
         self._leaf: Any = None
 
@@ -60,47 +60,40 @@ class LookupParameters(Parameter):
     def _arranged(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         return (axes[0], *axes[:0:-1])
 
-    def _memory(self) -> numpy.ndarray[Any, Any]:
-        """The values of the table, which may be written where nothing that was recorded still reads them."""
-        if self._array_ is None:
-            self._array_ = self._table.numpy()
-        return self._array_
-
-    def _read(self, index: Any, positions: Any, update: bool) -> Any:
-        """A copy of one row or several, a leaf whose gradient is that of the rows."""
-        memory = self._array_
-        leaf = _from_array((self._memory() if memory is None else memory)[index], False)
-        if update:
-            if not self._rows:
-                state.dependents.append(self)
-            leaf.requires_grad = True
-            self._rows.append((positions, leaf))
+    def _tracked(self, numbers: Any, leaf: Any) -> Any:
+        """The copy of one row or several as a leaf whose gradient is that of the rows."""
+        if not self._leaves:
+            state.dependents.append(self)
+        self._numbers.append(numbers)
+        self._leaves.append(leaf)
         return leaf
 
     def _forget(self) -> None:
-        """Keep the gradients of a graph, and forget its leaves."""
-        self._pieces = self._gathered()
-        self._rows = []
+        """Keep the gradients of a graph, and forget its other leaves."""
+        found = [one for one in zip(self._numbers, self._leaves) if one[1].grad is not None]
+        self._numbers, self._leaves = [one[0] for one in found], [one[1] for one in found]
 
     def _gathered(self) -> list[Rows]:
-        found = [(positions, leaf.grad) for positions, leaf in self._rows if leaf.grad is not None]
-        singles = [(position, gradient) for position, gradient in found if isinstance(position, int)]
-        pieces = self._pieces + [one for one in found if not isinstance(one[0], int)]
-        if singles:
-            positions = numpy.array([position for position, _ in singles])
-            gradients = _cat(
-                [gradient for _, gradient in singles]
-            )  # of vectors, else the first axis is theirs
-            pieces.append((positions, gradients.reshape(len(singles), *self._table.shape[1:])))
-        return pieces
+        found = _gradients_of_rows(self._table, self._leaves) if self._leaves else None
+        if found is None:
+            return self._pieces
+        which, gradients = found
+        numbers = self._numbers
+        if len(which) < len(numbers):
+            numbers = [numbers[k] for k in which]
+        if len(which) < len(gradients):  # several rows in a leaf
+            return [*self._pieces, (numpy.concatenate([numpy.atleast_1d(one) for one in numbers]), gradients)]
+        return [*self._pieces, (numpy.array(numbers, numpy.int64).reshape(-1), gradients)]
 
     def _gradient_of_rows(self) -> Rows | None:
         """The rows with a gradient, each once, and their gradients."""
         pieces = self._gathered()
         if not pieces:
             return None
-        positions = numpy.concatenate([one for one, _ in pieces])
-        gradients = pieces[0][1] if len(pieces) == 1 else _cat([one for _, one in pieces])
+        positions, gradients = pieces[0]
+        if len(pieces) > 1:
+            positions = numpy.concatenate([one for one, _ in pieces])
+            gradients = _cat([one for _, one in pieces])
         found, order = numpy.unique(positions, return_inverse=True)
         if len(found) == len(positions):
             return positions, gradients
@@ -120,28 +113,27 @@ class LookupParameters(Parameter):
 
     def scale_gradient(self, s: float) -> None:
         """Multiply the gradient by ``s``."""
-        self._forget()
-        self._pieces = [(positions, gradient * s) for positions, gradient in self._pieces]
+        self._pieces = [(positions, gradient * s) for positions, gradient in self._gathered()]
+        self._numbers, self._leaves = [], []
         if self._leaf is not None and self._leaf.grad is not None:
             self._leaf.grad = self._leaf.grad.detach() * s
 
     def _clear(self) -> None:
         """Forget gradients and leaves."""
-        self._rows, self._pieces, self._leaf, self._array_ = [], [], None, None
+        self._numbers, self._leaves, self._pieces, self._leaf = [], [], [], None
 
     def _set(self, value: Any) -> None:
         state.updates += 1
         self._forget()
         with _core.GradientMode(False):
             self._table._assign(from_numpy(numpy.array(value.numpy())))
-        self._array_ = None
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, index: int) -> Expression:
         if state.watcher is None and index.__class__ is int and 0 <= index < self._count:
-            return Expression(self._read(index, index, True))
+            return Expression(self._tracked(index, _row_of(self._table, index, True)))
         return lookup(self, index)
 
     def __iter__(self) -> Iterator[Expression]:
@@ -221,7 +213,8 @@ def _row(p: LookupParameters, index: int, update: bool) -> Expression:
     index = int(index)
     if not 0 <= index < len(p):
         raise IndexError(f"row {index} of {p}, which has {len(p)} rows. Use one from 0 to {len(p) - 1}.")
-    return Expression(p._read(index, index, update))
+    row = _row_of(p._table, index, update)
+    return Expression(p._tracked(index, row) if update else row)
 
 
 @operation
@@ -236,4 +229,5 @@ def lookup_batch(p: LookupParameters, indices: Sequence[int], update: bool = Tru
     positions = numpy.fromiter(indices, numpy.int64)
     if positions.size and not 0 <= positions.min() <= positions.max() < len(p):
         raise IndexError(f"rows {positions.min()} to {positions.max()} of a table of {len(p)}")
-    return batched(p._read(positions, positions, update))
+    rows = _rows_of(p._table, positions, update)
+    return batched(p._tracked(positions, rows) if update else rows)

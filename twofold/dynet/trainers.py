@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -15,7 +15,7 @@ from twofold.dynet.parameter_collection import ParameterCollection
 from twofold.frontend.creation import CREATION, from_numpy
 from twofold.optim.optimizer import rule
 
-_zeros_like = CREATION["zeros_like"]
+_zeros = CREATION["zeros"]
 _clipped = rule("clipped_gradient")
 _mean, _square, _adam = rule("adam_mean"), rule("adam_square"), rule("adam_parameter_late_epsilon")
 
@@ -55,8 +55,8 @@ class Trainer:
         self._noted = [0, 0]
         self._state: dict[int, list[Any]] = {}
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
-        """The new values, of tensors with ``xp`` the array API's functions, or of NumPy arrays of rows."""
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
+        """The new values of all of a parameter, or of rows of a table."""
         raise NotImplementedError(f"{type(self).__name__} must define _rule")
 
     def update(self) -> None:
@@ -72,34 +72,43 @@ class Trainer:
         self._update([params[i] for i in updated_params] + [tables[i] for i in updated_lookups])
 
     def _update(self, owned: list[Any]) -> None:
-        decay, norm = self._collection.get_weight_decay(), None
+        norm = None
         rows: list[Any] = []
-        tables: list[Any] = []
+        whole: list[Any] = []
         with _core.GradientMode(False):
-            gradients_of_rows = {id(p): self._rows_of(p) for p in self._collection._own}
+            found = {id(p): self._rows_of(p) for p in self._collection._own}
             if self._threshold > 0:
-                norm = self._norm(gradients_of_rows)
+                norm = self._norm(found)
             scale = None if norm is None else self._threshold / norm
             for parameter in owned:
                 if not parameter._updated:
                     continue
-                found = gradients_of_rows[id(parameter)]
-                if found is None:
-                    self._update_whole(parameter, scale, decay)
-                    continue
-                positions, gradients = found
-                if gradients is not None and scale is not None:
-                    gradients = _clipped(gradients, scale)
-                (rows if self._sparse else tables).append((parameter, positions, gradients))
-        _core.flush()
-        for parameter, positions, gradients in tables:
-            self._update_table(parameter, positions, gradients, decay)
-        for parameter, positions, gradients in rows:
-            if gradients is not None:
-                self._update_rows(parameter, positions, gradients.numpy())
-            if decay:
-                parameter._memory()[...] *= 1 - decay
+                positions, gradient = found[id(parameter)] or (None, self._whole_gradient(parameter))
+                if gradient is not None and scale is not None:
+                    gradient = _clipped(gradient, scale)
+                if positions is not None:
+                    rows.append((parameter, positions, self._new_rows(parameter, positions, gradient)))
+                    gradient = None
+                if found[id(parameter)] is None or not self._sparse:
+                    whole.append((parameter, gradient))
+            if rows:
+                _core.flush()  # how many rows there are differs from step to step, the rest does not
+            for parameter, gradient in whole:
+                self._update_whole(parameter, gradient)
+            for parameter, positions, values in rows:
+                for target, value in zip((parameter._stored(), *self._kept(parameter)), values):
+                    _core.write_rows(target, positions, value)
+            self._finish([parameter for parameter in owned if parameter._updated])
         self._count(norm)
+
+    def _finish(self, updated: list[Any]) -> None:
+        decay = self._collection.get_weight_decay()
+        for parameter in updated:
+            parameter._clear()
+            if decay:
+                stored = parameter._stored()
+                stored._assign(stored * (1 - decay))
+        _core.flush()
 
     def _count(self, norm: Any) -> None:
         self._steps += 1
@@ -143,56 +152,23 @@ class Trainer:
             kept = self._state[id(parameter)] = [own() for _ in range(self._states)]
         return kept
 
-    def _update_whole(self, parameter: Any, scale: Any, decay: float) -> None:
-        gradient = self._whole_gradient(parameter)
+    def _update_whole(self, parameter: Any, gradient: Any) -> None:
+        """Update all values by their gradient; without one, what earlier gradients left behind has its effect."""
         parameter._clear()
-        stored = parameter._stored()
-        kept = self._state.get(id(parameter))
-        if gradient is not None or kept:
-            if gradient is None:
-                gradient = _zeros_like(stored)
-            elif scale is not None:
-                gradient = _clipped(gradient, scale)
-            kept = self._kept(parameter)
-            axes = tuple(range(int(parameter.kind != "Parameter"), gradient.ndim))
-            new, *others = self._rule(stored, gradient, kept, array_api, axes)
-            stored._assign(new)
-            for target, value in zip(kept, others):
-                target._assign(value)
-        if decay:
-            stored._assign(stored * (1 - decay))
+        if gradient is None and id(parameter) not in self._state:
+            return
+        stored, kept = parameter._stored(), self._kept(parameter)
+        values = self._new_values(parameter, (stored, *kept), _zeros(()) if gradient is None else gradient)
+        for target, value in zip((stored, *kept), values):
+            target._assign(value)
 
-    def _update_table(self, parameter: Any, positions: Any, gradients: Any, decay: float) -> None:
-        """Update all rows by a gradient of 0, and then those that have one from what they were before.
+    def _new_rows(self, parameter: Any, positions: Any, gradients: Any) -> Values:
+        tables = (parameter._stored(), *self._kept(parameter))
+        return self._new_values(parameter, [_core.rows_of(one, positions, False) for one in tables], gradients)
 
-        So a table is read and written once, by calls that are the same in each step.
-        """
-        parameter._clear()  # a NumPy view of memory that is assigned would be given a copy
-        if gradients is not None or id(parameter) in self._state:
-            stored, kept = parameter._stored(), self._kept(parameter)
-            axes, rows = tuple(range(1, stored.ndim)), ()
-            with _core.GradientMode(False):
-                if gradients is not None:
-                    old = [from_numpy(one.numpy()[positions]) for one in (stored, *kept)]
-                    rows = self._rule(old[0], gradients, old[1:], array_api, axes)
-                    _core.flush()
-                values = self._rule(stored, CREATION["zeros"](()), kept, array_api, axes)
-                for target, value in zip((stored, *kept), values):
-                    target._assign(value)
-                _core.flush()
-            for target, value in zip((stored, *kept), rows):
-                target.numpy()[positions] = value.numpy()
-        if decay:
-            parameter._memory()[...] *= 1 - decay
-
-    def _update_rows(self, parameter: Any, positions: Any, gradients: Any) -> None:
-        """Write the rows where they stand: a new table would cost more than all the rest."""
-        tables = [parameter._memory(), *(one.numpy() for one in self._kept(parameter))]
-        old, *kept = [table[positions] for table in tables]
-        axes = tuple(range(1, gradients.ndim))
-        for table, value in zip(tables, self._rule(old, gradients, kept, numpy, axes)):
-            table[positions] = value
-        parameter._clear()
+    def _new_values(self, parameter: Any, old: Sequence[Any], gradient: Any) -> Values:
+        axes = tuple(range(int(parameter.kind != "Parameter"), old[0].ndim))
+        return self._rule(old[0], gradient, list(old[1:]), axes)
 
     def update_epoch(self, r: float = 1.0) -> None:
         """Does nothing, as in DyNet: set ``learning_rate``. Says so on standard error."""
@@ -237,7 +213,7 @@ class SimpleSGDTrainer(Trainer):
     def __init__(self, m: Any, learning_rate: float = 0.1) -> None:
         super().__init__(m, learning_rate)
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         return (x - g * self.learning_rate,)
 
 
@@ -289,7 +265,7 @@ class MomentumSGDTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._momentum = mom
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         velocity = kept[0] * self._momentum - g * self.learning_rate
         return x + velocity, velocity
 
@@ -306,9 +282,9 @@ class AdagradTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._eps = eps
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         squares = kept[0] + g * g
-        return x - g / xp.sqrt(squares + self._eps) * self.learning_rate, squares
+        return x - g / array_api.sqrt(squares + self._eps) * self.learning_rate, squares
 
 
 class AdadeltaTrainer(Trainer):
@@ -323,10 +299,10 @@ class AdadeltaTrainer(Trainer):
         super().__init__(m, 1.0)
         self._eps, self._rho = eps, rho
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         eps, rho = self._eps, self._rho
         squares = kept[0] * rho + g * g * (1 - rho)
-        step = -(g * xp.sqrt(kept[1] + eps)) / xp.sqrt(squares + eps)
+        step = -(g * array_api.sqrt(kept[1] + eps)) / array_api.sqrt(squares + eps)
         return x + step, squares, kept[1] * rho + step * step * (1 - rho)
 
 
@@ -339,9 +315,9 @@ class RMSPropTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._eps, self._rho = eps, rho
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         squares = kept[0] * self._rho + g * g * (1 - self._rho)
-        return x - g / xp.sqrt(squares + self._eps) * self.learning_rate, squares
+        return x - g / array_api.sqrt(squares + self._eps) * self.learning_rate, squares
 
 
 class AdamTrainer(Trainer):
@@ -365,19 +341,12 @@ class AdamTrainer(Trainer):
         super().__init__(m, alpha)
         self._betas, self._eps = (beta_1, beta_2), eps
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         one, two = self._betas
         corrections = 1 - one ** (self._steps + 1), 1 - two ** (self._steps + 1)
-        if xp is numpy:
-            means, squares = kept[0] * one + g * (1 - one), kept[1] * two + g * g * (1 - two)
-        else:  # one pass over the memory each
-            means, squares = _mean(g, kept[0], one), _square(g, kept[1], two)
-        largest = xp.maximum(kept[2], squares) if self._states == 3 else squares
-        if xp is numpy:
-            rate = self.learning_rate * math.sqrt(corrections[1]) / corrections[0]
-            new = x - means / (xp.sqrt(largest) + self._eps) * rate
-        else:
-            new = _adam(x, means, largest, self.learning_rate, *corrections, self._eps)
+        means, squares = _mean(g, kept[0], one), _square(g, kept[1], two)
+        largest = array_api.maximum(kept[2], squares) if self._states == 3 else squares
+        new = _adam(x, means, largest, self.learning_rate, *corrections, self._eps)
         return (new, means, squares, largest)[: self._states + 1]
 
 
@@ -403,7 +372,7 @@ class EGTrainer(Trainer):
         super().__init__(m, learning_rate)
         self._momentum = mom
 
-    def _rule(self, x: Any, g: Any, kept: list[Any], xp: Any, axes: tuple[int, ...]) -> Values:
+    def _rule(self, x: Any, g: Any, kept: list[Any], axes: tuple[int, ...]) -> Values:
         velocity = kept[0] * self._momentum - g * self.learning_rate
-        shares = x * xp.exp(velocity)
-        return shares / xp.sum(shares, axis=axes, keepdims=True), velocity
+        shares = x * array_api.exp(velocity)
+        return shares / array_api.sum(shares, axis=axes, keepdims=True), velocity
