@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
 #include "pair_numbers.h"
@@ -28,7 +29,7 @@ class BatchPlanner {
 
   bool make(RunProvenance provenance, std::shared_ptr<const BatchPlan>* out) {
     if (trace_.entries.size() < kFewest) return true;
-    unite_numbers();
+    unite_numbers(provenance);
     FoundBodies found;
     if (!find_bodies(canonical_, plan_->refs, provenance, found)) return false;
     by_->resize(trace_.entries.size());
@@ -69,21 +70,10 @@ class BatchPlanner {
     uint32_t user, from;
   };
 
-  bool is_number(size_t leaf) const { return trace_.leaves[leaf]->weak && trace_.leaves[leaf]->shape.empty(); }
-
-  // Python numbers of one type and value are one operand.
-  void unite_numbers() {
-    std::vector<uint32_t> same(trace_.leaves.size());
-    PairNumbers known(same.size());
+  void unite_numbers(RunProvenance provenance) {
+    const std::vector<uint32_t> same = united_numbers(trace_, leaves_, provenance);
     for (uint32_t k = 0; k < same.size(); ++k) {
-      same[k] = k;
-      if (!is_number(k)) continue;
-      int64_t bits = 0;
-      const auto nbytes = static_cast<uint32_t>(trace_.leaves[k]->nbytes);
-      std::memcpy(&bits, leaves_[k], std::min<size_t>(nbytes, sizeof bits));
-      if (nbytes > sizeof bits) continue;
-      same[k] = known.find(trace_.leaves[k]->id, static_cast<uint64_t>(bits), k);
-      if (same[k] != k) plan_->numbers_.push_back({k, same[k], nbytes});
+      if (same[k] != k) plan_->numbers_.push_back({k, same[k], static_cast<uint32_t>(trace_.leaves[k]->nbytes)});
     }
     plan_->refs = trace_.refs;
     for (Ref& ref : plan_->refs) {
