@@ -7,7 +7,6 @@
 #include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
-#include "pair_numbers.h"
 
 namespace twofold {
 namespace {
@@ -32,8 +31,17 @@ class BatchPlanner {
     unite_numbers(provenance);
     FoundBodies found;
     if (!find_bodies(canonical_, plan_->refs, provenance, found)) return false;
-    by_->resize(trace_.entries.size());
-    take_bodies(std::move(found));
+    const size_t references = plan_->refs.size();
+    take_bodies(found);
+    give_keys();
+    if (drop_lone_bodies(found)) {
+      plan_->refs.resize(references);
+      calls_ = 0;
+      keys_.clear();
+      take_bodies(found);
+      give_keys();
+    }
+    plan_->bodies_ = std::move(found.bodies);
     if (divide()) *out = std::move(plan_);
     return true;
   }
@@ -43,8 +51,6 @@ class BatchPlanner {
 
   // False if few calls would be batched.
   bool divide() {
-    find_moves();
-    give_keys();
     mark_staying();
     melt_joins();
     find_edges();
@@ -82,12 +88,12 @@ class BatchPlanner {
   }
 
   // The first entry represents the call of a body, with its operands.
-  void take_bodies(FoundBodies found) {
+  void take_bodies(const FoundBodies& found) {
+    by_->resize(trace_.entries.size());
     const auto n = static_cast<uint32_t>(trace_.entries.size());
     plan_->first_ref.resize(n);
     const auto behind = static_cast<uint32_t>(plan_->refs.size());
     plan_->refs.insert(plan_->refs.end(), found.operands.begin(), found.operands.end());
-    plan_->bodies_ = std::move(found.bodies);
     auto call = found.calls.begin();
     for (uint32_t i = 0; i < n;) {
       by_->heads.push_back(i);
@@ -161,25 +167,9 @@ class BatchPlanner {
     return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
-  // The key of a call: a number for its op instance, then one for that and each shared operand in turn.
-  struct Shares {
-    explicit Shares(size_t expected) : numbers(expected) {}
-
-    uint32_t find(uint64_t a, uint64_t b) {
-      const uint32_t found = numbers.find(a, b, static_cast<uint32_t>(key.size()));
-      if (found == key.size()) {
-        key.push_back(kNone);
-        call.push_back(kNone);
-      }
-      return found;
-    }
-
-    PairNumbers numbers;
-    std::vector<uint32_t> key, call;  // by number: the key of such calls, and the first whose operands are all shared
-  };
-
   // Calls with equal keys may be batched. Calls of the same op instance on the same operands are merged.
   void give_keys() {
+    find_moves();
     Shares shares(by_->heads.size());
     for (uint32_t i : by_->heads) {
       if (by_->role[i] == Role::kSame) {
@@ -221,6 +211,27 @@ class BatchPlanner {
     for (uint32_t output : body.outputs) by_->depth[i + output] = by_->depth[i];
     calls_ += body.members.size();
     join_key(i, share, shares);
+  }
+
+  // Bodies whose calls hardly ever stand at the same depth are left out: what they consist of may stand beside other calls.
+  // Whether there are any.
+  bool drop_lone_bodies(FoundBodies& found) const {
+    std::unordered_map<const Body*, std::pair<size_t, size_t>> counts;  // calls, and how many of them are the first of their key and depth
+    PairNumbers known(found.calls.size());
+    uint32_t distinct = 0;
+    for (const BodyCall& call : found.calls) {
+      auto& [calls, first] = counts[call.body];
+      const bool fresh = known.find(by_->key[call.first], by_->depth[call.first], distinct) == distinct;
+      distinct += fresh;
+      first += fresh;
+      ++calls;
+    }
+    const size_t before = found.calls.size();
+    std::erase_if(found.calls, [&counts](const BodyCall& call) {
+      const auto [calls, first] = counts[call.body];
+      return 2 * calls < 3 * first;
+    });
+    return found.calls.size() != before;
   }
 
   void join_key(uint32_t i, uint32_t share, Shares& shares) {

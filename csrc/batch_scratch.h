@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "body.h"
+#include "pair_numbers.h"
 
 namespace twofold {
 
@@ -39,6 +40,23 @@ struct BatchScratch {
     heads.clear();
     first_user.assign(n + 1, 0);
   }
+};
+
+// The key of a call: a number for its op instance, then one for that and each shared operand in turn.
+struct Shares {
+  explicit Shares(size_t expected) : numbers(expected) {}
+
+  uint32_t find(uint64_t a, uint64_t b) {
+    const uint32_t found = numbers.find(a, b, static_cast<uint32_t>(key.size()));
+    if (found == key.size()) {
+      key.push_back(UINT32_MAX);
+      call.push_back(UINT32_MAX);
+    }
+    return found;
+  }
+
+  PairNumbers numbers;
+  std::vector<uint32_t> key, call;  // by number: the key of such calls, and the first that shares all of its operands
 };
 
 // Acquired while a trace is planned, which may call Python and so plan another one.

@@ -135,6 +135,29 @@ class BodyFinder {
     return true;
   }
 
+  // Whether the segment already has a call of the same op instance on the same weight: then one line called a function
+  // of the package again, which has a loop of its own or is called in one.
+  bool comes_again(uint32_t i) {
+    const Entry& entry = trace_.entries[i];
+    const auto piece = static_cast<uint32_t>(first_.size());
+    bool again = false;
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      const Ref ref = refs_[entry.first_ref + k];
+      if (ref >= 0 || entry.signature->inputs[k]->shape.empty() || !is_shared(ref, entry.signature->inputs[k])) continue;
+      auto& [signature, last] = weights_[static_cast<size_t>(~ref)];
+      again = again || (signature == entry.signature->id && last == piece);
+      signature = entry.signature->id;
+      last = piece;
+    }
+    return again;
+  }
+
+  void begin_piece(uint32_t i, bool may) {
+    first_.push_back(i);
+    is_body_.push_back(may);
+    comes_again(i);
+  }
+
   // Splits the trace at activations of functions and at iterations of loops.
   void divide() {
     static Operation* const accumulate = operation_of(hooks.accumulate);
@@ -143,6 +166,7 @@ class BodyFinder {
     uint32_t location = 0;  // of the site
     bool backward = false;
     piece_.resize(n);
+    weights_.assign(trace_.leaves.size(), {});
     for (uint32_t i = 0; i < n; ++i) {
       const Provenance here = provenance_[i];
       if (here.origin() != location) site = code_position(location = here.origin());
@@ -153,10 +177,8 @@ class BodyFinder {
       if (goes_on && !added) {
         goes_on = site.code == last.code && site.caller == last.caller && (differentiates ? site.offset <= last.offset : site.offset >= last.offset);
       }
-      if (!goes_on) {
-        first_.push_back(i);
-        is_body_.push_back(may);
-      }
+      if (goes_on) goes_on = !comes_again(i) || site.offset != last.offset;
+      if (!goes_on) begin_piece(i, may);
       if (!added) last = site;
       backward = differentiates;
       piece_[i] = static_cast<uint32_t>(first_.size() - 1);
@@ -257,6 +279,7 @@ class BodyFinder {
   std::vector<uint32_t> first_;               // by segment: its first entry, and the end
   std::vector<uint8_t> is_body_;              // by segment: whether its entries may be members
   std::vector<uint32_t> piece_;               // by entry
+  std::vector<std::pair<uint32_t, uint32_t>> weights_;  // by trace input: the op instance that read it last, and in which segment
   std::vector<uint8_t> outside_;              // by entry: whether it is live out of its segment
   std::vector<Ref> codes_;
   PairNumbers numbers_{64};                   // bodies, by structure

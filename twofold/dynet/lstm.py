@@ -76,12 +76,26 @@ class VanillaLSTMBuilder(_RNNBuilder):
             if h is not None:
                 gates = gates + _normal(h @ w[1], w[3], w[4])
         else:
-            gates = (x @ w[0] if h is None else x @ w[0] + h @ w[1]) + w[2]
-        new = (
-            _record(_FIRST_MEMORY, (), (gates,)) if c is None else _record(_MEMORY, (self._bias,), (gates, c))
-        )
-        shown = _normal(new, w[7], w[8]) if self._normalized else new
-        return _record(_OUTPUT, (), (gates, shown)), new
+            return self._plain_cell(w, x @ w[0], h, c)
+        new = self._memory(gates, c)
+        return _record(_OUTPUT, (), (gates, _normal(new, w[7], w[8]))), new
+
+    def _memory(self, gates: Any, c: Any) -> Any:
+        return _record(_FIRST_MEMORY, (), (gates,)) if c is None else _record(_MEMORY, (self._bias,), (gates, c))
+
+    def _plain_cell(self, w: Weights, product: Any, h: Any, c: Any) -> tuple[Any, Any]:
+        gates = (product if h is None else product + h @ w[1]) + w[2]
+        new = self._memory(gates, c)
+        return _record(_OUTPUT, (), (gates, new)), new
+
+    def _layer_through(self, layer: int, w: Weights, h: Any, c: Any, inputs: list[Any]) -> list[Any]:
+        if self._normalized or type(self)._cell is not VanillaLSTMBuilder._cell:
+            return super()._layer_through(layer, w, h, c, inputs)
+        outputs = []
+        for product in [x @ w[0] for x in inputs]:  # no product of an input waits for the output before
+            h, c = self._plain_cell(w, product, h, c)
+            outputs.append(h)
+        return outputs
 
 
 LSTMBuilder = VanillaLSTMBuilder

@@ -226,13 +226,16 @@ class _RNNBuilder:
             h, c = None, None
             if before is not None:
                 h, c = before[layer - self._layers]._tensor, before[layer]._tensor
-            outputs = []
-            for x in inputs:
-                made = self._cell(layer, w, x, h, c, None)
-                h, c = made[0], made[-1]
-                outputs.append(h)
-            inputs = outputs
+            inputs = self._layer_through(layer, w, h, c, inputs)
         return inputs
+
+    def _layer_through(self, layer: int, w: Weights, h: Any, c: Any, inputs: list[Any]) -> list[Any]:
+        outputs = []
+        for x in inputs:
+            made = self._cell(layer, w, x, h, c, None)
+            h, c = made[0], made[-1]
+            outputs.append(h)
+        return outputs
 
     def _zeros(self) -> tuple[Expression, ...]:
         return tuple(zeros(self._hidden) for _ in range(self._layers))
