@@ -213,25 +213,37 @@ class BatchPlanner {
     join_key(i, share, shares);
   }
 
-  // Bodies whose calls hardly ever stand at the same depth are left out: what they consist of may stand beside other calls.
+  // What is known of the calls of a body: how many there are and read one another, their keys, and these with their depths.
+  struct Standing {
+    size_t calls = 0, chained = 0, keys = 0, depths = 0;
+
+    bool is_lone() const { return 2 * calls < 3 * (2 * chained > calls ? depths : keys); }
+  };
+
+  // Bodies whose calls would hardly ever stand together are left out: what they consist of may stand beside other calls.
   // Whether there are any.
   bool drop_lone_bodies(FoundBodies& found) const {
-    std::unordered_map<const Body*, std::pair<size_t, size_t>> counts;  // calls, and how many of them are the first of their key and depth
-    PairNumbers known(found.calls.size());
+    std::unordered_map<const Body*, Standing> standing;
+    PairNumbers known(2 * found.calls.size());
     uint32_t distinct = 0;
-    for (const BodyCall& call : found.calls) {
-      auto& [calls, first] = counts[call.body];
-      const bool fresh = known.find(by_->key[call.first], by_->depth[call.first], distinct) == distinct;
+    auto is_new = [&](uint32_t key, uint32_t depth) {
+      const bool fresh = known.find(key, depth, distinct) == distinct;
       distinct += fresh;
-      first += fresh;
-      ++calls;
+      return fresh;
+    };
+    for (const BodyCall& call : found.calls) {
+      Standing& of_body = standing[call.body];
+      const uint32_t key = by_->key[call.first];
+      const auto [refs, count] = operands_of(call.first);
+      ++of_body.calls;
+      of_body.keys += is_new(key, UINT32_MAX);
+      of_body.depths += is_new(key, by_->depth[call.first]);
+      of_body.chained += std::any_of(refs, refs + count, [&](Ref ref) {
+        const Ref base = base_of(ref);
+        return base >= 0 && by_->body[static_cast<size_t>(base)] == call.body && by_->key[static_cast<size_t>(base)] == key;
+      });
     }
-    const size_t before = found.calls.size();
-    std::erase_if(found.calls, [&counts](const BodyCall& call) {
-      const auto [calls, first] = counts[call.body];
-      return 2 * calls < 3 * first;
-    });
-    return found.calls.size() != before;
+    return std::erase_if(found.calls, [&](const BodyCall& call) { return standing[call.body].is_lone(); }) > 0;
   }
 
   void join_key(uint32_t i, uint32_t share, Shares& shares) {

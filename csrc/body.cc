@@ -90,6 +90,7 @@ class BodyFinder {
   bool find(FoundBodies& found) {
     count_uses();
     divide();
+    separate();
     mark_outputs();
     for (size_t k = 0; k + 1 < first_.size(); ++k) {
       const size_t operands = found.operands.size();
@@ -166,6 +167,7 @@ class BodyFinder {
     uint32_t location = 0;  // of the site
     bool backward = false;
     piece_.resize(n);
+    same_line_.assign(n, 0);
     weights_.assign(trace_.leaves.size(), {});
     for (uint32_t i = 0; i < n; ++i) {
       const Provenance here = provenance_[i];
@@ -177,13 +179,41 @@ class BodyFinder {
       if (goes_on && !added) {
         goes_on = site.code == last.code && site.caller == last.caller && (differentiates ? site.offset <= last.offset : site.offset >= last.offset);
       }
-      if (goes_on) goes_on = !comes_again(i) || site.offset != last.offset;
+      same_line_[i] = goes_on && site.offset == last.offset;
+      if (goes_on) goes_on = !comes_again(i) || !same_line_[i];
       if (!goes_on) begin_piece(i, may);
       if (!added) last = site;
       backward = differentiates;
-      piece_[i] = static_cast<uint32_t>(first_.size() - 1);
     }
     first_.push_back(n);
+  }
+
+  // Divides pieces where a line goes on with what reads nothing before it in the piece, as when it calls the same again on
+  // another sample: as one body the second call would wait for the first.
+  void separate() {
+    std::vector<uint32_t> first;
+    std::vector<uint8_t> is_body;
+    for (size_t k = 0; k + 1 < first_.size(); ++k) {
+      const size_t before = first.size();
+      uint32_t lowest = first_[k + 1];  // of what is read in the piece from an entry on
+      for (uint32_t i = first_[k + 1]; i-- > first_[k];) {
+        const Entry& entry = trace_.entries[i];
+        for (uint32_t input = 0; input < entry.count; ++input) {
+          const Ref ref = refs_[entry.first_ref + input];
+          if (ref >= static_cast<Ref>(first_[k])) lowest = std::min(lowest, static_cast<uint32_t>(ref));
+        }
+        if (i == first_[k] || (lowest >= i && same_line_[i])) first.push_back(i);
+      }
+      std::reverse(first.begin() + static_cast<ptrdiff_t>(before), first.end());
+      is_body.resize(first.size(), is_body_[k]);
+    }
+    for (size_t k = 0; k < first.size(); ++k) {
+      const uint32_t end = k + 1 < first.size() ? first[k + 1] : static_cast<uint32_t>(piece_.size());
+      std::fill(piece_.begin() + first[k], piece_.begin() + end, static_cast<uint32_t>(k));
+    }
+    first.push_back(first_.back());
+    first_ = std::move(first);
+    is_body_ = std::move(is_body);
   }
 
   void mark_outputs() {
@@ -279,6 +309,7 @@ class BodyFinder {
   std::vector<uint32_t> first_;               // by segment: its first entry, and the end
   std::vector<uint8_t> is_body_;              // by segment: whether its entries may be members
   std::vector<uint32_t> piece_;               // by entry
+  std::vector<uint8_t> same_line_;            // by entry: whether the one before it was recorded by the same call in the program
   std::vector<std::pair<uint32_t, uint32_t>> weights_;  // by trace input: the op instance that read it last, and in which segment
   std::vector<uint8_t> outside_;              // by entry: whether it is live out of its segment
   std::vector<Ref> codes_;
