@@ -63,19 +63,6 @@ class BatchPlanner {
     return true;
   }
 
-  enum class Apart : uint8_t { kNo, kLarge, kHost };
-  struct Key {
-    uint64_t depths = 0;       // sum over its entries
-    uint32_t count = 0;
-    std::vector<uint32_t> ready;
-    Apart apart = Apart::kNo;
-  };
-
-  // A call, and one whose result, or a slice of it, that reads.
-  struct Edge {
-    uint32_t user, from;
-  };
-
   void unite_numbers(RunProvenance provenance) {
     const std::vector<uint32_t> same = united_numbers(trace_, leaves_, provenance);
     for (uint32_t k = 0; k < same.size(); ++k) {
@@ -212,13 +199,6 @@ class BatchPlanner {
     calls_ += body.members.size();
     join_key(i, share, shares);
   }
-
-  // What is known of the calls of a body: how many there are and read one another, their keys, and these with their depths.
-  struct Standing {
-    size_t calls = 0, chained = 0, keys = 0, depths = 0;
-
-    bool is_lone() const { return 2 * calls < 3 * (2 * chained > calls ? depths : keys); }
-  };
 
   // Bodies whose calls would hardly ever stand together are left out: what they consist of may stand beside other calls.
   // Whether there are any.
@@ -387,7 +367,8 @@ class BatchPlanner {
     return static_cast<uint32_t>(keys_.size() - 1);
   }
 
-  // Of the keys with ready calls the one with the lowest average depth is launched first, with all that are ready: an
+  // Of the keys that have ready calls the one whose calls stand lowest on average, measured from both ends of the trace, goes
+  // first, with all that are ready: what nothing waits for lets others go before, and meets more of its like. It is an
   // agenda, as in Neubig, Goldberg and Dyer, "On-the-fly Operation Batching in Dynamic Computation Graphs" (2017).
   void schedule() {
     const size_t n = trace_.entries.size();
@@ -402,6 +383,13 @@ class BatchPlanner {
       const uint32_t user = by_->last[edge.user];
       users[next[edge.from]++] = user;
       ++pending[user];
+    }
+    std::vector<uint32_t>& height = by_->height;
+    for (auto edge = edges_.rbegin(); edge != edges_.rend(); ++edge) {
+      if (!inside(*edge)) height[by_->last[edge->from]] = std::max(height[by_->last[edge->from]], height[by_->last[edge->user]] + 1);
+    }
+    for (uint32_t i : by_->heads) {
+      if (is_call(i) && by_->last[i] == i) keys_[by_->key[i]].depths -= height[i];
     }
     plan_->members.reserve(by_->heads.size());
     // The priorities of keys do not change while they are queued.
@@ -475,7 +463,7 @@ class BatchPlanner {
   }
 
   static bool comes_before(const Key& a, const Key& b) {
-    const uint64_t left = a.depths * b.count, right = b.depths * a.count;
+    const int64_t left = a.depths * b.count, right = b.depths * a.count;
     return left != right ? left < right : a.ready.front() < b.ready.front();
   }
 

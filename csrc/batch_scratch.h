@@ -21,6 +21,7 @@ struct BatchScratch {
   std::vector<const Body*> body;            // the body of which it is the first entry
   std::vector<Ref> same, base;              // the entry with which it is merged; the base of which it is a slice, or itself
   std::vector<uint32_t> key, depth, uses;
+  std::vector<uint32_t> height;             // the longest chain of calls that depends on it
   std::vector<uint32_t> last;               // the last entry of its chain, or itself
   std::vector<int32_t> carried;
   std::vector<uint8_t> stays, moves;        // it, or a slice of it, is an output; its offset depends on an integer
@@ -30,7 +31,7 @@ struct BatchScratch {
   void resize(size_t n) {
     role.assign(n, kCall);
     for (auto* list : {&count, &key, &depth, &last, &before}) list->resize(n);
-    for (auto* list : {&uses, &pending}) list->assign(n, 0);
+    for (auto* list : {&uses, &pending, &height}) list->assign(n, 0);
     body.resize(n);
     same.resize(n);
     base.resize(n);
@@ -40,6 +41,28 @@ struct BatchScratch {
     heads.clear();
     first_user.assign(n + 1, 0);
   }
+};
+
+// Why a call is never batched.
+enum class Apart : uint8_t { kNo, kLarge, kHost };
+// Calls that may be batched.
+struct Key {
+  int64_t depths = 0;        // sum over its entries, less how many calls in a row wait for each
+  uint32_t count = 0;
+  std::vector<uint32_t> ready;
+  Apart apart = Apart::kNo;
+};
+
+// A call, and one whose result, or a slice of it, it reads.
+struct Edge {
+  uint32_t user, from;
+};
+
+// What is known of the calls of a body: how many there are and read one another, their keys, and these with their depths.
+struct Standing {
+  size_t calls = 0, chained = 0, keys = 0, depths = 0;
+
+  bool is_lone() const { return 2 * calls < 3 * (2 * chained > calls ? depths : keys); }
 };
 
 // The key of a call: a number for its op instance, then one for that and each shared operand in turn.
