@@ -23,6 +23,15 @@ void retain_further(Value* old, Value* fresh) {
   Recorder::current().forget_prediction();
 }
 
+void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
+  if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
+  Storage* storage = storage_of(tensor);
+  Recorder::note(old.get(), Snapshot(storage, true));
+  if (silent) ++storage->silent;
+  else ++storage->writes;
+  storage->current = silent ? share(tensor->value) : ValueRef();
+}
+
 namespace {
 
 // Copies a result into memory that is shared with foreign code.
@@ -93,16 +102,6 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
     return false;
   }
   return true;
-}
-
-// Increments the version, so that a backward pass detects that the storage was overwritten.
-void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
-  if (old->references == 1 && !old->pending && !old->saved) return;  // nobody else has it
-  Storage* storage = storage_of(tensor);
-  Recorder::note(old.get(), Snapshot(storage, true));
-  if (silent) ++storage->silent;
-  else ++storage->writes;
-  storage->current = silent ? share(tensor->value) : ValueRef();
 }
 
 // In-place operation on a handle that is no view.

@@ -98,6 +98,11 @@ Ref Recorder::new_leaf(Type* type, Leaf leaf) {
   return ~static_cast<Ref>(number);
 }
 
+bool Recorder::flush_readers(const Buffer* buffer) {
+  bool reads = std::any_of(leaves_.begin(), leaves_.end(), [&](const Leaf& leaf) { return leaf.value && leaf.value->buffer.get() == buffer; });
+  return !reads || flush();
+}
+
 Ref Recorder::leaf_reference(Value* value) {
   if (value->deferred) return rematerialise(value);
   if (value->stamp == stamp_) return ~value->leaf_number;

@@ -74,6 +74,8 @@ class Recorder {
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
   // Runs everything recorded so far; false with a Python error set.
   bool flush();
+  // Runs what is recorded if it reads this memory, which others will write to from now on.
+  bool flush_readers(const Buffer* buffer);
 
   Ref leaf_reference(Value* value);
   Ref scalar_reference(Type* type, uint64_t bits);

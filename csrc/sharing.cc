@@ -1,5 +1,6 @@
 // Aliasing of handles: `w.data = other`, `set_`, `Parameter(other)`.
 #include "layout.h"
+#include "location.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -31,6 +32,27 @@ bool owns_alone(PyTensor* tensor) {
          at->value->type->dtype == tensor->value->type->dtype;
 }
 
+// What the handle holds once it takes the memory of `value`; it keeps its place in the graph.
+ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
+  Value* old = tensor->value;
+  if (data && flows(tensor) && !old->is_leaf) {
+    if (value->type == old->type) return with_data(old, value);
+    PyErr_Format(PyExc_RuntimeError,
+                 "data: %s for a computed tensor %s (%s) to which gradients flow. Give a tensor of its shape and dtype, or detach() it first.",
+                 value->type->text().c_str(), old->type->text().c_str(), line_text(old->location).c_str());
+    return ValueRef();
+  }
+  ValueRef own(new_value(value->type));
+  own->buffer = value->buffer;
+  own->location = value->location;
+  if (old->requires_grad && old->is_leaf) {
+    own->requires_grad = true;
+    own->slot = old->slot;
+    if (own->slot) ++own->slot->references;
+  }
+  return own;
+}
+
 void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
   tensor->view = new_view(shown, nullptr, nullptr, PyTuple_New(0));
   tensor->view->data = data;
@@ -59,19 +81,17 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
   if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
   PyTensor* shown = shown_by(other);
   if (shown == tensor) return true;
-  ValueRef own(new_value(value->type));
-  own->buffer = value->buffer;
-  own->location = value->location;
-  Value* old = tensor->value;
-  if (old->requires_grad && old->is_leaf) {
-    own->requires_grad = true;
-    own->slot = old->slot;
-    if (own->slot) ++own->slot->references;
-  }
+  ValueRef own = in_memory_of(tensor, value, data), old = share(tensor->value);
+  if (!own) return false;
   PyObject* held = reinterpret_cast<PyObject*>(shown);
   Py_INCREF(held);
   // Of two live handles, a leaf keeps its storage.
   bool lonely = !other->views && !(data && flows(other)) && (!other->view || owns_alone(other));
+  const bool read_again = data && !tensor->view && !tensor->views && own->type == old->type;
+  if (read_again) {
+    release(std::exchange(tensor->value, share(own.get()).take()));
+    note_written(tensor, old, true);
+  }
   bool done = leave_storage(tensor);
   if (done) {
     release(std::exchange(tensor->value, own.take()));

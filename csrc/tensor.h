@@ -72,6 +72,8 @@ PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const*
 void retain_further(Value* old, Value* fresh);
 // In-place: gives tensor the value, cast to its dtype; silently through `.data`.
 bool assign(PyTensor* tensor, ValueRef value, bool silent = false);
+// Lets a backward pass that reads what the storage held find out that it does not hold it any more.
+void note_written(PyTensor* tensor, const ValueRef& old, bool silent);
 // The counter of the writes to the storage that the handle shows.
 Storage* storage_of(PyTensor* tensor);
 // Whether gradients flow through the handle.

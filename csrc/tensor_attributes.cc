@@ -167,6 +167,11 @@ PyObject* item(PyObject* self, PyObject*) {
   return scalar_item(tensor->value, 0);
 }
 
+// As observe, of a tensor whose memory is handed out.
+bool observe_memory(PyTensor* tensor, const char* what) {
+  return observe(tensor, what) && Recorder::current().flush_readers(tensor->value->buffer.get());
+}
+
 PyObject* numpy(PyObject* self, PyObject*) {
   PyTensor* tensor = as_tensor(self);
   if (flows(tensor)) {
@@ -176,7 +181,7 @@ PyObject* numpy(PyObject* self, PyObject*) {
   PyTensor* shown = tensor;
   for (; shown->view && !shown->view->operation; shown = shown->view->parent) follow_storage(shown->view);
   if (shown->view) return observe(shown, "numpy()") ? PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(shown)) : nullptr;
-  return observe(shown, "numpy()") ? array_of(shown, false) : nullptr;
+  return observe_memory(shown, "numpy()") ? array_of(shown, false) : nullptr;
 }
 
 PyObject* realise_method(PyObject* self, PyObject*) {
@@ -186,7 +191,7 @@ PyObject* realise_method(PyObject* self, PyObject*) {
 }
 
 PyObject* data_ptr(PyObject* self, PyObject*) {
-  if (!observe(as_tensor(self), "data_ptr()")) return nullptr;
+  if (!observe_memory(as_tensor(self), "data_ptr()")) return nullptr;
   return PyLong_FromVoidPtr(as_tensor(self)->value->buffer->data);
 }
 

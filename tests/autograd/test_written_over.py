@@ -228,3 +228,29 @@ def test_detaching_in_place():
     assert not w.requires_grad
     with pytest.raises(RuntimeError, match="Can't detach views in-place"):
         (leaf(1.0, 2.0) * 2)[0].detach_()
+
+
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("looked_at", [False, True])
+@pytest.mark.parametrize("change", ["set", "write"])
+def test_a_tensor_whose_data_is_set_keeps_its_gradient(computed, looked_at, change):
+    a = leaf(1.0, 1.0)
+    x = a * 3 if computed else a
+    y = x * x
+    if looked_at:
+        assert y.tolist()
+    if change == "set":
+        x.data = x.data * 2
+    else:
+        x.data.mul_(2)
+    assert x.requires_grad and x.is_leaf is not computed
+    (x.sum() + y.sum()).backward()
+    factor, value = (3, 6) if computed else (1, 2)
+    assert a.grad.tolist() == [factor * (1 + 2 * value)] * 2
+
+
+def test_data_of_another_type_is_refused_for_a_computed_tensor():
+    x = leaf(1.0, 1.0) * 2
+    with pytest.raises(RuntimeError, match=r"data: float32\[3\] for a computed tensor float32\[2\]"):
+        x.data = torch.zeros(3)
+    x.detach().data = torch.zeros(2)

@@ -4,6 +4,8 @@ import gc
 
 import numpy
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import twofold as torch
 
@@ -130,3 +132,57 @@ def test_a_part_of_a_large_array_is_read_without_copying_the_rest():
     x.requires_grad_()
     (x[2] * torch.arange(100.0)).sum().backward()
     assert x.grad[2].tolist() == list(range(100)) and x.grad.sum().item() == 4950.0
+
+
+CALLS = [
+    lambda x, y: x.clone(),
+    lambda x, y: x + y,
+    lambda x, y: torch.zeros_like(x).copy_(x),
+    lambda x, y: torch.cat([y[:1], x[1:]]),
+    lambda x, y: x.sort()[0] * y.mean(),
+    lambda x, y: y.index_add(0, torch.tensor([1, 1]), x[:2]),
+]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_write_to_an_array_changes_nothing_that_was_computed_before(data):
+    """Steps of calls, of arrays taken of a tensor, and of writes to these, as NumPy copies would have them."""
+    size = data.draw(st.sampled_from([3, 3000]))
+    held = [torch.arange(float(size)), torch.ones(size), torch.full((size,), 3.0)]
+    held.append(held[0].detach())
+    wanted = [x.tolist() for x in held]
+    shown = {}
+    for _ in range(data.draw(st.integers(2, 8))):
+        i, j = data.draw(st.integers(0, len(held) - 1)), data.draw(st.integers(0, len(held) - 1))
+        step = data.draw(st.sampled_from(["call", "call", "write", "in place", "leaf"]))
+        if step == "call":
+            call = data.draw(st.sampled_from(CALLS))
+            held.append(call(held[i], held[j]))
+            wanted.append(call(torch.tensor(wanted[i]), torch.tensor(wanted[j])).tolist())
+            continue
+        alike = {0, 3} if i in (0, 3) else {i}
+        change = data.draw(st.integers(2, 5))
+        if step == "leaf":  # one more tensor on the same memory, with a graph of its own
+            held[i] = held[i].detach().requires_grad_(False)
+        elif step == "in place":
+            held[i].mul_(change)
+            scaled = [change * value for value in wanted[i]]
+            for k in alike:
+                wanted[k] = scaled
+        else:
+            array = shown.setdefault(i, held[i].numpy())
+            array[...] += change
+            for k in alike:
+                wanted[k] = [value + change for value in wanted[k]]
+    assert [x.tolist() for x in held] == wanted
+
+
+@pytest.mark.parametrize("take", [lambda x: x.numpy(), numpy.asarray, numpy.from_dlpack, lambda x: x.detach().numpy()])
+@pytest.mark.parametrize("leaf", [False, True])
+def test_calls_recorded_before_an_array_is_taken_read_what_was_there(take, leaf):
+    x = torch.tensor([1.0, 2.0])
+    used = x.detach().requires_grad_() if leaf else x
+    y, part = used * 2, used[1:] * 1
+    take(x)[...] = 7
+    assert y.tolist() == [2.0, 4.0] and part.tolist() == [2.0] and x.tolist() == [7.0, 7.0]
