@@ -136,8 +136,8 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.reduction.order": "median_index whole_median mode_index quantiles",
     "twofold.ops.reduction.reductions": (
-        "sum ordered_sum prod amax amin any all argmax argmin stop_gradient mean count_nonzero logsumexp "
-        "select_extreme"
+        "sum ordered_sum prod amax amin any all argmax argmin stop_gradient straight_through mean "
+        "count_nonzero logsumexp select_extreme"
     ),
     "twofold.ops.reduction.scan": "cumulative_sum cumulative_product linear_scan cumsum cumprod",
     "twofold.ops.reduction.segments": "bit_parity",
@@ -359,8 +359,9 @@ FUNCTIONS: dict[str, str] = {
     ),
     "twofold.ops.reduction.reductions": (
         "sum,.sum prod,.prod amax,.amax amin,.amin any,.any all,.all argmax,.argmax argmin,.argmin "
-        "stop_gradient,.stop_gradient mean,.mean count_nonzero,.count_nonzero "
-        "logsumexp,special.logsumexp,.logsumexp max,.max min,.min aminmax,.aminmax"
+        "stop_gradient,.stop_gradient straight_through,.straight_through mean,.mean "
+        "count_nonzero,.count_nonzero logsumexp,special.logsumexp,.logsumexp max,.max min,.min "
+        "aminmax,.aminmax"
     ),
     "twofold.ops.reduction.scan": "cumsum,.cumsum,!cumsum cumprod,.cumprod,!cumprod",
     "twofold.ops.reduction.segments": "segment_reduce,_segment_reduce hash_tensor,.hash_tensor",

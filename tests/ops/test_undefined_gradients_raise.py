@@ -28,6 +28,7 @@ MODULES = {
 REASONS = {
     "bitcast": "bits have no gradient",
     "stop_gradient": "stops gradients: that is what it is for",
+    "straight_through": "passes gradients to its input alone: that is what it is for",
     "resample": INTERNAL,  # weights that sizes give
     "interleave": INTERNAL,  # within loops over windows
     "embedding_renorm": INTERNAL,

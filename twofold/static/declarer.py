@@ -112,12 +112,13 @@ class Declarer:
     def outputs_of(self, operation: Operation) -> list[Any]:
         """The values of an operation's outputs, those that are fed as they are fed."""
         fed = self._look("fed", operation)
-        if all(value is not None for value in fed):
+        carried = self._look("carried", operation)
+        if all(value is not None for value in fed) and not any(carried):
             return list(fed)
         made = self._declared(operation) if self._looks is not None else self._result(operation)
         for variable, value in zip(operation.updates, made):
             self.state[variable] = value
-        return [own if given is None else given for given, own in zip(fed, made)]
+        return [own if given is None or one else given for given, own, one in zip(fed, made, carried)]
 
     def _result(self, operation: Operation) -> list[Any]:
         """The outputs of an operation, declared where that has not been done for what it sees."""
@@ -142,9 +143,20 @@ class Declarer:
             made = self._compute(operation)
             if operation.gradient is not None and self._look("rule", operation):
                 made = operation.pullback.attach(self, made)
+            made = [self._as_fed((operation, k), value) for k, value in enumerate(made)]
             return [self._as_target((operation, k), value) for k, value in enumerate(made)]
         finally:
             _core.declare_at(around)
+
+    def _as_fed(self, source: Source, value: Any) -> Any:
+        """What is fed, with the derivatives of the computed value, where these are asked for."""
+        given = self._look("given", source) if self._look("carried", source[0])[source[1]] else None
+        if given is None:
+            return value
+        try:
+            return apply("straight_through", self.symbolic(value), given)
+        except TwofoldError as error:
+            raise _of_operation(error, source[0]) from None
 
     def _as_target(self, source: Source, value: Any) -> Any:
         """A value, as one that derivatives can be taken by where some are."""
@@ -238,7 +250,10 @@ class Declarer:
             case "fed":
                 return [self.fed.get((about, k)) for k in range(len(about.outputs))]
             case "value":
-                return self.fed[about] if about in self.fed else self.values[about[0]][about[1]]
+                given = about in self.fed and about not in self.subgraph.carried
+                return self.fed[about] if given else self.values[about[0]][about[1]]
+            case "carried":
+                return [(about, k) in self.subgraph.carried for k in range(len(about.outputs))]
             case "computed":
                 fed = [(about, k) in self.fed for k in range(len(about.outputs))]
                 return about in self.values or all(fed)

@@ -121,7 +121,8 @@ class Run:
         purpose = step.goal.purpose
         if isinstance(purpose, Operation):
             self.position = step.end
-            self.values += tuple(self._called(purpose, arrays))
+            called = self._called(purpose, arrays)
+            self.values += tuple(called[k] for k in step.open_outputs(purpose))
         elif isinstance(purpose, tuple):
             number = _as_array(arrays[0])
             after = step.following(number)

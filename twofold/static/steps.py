@@ -86,6 +86,10 @@ class Step:
             found = self._initial[variable] = Step(self._session, self.position, (*self.goals, goal))
         return found
 
+    def open_outputs(self, operation: Operation) -> list[int]:
+        """The outputs of a function of the host that are not fed."""
+        return [k for k in range(len(operation.outputs)) if (operation, k) not in self.end.feeds]
+
     def following(self, number: Any = None) -> Step:
         """The step after this one, which may depend on the number that it told, or on its shape alone."""
         sized = number is not None and not self.goal.decides and is_like_sizes(number)
@@ -94,7 +98,7 @@ class Step:
         if found is None:
             purpose = self.goal.purpose
             if isinstance(purpose, Operation):
-                more = self.end.after([(purpose, k) for k in range(len(purpose.outputs))], [purpose])
+                more = self.end.after([(purpose, k) for k in self.open_outputs(purpose)], [purpose])
             elif sized:
                 more = self.end.after(sizes={purpose: number.shape})
             elif number is not None:

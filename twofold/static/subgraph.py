@@ -20,7 +20,8 @@ from twofold.ir.types import tensor_type
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.bodies import ARGUMENT
-from twofold.static.graph import Operation, describe
+from twofold.static.derivatives import operations_between
+from twofold.static.graph import DERIVATIVES, Operation, describe
 from twofold.static.placement import HERE, trouble
 from twofold.static.values import Source, Unforeseen, known_value, read_of
 
@@ -122,7 +123,8 @@ class Subgraph:
     """The operations that a goal needs, in order of declaration, and the variables they read and write.
 
     ``reads`` are the variables whose values from before the run are needed, ``states`` those whose values at the
-    beginning of this part of the run are.
+    beginning of this part of the run are. ``carried`` are tensors that are fed and through which derivatives pass to
+    what they are otherwise computed from, which is therefore needed, too.
     """
 
     def __init__(self, goal: Goal, position: Position, soft: bool) -> None:
@@ -137,6 +139,7 @@ class Subgraph:
         self.numbers: list[Operation] = []
         self.chosen: dict[Operation, list[Source]] = {}
         self.is_random = False
+        self.carried: set[Source] = set()
         self._effects: dict[Operation, tuple[frozenset[Operation], bool]] = {}
         self._collect()
         self._find_reads()
@@ -172,10 +175,26 @@ class Subgraph:
                 unmet.append(needed)
                 sources = list(operation.sources)
             stack += [(source[0], operation) for source in sources if source not in self.fed]
+            carried = self._carried(operation)
+            self.carried.update(carried)
+            stack += [(source[0], operation) for source in carried]
             stack += [(c, operation) for c in operation.control_inputs if not self.position.is_past(c)]
         if unmet:
             raise min(unmet, key=lambda needed: needed.operation.number)
         self.operations.sort(key=lambda operation: operation.number)
+
+    def _carried(self, operation: Operation) -> list[Source]:
+        """The tensors that are fed between what an operation differentiates and what by."""
+        if operation.type not in DERIVATIVES:
+            return []
+        fed = [source for source in self.fed if source[0].sources and self._may_carry(*source)]
+        targets = set(operation.sources[operation.flow.roots :]) if fed else set()
+        between = operations_between(operation.sources[: operation.flow.roots], targets) if fed else []
+        return [source for source in fed if source[0] in between]
+
+    def _may_carry(self, operation: Operation, index: int) -> bool:
+        computed = operation.python is None and not operation.updates and not self.position.is_past(operation)
+        return computed and operation.outputs[index].dtype.kind in "fc"
 
     def _find_reads(self) -> None:
         written: set[Any] = set()
@@ -210,7 +229,7 @@ class Subgraph:
     def _needed_by(self, operation: Operation) -> list[Source]:
         """The inputs that an operation needs computed; of a choice those of the branch that is taken."""
         if operation.python is not None:
-            if (operation, 0) not in self.fed:
+            if any((operation, k) not in self.fed for k in range(max(len(operation.outputs), 1))):
                 raise Needed(operation, None)
             return []
         sources = [

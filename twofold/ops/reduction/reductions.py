@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.dtypes import DType, as_dtype, default_float, int64, uint8
+from twofold.errors import ShapeError
+from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import real
 from twofold.ops.autograd_names import over_axes
 from twofold.ops.axes import given_once
 from twofold.ops.base import (
+    Elementwise,
     Reduction,
     apply,
     composite,
@@ -360,6 +363,46 @@ class stop_gradient:
     keeps_nan = True
     lower = lambda b, x: x
     reference = lambda x: x
+
+
+@elementwise
+class straight_through:
+    """``value``, with gradients that pass to ``input``, of the same shape, as if it were the value of that.
+
+    Raises ShapeError for different shapes.
+
+    Source: Bengio et al., Estimating or Propagating Gradients Through Stochastic Neurons, 2013.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([0.2, 1.7], requires_grad=True)
+    >>> y = torch.straight_through(x, x.round())
+    >>> y.sum().backward()
+    >>> y.detach(), x.grad
+    (tensor([0., 2.]), tensor([1., 1.]))
+    """
+
+    inplace = False
+    signature = "input, value"
+    kinds = "fc"
+    arity = 2
+    keeps_nan = True
+    samples = lambda: [
+        Sample((), (values.astype(name), values[::-1].astype(name)), (as_dtype(name),) * 2, smooth=False)
+        for name in ("float32", "float64", "complex64")
+        for values in (numpy.linspace(-2, 3, 20), numpy.array([[numpy.inf, 1.0], [-0.0, numpy.nan]]))
+    ]
+    vjp = lambda ct, y, x, value: (ct, None)
+    lower = lambda b, x, value: value
+    reference = lambda x, value: value
+
+    @staticmethod
+    def build(attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The value, which is not broadcast."""
+        shape, other = (node.type.shape for node in inputs)
+        if shape != other:
+            what = f"shapes differ, {list(shape)} against {list(other)}"
+            raise ShapeError(what, "Give a value of the shape of the input.")
+        return Elementwise.build(straight_through, attrs, inputs)  # type: ignore[arg-type]
 
 
 def mean_over(x: Any, axes: Axes, keepdims: bool) -> Any:
