@@ -1,6 +1,7 @@
 #include "profile.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "executable.h"
@@ -12,6 +13,35 @@ namespace {
 constexpr size_t kMostEvents = size_t{1} << 22;
 constexpr size_t kMostRecords = size_t{1} << 16;
 
+// Events in blocks that stay where they are: no event waits until those before it are copied.
+class Events {
+ public:
+  size_t size() const { return size_; }
+  void clear() { size_ = 0; }
+  // Memory for events that are noted while kernels run; zeroed, so that it is there.
+  void reserve() {
+    if (blocks_.empty()) blocks_.push_back(std::make_unique<ProfileEvent[]>(kBlock));
+  }
+  void push(const ProfileEvent& event) {
+    if (size_ == blocks_.size() * kBlock) blocks_.push_back(std::make_unique<ProfileEvent[]>(kBlock));
+    blocks_[size_ / kBlock][size_ % kBlock] = event;
+    ++size_;
+  }
+  const ProfileEvent& operator[](size_t k) const { return blocks_[k / kBlock][k % kBlock]; }
+  void copy_to(char* bytes) const {
+    for (size_t begin = 0; begin < size_; begin += kBlock) {
+      const size_t count = std::min(kBlock, size_ - begin) * sizeof(ProfileEvent);
+      std::memcpy(bytes + begin * sizeof(ProfileEvent), blocks_[begin / kBlock].get(), count);
+    }
+  }
+
+ private:
+  static constexpr size_t kBlock = size_t{1} << 15;  // a megabyte
+
+  std::vector<std::unique_ptr<ProfileEvent[]>> blocks_;
+  size_t size_ = 0;
+};
+
 // A record: an executable, the provenance of its entries, and its launches.
 struct Record {
   ExecutableRef executable;
@@ -22,7 +52,7 @@ struct Record {
 struct State {
   std::vector<Record> records{1};  // 0: unknown
   std::unordered_map<const Executable*, std::vector<uint32_t>> by_executable;
-  std::vector<ProfileEvent> events;
+  Events events;
   uint64_t dropped = 0;
   int64_t start_ticks = 0, start_nanoseconds = 0;
 };
@@ -36,13 +66,14 @@ State& state() {
 uint64_t recordings = 0;  // the number of the current recording
 
 // Events of this thread that are pending until it has the GIL, and their recording.
-thread_local std::vector<ProfileEvent> waiting;
+thread_local Events waiting;
 thread_local uint64_t waiting_for = 0;
 
 // Pending events from now on belong to the current recording.
 void await() {
   if (waiting_for != recordings) waiting.clear();
   waiting_for = recordings;
+  waiting.reserve();
 }
 
 int64_t nanoseconds() {
@@ -75,7 +106,7 @@ void take_over() {
   State& all = state();
   const size_t room = kMostEvents - std::min(kMostEvents, all.events.size());
   const size_t taken = std::min(room, waiting.size());
-  all.events.insert(all.events.end(), waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(taken));
+  for (size_t k = 0; k < taken; ++k) all.events.push(waiting[k]);
   all.dropped += waiting.size() - taken;
   waiting.clear();
 }
@@ -106,7 +137,7 @@ PyObject* described(const Record& record) {
 }  // namespace
 
 void note(const ProfileEvent& event) {
-  if (waiting.size() < kMostEvents) waiting.push_back(event);
+  if (waiting.size() < kMostEvents) waiting.push(event);
 }
 
 int64_t note_kernel(size_t instruction, int64_t start) {
@@ -138,8 +169,9 @@ PyObject* stop() {
   }
   if (!records) return nullptr;
   const auto size = static_cast<Py_ssize_t>(all.events.size() * sizeof(ProfileEvent));
-  const Owned bytes(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(all.events.data()), size));
+  const Owned bytes(PyBytes_FromStringAndSize(nullptr, size));
   if (!bytes) return nullptr;
+  all.events.copy_to(PyBytes_AS_STRING(bytes.object));
   return Py_BuildValue("OOK(LL)(LL)", records.object, bytes.object,
                        static_cast<unsigned long long>(all.dropped), static_cast<long long>(all.start_ticks),
                        static_cast<long long>(all.start_nanoseconds), static_cast<long long>(end_ticks),
