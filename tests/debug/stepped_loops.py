@@ -313,6 +313,18 @@ def loop_in_a_loop(x: Any) -> Any:
     return tf.reduce_sum(h)
 
 
+def neighbours(x: Any) -> Any:
+    doubled = tf.concat([x, x], 0)
+
+    def following(k: Any, total: Any) -> Any:
+        pair = doubled[k] * tf.gather(doubled, k + 1)
+        total = total + pair / tf.cast(tf.size(x), tf.float32)
+        return k + 1, total
+
+    _, total = tf.while_loop(lambda k, total: k < tf.size(x), following, [tf.constant(0), tf.constant(0.0)])
+    return total * 2.0
+
+
 def differentiated(function: Any, *arguments: Any) -> Any:
     result = function(*arguments)
     total = result.sum()

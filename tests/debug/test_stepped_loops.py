@@ -67,7 +67,13 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
 }
 READS_VALUES = {"newton", "walrus"}  # which a compiled function cannot
 STOPS_WITHIN = {"newton", "multiline"}  # backward, lines that only forward compute or begin
-DECLARED = [programs.declared_state, programs.choices_in_a_loop, programs.layers, programs.loop_in_a_loop]
+DECLARED = [
+    programs.declared_state,
+    programs.choices_in_a_loop,
+    programs.layers,
+    programs.loop_in_a_loop,
+    programs.neighbours,
+]
 
 
 def stepped(function: Any, *arguments: Any) -> StepRecorder:
@@ -115,12 +121,15 @@ def test_modules_in_containers_get_what_the_one_before_returned() -> None:
     mirrored(recorder, stepped(programs.differentiated, network, x))
 
 
+@pytest.mark.parametrize("size", [2, None], ids=["known", "unknown"])
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
 @pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
-def test_a_declared_graph_steps_as_it_is_computed_at_once(function: Any, backward: bool) -> None:
+def test_a_declared_graph_steps_as_it_is_computed_at_once(
+    function: Any, backward: bool, size: int | None
+) -> None:
     value = [0.5, -1.0]
     with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [2])
+        x = tf.placeholder(tf.float32, [size])
         fetched = function(x)
         if backward:
             (fetched,) = tf.gradients(fetched, [x])

@@ -274,3 +274,27 @@ def test_what_is_written_to_elements_has_the_names_of_the_assignment() -> None:
 
     (note,) = raised(written).__notes__  # type: ignore[attr-defined]
     assert "  y: float32[2,3]" in note and "  rows: float32[2,3]" in note and "  :" not in note
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_sizes_that_a_loop_computes_inside(backward: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+
+        def summed(value: Any, k: Any) -> Any:
+            return value + tf.reduce_sum(tf.gather(x, k))
+
+        @tf.custom_gradient
+        def scaled(value: Any) -> Any:
+            return value * 2.0, lambda g: g * summed(g, tf.size(x))
+
+        def body(k: Any, total: Any) -> Any:
+            return k + 1, scaled(total) if backward else summed(total, k + 1)
+
+        start = tf.constant(1.0)
+        found = tf.while_loop(lambda k, total: k < tf.size(x), body, [tf.constant(0), start])[1]
+        fetch = tf.gradients(found, [start])[0] if backward else found
+        error = raised(lambda: session.run(fetch, {x: [1.0, 2.0]}))
+    assert "index 2 is outside an axis of size 2" in str(error)
+    assert frames(error)[-1] == ("summed", "return value + tf.reduce_sum(tf.gather(x, k))")
+    assert backward or ("index_select: " in str(error) and "input float32[2]" in str(error))

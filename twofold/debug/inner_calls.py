@@ -13,11 +13,10 @@ from twofold import _core
 from twofold.debug.bodies import Bodies
 from twofold.debug.recording import Call, Recording
 from twofold.errors import TwofoldError
-from twofold.ir.graph import Graph
+from twofold.ir.graph import Graph, has_symbols
 from twofold.ir.interpret import evaluate, narrow
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import Op
-from twofold.ir.sizes import symbolic_type
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ir.views import input_below
 from twofold.runtime.closure_conversion import BODY_CALLS, as_tensor
@@ -109,12 +108,17 @@ def _failing(op: Op, attrs: Attributes, operands: Sequence[Any]) -> tuple[Node, 
 
 
 def _calls_at(location: int, line: int) -> Iterator[tuple[Op, Attributes, list[TensorType]]]:
-    """What is called at ``line`` in the bodies that the call at ``location`` runs, with the types of its operands."""
+    """What is called at ``line`` in the bodies that the call at ``location`` runs, with the types of its operands.
+
+    Calls of a body over symbols are left out: what its sizes were in the call that fails is not known.
+    """
     for parts in (BODY_CALLS.get(location) or {}).values():
         for part in parts:
             for entry, (own, _) in zip(part.entries, part.provenance):
-                if own == line:
-                    yield entry[2], entry[3], [symbolic_type(type_from_code(*type)) for type in entry[5]]
+                types = [type_from_code(*type) for type in entry[5]]
+                sizes = [size for type in types for size in type.shape]
+                if own == line and min(sizes, default=0) >= 0 and not has_symbols(entry[3]):
+                    yield entry[2], entry[3], types
                 elif own != location:
                     yield from _calls_at(own, line)
 

@@ -35,11 +35,12 @@ class ClosedFunction:
         positions: Their positions among the inputs.
     """
 
-    __slots__ = ("_trace", "captured", "graph", "positions")
+    __slots__ = ("_leaves", "_trace", "captured", "graph", "positions")
 
-    def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any) -> None:
+    def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any, leaves: Sequence[int]) -> None:
         self.graph = graph
         self.captured = list(captured)
+        self._leaves = leaves  # of the trace: positions among the inputs of the function; -1: the next captured value
         first = len(graph.input_types) - len(self.captured)
         self.positions = list(range(first, len(graph.input_types)))
         self._trace = trace
@@ -48,7 +49,7 @@ class ClosedFunction:
         """The calls in the function, as those of a body with ``count`` inputs."""
         _, entries, outputs = self._trace.describe()
         captured = iter(self.positions)
-        leaves = [leaf if isinstance(leaf, int) else next(captured) for leaf in self._trace.leaves]
+        leaves = [leaf if leaf >= 0 else next(captured) for leaf in self._leaves]
         return BodyCalls(entries, self._trace.provenance, leaves, outputs, count)
 
     def record_lines(self) -> None:
@@ -213,12 +214,12 @@ def closure_convert(function: Callable[..., Sequence[Any]], types: Sequence[Tens
     captured = [leaf[0] if isinstance(leaf, tuple) else leaf for leaf in leaves if not isinstance(leaf, int)]
     positions = tuple(leaf if isinstance(leaf, int) else -1 for leaf in leaves)
     if sizes is not None:
-        return ClosedFunction(_build(trace.describe(), positions, types), captured, trace)
+        return ClosedFunction(_build(trace.describe(), positions, types), captured, trace, positions)
     key = (trace.key, tuple(types), positions)
     found = _graphs.get(key)
     if found is None:
         found = _graphs.keep(key, _build(trace.describe(), positions, types))
-    return ClosedFunction(found, captured, trace)
+    return ClosedFunction(found, captured, trace, positions)
 
 
 def _graph_of(entry: tuple[Any, ...]) -> Graph:
