@@ -56,7 +56,7 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
     }
     Type* type = as_tensor(gradient)->value->type;
     if (type != value->type) {
-      PyErr_Format(PyExc_RuntimeError, "grad: a gradient %s does not fit the tensor %s", type->text().c_str(),
+      PyErr_Format(PyExc_RuntimeError, "grad: a gradient %s does not fit the tensor %s. Give one of its dtype and shape.", type->text().c_str(),
                    value->type->text().c_str());
       return -1;
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import linecache
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,14 +20,17 @@ from tests.debug.planted_callbacks import CALLBACKS
 from tests.debug.planted_calls import CALLS, X
 from tests.debug.planted_declarations import BUILDERS_OF_DYNET, DECLARATIONS
 from tests.debug.planted_expressions import BUILDERS
+from tests.debug.planted_feeds import FEEDS, OF_STATES
 from tests.debug.planted_functions import FUNCTIONS
 from tests.debug.planted_gradients import GRADIENTS
 from tests.debug.planted_graphs import EXPRESSIONS, GRAPHS
 from tests.debug.planted_layers import LAYERS
 from tests.debug.planted_loops import LOOPS
+from tests.debug.planted_places import PLACES
 from tests.debug.planted_programs import PROGRAMS
 from tests.debug.planted_runs import RUNS
 from tests.debug.planted_sessions import SESSIONS
+from tests.debug.planted_steps import STEPS
 from tests.debug.planted_training import TRAINING
 from tests.debug.planted_transforms import TRANSFORMS
 from tests.debug.planted_vectors import VECTORS
@@ -41,6 +45,7 @@ def last_frame(action: Callable[[], Any]) -> traceback.FrameSummary:
         action()
     if isinstance(caught.value, torch.errors.TwofoldError):
         assert caught.value.fix and str(caught.value).endswith("."), "what to change"
+        assert not re.search(r"operand \d+ -?[\d.]+(, |$)", str(caught.value)), "a number without a name"
     return traceback.extract_tb(caught.value.__traceback__)[-1]
 
 
@@ -76,7 +81,9 @@ def observed(call: Bug, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("bug", [*CALLS, *FUNCTIONS, *TRANSFORMS, *LAYERS], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug", [*CALLS, *FUNCTIONS, *TRANSFORMS, *LAYERS, *PLACES], ids=lambda bug: bug.__name__
+)
 def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
     call = torch.compile(bug) if way == "compile" else bug
@@ -86,7 +93,7 @@ def test_calls(bug: Bug, way: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS, *LOOPS], ids=lambda bug: bug.__name__
+    "bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS, *LOOPS, *STEPS], ids=lambda bug: bug.__name__
 )
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -101,7 +108,7 @@ def run(build: Bug) -> None:
 
 
 @pytest.mark.parametrize(
-    "bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS], ids=lambda bug: bug.__name__
+    "bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS, *FEEDS], ids=lambda bug: bug.__name__
 )
 def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -110,7 +117,9 @@ def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "bug", [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET, *VECTORS], ids=lambda bug: bug.__name__
+    "bug",
+    [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET, *VECTORS, *OF_STATES],
+    ids=lambda bug: bug.__name__,
 )
 def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -186,14 +186,14 @@ MISTAKES = {
     "assignment: shape": (
         RuntimeError,
         lambda: ones(2, 3).__setitem__(0, ones(2)),
-        "write_view: shape (2,) does not broadcast to (3,): operand 0 float32[2,3] (here.py:N), operand "
-        "1 float32[2] (here.py:N), operand 2 0, at here.py:N. Make the sizes equal, or 1 where they "
+        "assignment to elements: shape (2,) does not broadcast to (3,): input float32[2,3] (here.py:N), "
+        "value float32[2] (here.py:N), at here.py:N. Make the sizes equal, or 1 where they "
         "repeat.",
     ),
     "assignment: run time": (
         IndexError,
         lambda: written(ones(4, 3), torch.tensor([0, -5])),
-        "index_write: index -5 is outside an axis of size 4: input float32[4,3] "
+        "assignment to elements: index -5 is outside an axis of size 4: input float32[4,3] "
         "(here.py:N), values 0.0, operand 2 int64[2] (here.py:N), at here.py:N. Use "
         "indices from -4 to 3.",
     ),
@@ -490,22 +490,22 @@ MISTAKES = {
         IndexError,
         lambda: F.cross_entropy(ones(2, 3), torch.tensor([0, 3])).numpy(),
         "cross_entropy: class 3 does not exist, there are 3 classes: input float32[2,3] "
-        "(here.py:N), target int64[2] (here.py:N), operand 2 -100, operand 3 0.0, at "
-        "here.py:N. Use class numbers from 0 to 2, or ignore_index for rows to leave out.",
+        "(here.py:N), target int64[2] (here.py:N), at "
+        "here.py:N. Use class numbers from 0 to 2, or a loss its ignore_index for rows to leave out.",
     ),
     "loss: shapes": (
         RuntimeError,
         lambda: F.cross_entropy(ones(2, 3), torch.tensor([0, 1, 2])),
         "cross_entropy: targets of shape (3,) for scores of shape (2, 3): input float32[2,3] "
-        "(here.py:N), target int64[3] (here.py:N), operand 2 -100, operand 3 0.0, at here.py:N. Give "
+        "(here.py:N), target int64[3] (here.py:N), at here.py:N. Give "
         "one class number for each row: shape (2,).",
     ),
     "loss: nll": (
         IndexError,
         lambda: F.nll_loss(ones(2, 3), torch.tensor([0, -1])).numpy(),
         "nll_loss: class -1 does not exist, there are 3 classes: input float32[2,3] "
-        "(here.py:N), target int64[2] (here.py:N), operand 2 -100, at here.py:N. Use class"
-        " numbers from 0 to 2, or ignore_index for rows to leave out.",
+        "(here.py:N), target int64[2] (here.py:N), at here.py:N. Use class"
+        " numbers from 0 to 2, or a loss its ignore_index for rows to leave out.",
     ),
     "loss: mse": (
         RuntimeError,
@@ -530,8 +530,8 @@ MISTAKES = {
         IndexError,
         lambda: F.one_hot(torch.tensor([0, 5]), 3).numpy(),
         "one_hot: class 5 does not exist, there are 3 classes: input int64[2] "
-        "(here.py:N), at here.py:N. Use class numbers from 0 to 2, or ignore_index for rows "
-        "to leave out.",
+        "(here.py:N), at here.py:N. Use class numbers from 0 to 2, or a loss its ignore_index "
+        "for rows to leave out.",
     ),
     "softmax axis": (
         IndexError,
@@ -578,8 +578,8 @@ MISTAKES = {
     "in-place view": (
         RuntimeError,
         lambda: ones(2, 3).expand(2, 2, 3).add_(1),
-        "write_view: writing to an expanded tensor, several elements of which are one in memory: operand"
-        " 0 float32[2,3] (here.py:N), operand 1 float32[2,2,3] (here.py:N), at here.py:N. Write to the "
+        "assignment to elements: writing to an expanded tensor, several elements of which are one in memory: "
+        "input float32[2,3] (here.py:N), value float32[2,2,3] (here.py:N), at here.py:N. Write to the "
         "tensor before it is expanded, or to a .clone().",
     ),
 }

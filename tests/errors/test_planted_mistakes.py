@@ -63,7 +63,8 @@ MISTAKES = {
         RuntimeError,
         lambda: torch.ones(3).sum().backward(),
         "backward: float32[] (here.py:N) does not depend on any leaf that requires grad, at here.py:N. "
-        "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_().",
+        "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
+        "gradients depend on leaves where the pass that made them was given create_graph=True.",
     ),
     "leaf changed in place": (
         RuntimeError,

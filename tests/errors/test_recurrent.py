@@ -91,7 +91,7 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
             torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 4)
         ),
         "scaled_dot_product_attention: query has 3 features, key 4: query float32[2,3] (here.py:N), "
-        "key float32[2,4] (here.py:N), value float32[2,4] (here.py:N), operand 3 0.5773502691896258, "
+        "key float32[2,4] (here.py:N), value float32[2,4] (here.py:N), "
         "at here.py:N. Make them equal.",
     ),
     "mask and order": (

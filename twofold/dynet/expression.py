@@ -14,6 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.dynet.graph import operation, refresh, state
+from twofold.errors import ShapeError
 from twofold.frontend.gradients import grad
 from twofold.frontend.install import PUBLIC
 
@@ -159,7 +160,7 @@ class Expression(_core.Expression):
         if state.watcher is None and isinstance(other, Expression) and self._batch == 1 and other._batch == 1:
             a, b = self._tensor, other._tensor
             if a.ndim == 2 and b.ndim:
-                return Expression(b @ a)
+                return Expression(product(b, a))
         return self._mul(other)
 
     @operation
@@ -204,7 +205,9 @@ class Expression(_core.Expression):
         if isinstance(index, (int, numpy.integer)):
             size = self._tensor.shape[-1] if rank_of(self) else 1
             if not -size <= index < size:
-                raise IndexError(f"index {index} is outside of {size} rows")
+                raise IndexError(
+                    f"index {index} is outside of {size} rows. Use one from {-size} to {size - 1}."
+                )
             return element(self, int(index) % size)
         return sliced(self, index if isinstance(index, tuple) else (index,))
 
@@ -270,7 +273,7 @@ def matrix_product(x: Expression, y: Expression) -> Expression:
     """``x * y`` of matrices; a vector is a matrix of one column."""
     a, b, p, q = x._tensor, y._tensor, x._batch, y._batch
     if p == 1 and q == 1 and a.ndim == 2 and b.ndim:
-        return Expression(b @ a)
+        return Expression(product(b, a))
     n, m = a.ndim - (p != 1), b.ndim - (q != 1)
     if n < 2:
         if m and b.shape[-1] != 1:
@@ -287,8 +290,23 @@ def matrix_product(x: Expression, y: Expression) -> Expression:
             raise ValueError(
                 f"batches of {p} and {q} elements. Give both the same, or one of them a single element."
             )
-        return Expression((b.unsqueeze(1) @ a).squeeze(1), p)
-    return Expression(b @ a, q if p == 1 else p)
+        return Expression(product(b.unsqueeze(1), a).squeeze(1), p)
+    return Expression(product(b, a), q if p == 1 else p)
+
+
+def product(b: Any, a: Any) -> Any:
+    """``a * b`` in DyNet's order of dimensions; raises ShapeError in these where the inner ones differ."""
+    try:
+        return b @ a
+    except ShapeError as error:
+        left, right = (tuple(reversed(one.shape)) for one in (a, b))
+        worded = ShapeError(
+            f"*: inner dimensions differ, {left[1]} columns against {right[0]} rows: left {a.type_.dtype.name} {left} "
+            f"({a._where}), right {b.type_.dtype.name} {right} ({b._where})",
+            f"Make the left one of {right[0]} columns, or transpose one of them.",
+        )
+        worded.__traceback__ = error.__traceback__
+        raise worded from None
 
 
 def element(x: Expression, index: int, dim: int = 0) -> Expression:

@@ -254,5 +254,6 @@ def no_gradient_message(tensor: Tensor) -> str:
     """What ``backward`` says when no leaf asked for a gradient."""
     return (
         f"backward: {tensor.type_} ({tensor._where}) does not depend on any leaf that requires grad, at {here()}. "
-        "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_()."
+        "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
+        "gradients depend on leaves where the pass that made them was given create_graph=True."
     )

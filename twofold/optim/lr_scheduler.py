@@ -33,7 +33,9 @@ class LambdaLR(LRScheduler):
         count = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
         if several and len(lr_lambda) != count:
-            raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+            raise ValueError(
+                f"Expected {count} lr_lambdas, but got {len(lr_lambda)}. Give one for each parameter group."
+            )
         self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if several else [lr_lambda] * count
         super().__init__(optimizer, last_epoch)
 
@@ -392,7 +394,7 @@ class SequentialLR:
                 "than the number of milestone "
                 f"points, but got number of schedulers {len(schedulers)} and the number of "
                 f"milestones to be equal to "
-                f"{len(milestones)}"
+                f"{len(milestones)}. Give {max(len(schedulers) - 1, 0)}, where one ends and the next begins."
             )
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)

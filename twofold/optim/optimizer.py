@@ -175,8 +175,13 @@ class Optimizer(Hooked):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(params)) != len(params):
             raise ValueError("optimizer contains a parameter group with duplicate parameters")
-        if {param for other in self.param_groups for param in other["params"]} & set(params):
-            raise ValueError("some parameters appear in more than one parameter group")
+        before = {param: k for k, other in enumerate(self.param_groups) for param in other["params"]}
+        for param in params:
+            if param in before:
+                raise ValueError(
+                    f"some parameters appear in more than one parameter group: {param.type_} ({param._where}) is in "
+                    f"group {before[param]} and in group {len(self.param_groups)}. Leave it out of one."
+                )
         self.param_groups.append({**self.defaults, **group, "params": params})
         # A parameter whose first values are still to be computed would end the trace that reads it: the first step
         # would be two, and keep for its backward pass what one trace frees.
@@ -247,7 +252,10 @@ class Optimizer(Hooked):
         state_dict = self._call_hooks("load before", dict(state_dict))
         given = state_dict["param_groups"]
         if len(given) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups: {len(given)}, and the optimizer "
+                f"{len(self.param_groups)}. Make the optimizer with the groups that it was saved with."
+            )
         if any(
             len(new["params"]) != len(own["params"])
             for new, own in zip(given, self.param_groups, strict=True)

@@ -238,7 +238,8 @@ def name_operands(
             found[k] = text
     named = []
     for k, (name, value) in enumerate(zip(found, operands)):
-        parameter = parameters[k].replace(" ", "_") if k < len(parameters) else f"operand_{k}"
+        parameter = parameters[k].replace(" ", "_") if k < len(parameters) else ""
+        parameter = parameter or f"operand_{k}"
         if value is not None:
             named.append(Named(name or parameter, parameter, value))
     return named

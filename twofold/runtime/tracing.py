@@ -30,14 +30,23 @@ def public_name(op: Op, attrs: Attributes = ()) -> str:
 
 
 def described(names: Sequence[str], types: Sequence[TensorType], operands: Sequence[Any]) -> list[str]:
-    """Texts of operands for a message: name, type or Python number, and the line that made it."""
+    """Texts of operands for a message: name, type or Python number, and the line that made it.
+
+    Numbers that have no name beside others that do are the operation's own.
+    """
     found = []
     for k, type in enumerate(types):
-        name = names[k] if k < len(names) else f"operand {k}"
+        name = names[k] if k < len(names) else ""
+        if names and not name and type.weak:
+            continue
         operand = operands[k] if k < len(operands) else None
         where = operand._where if isinstance(operand, _core.Tensor) else None
         found.append(
-            describe_operand(name, repr(operand) if type.weak and operand is not None else str(type), where)
+            describe_operand(
+                name or f"operand {k}",
+                repr(operand) if type.weak and operand is not None else str(type),
+                where,
+            )
         )
     return found
 
@@ -117,7 +126,7 @@ def _required(call: Any) -> list[str]:
 
 
 def _pullback_names(attrs: Attributes) -> list[str]:
-    """The names of the operands of a gradient."""
+    """The names of the operands of a gradient, empty for what has none."""
     derived = import_module("twofold.transforms.derived")
     name, inner, written, index, flags = attrs
     types = tuple(tensor_type(*type) for type in written)
@@ -125,7 +134,7 @@ def _pullback_names(attrs: Attributes) -> list[str]:
     own = parameter_names(REGISTRY[name], inner)
     shown = {-1: "gradient", -2: "result", **dict(enumerate(own))}
     slots = derived.pullbacks_of(REGISTRY[name], inner, types, wrt)[index].slots
-    return [shown.get(slot, f"operand {k}") for k, slot in enumerate(slots)]
+    return [shown.get(slot, "") for slot in slots]
 
 
 def specialise_error(op: Op, where: str) -> None:

@@ -61,7 +61,7 @@ class class_number(Custom):
             return f"class {index} of no classes", "Give scores with at least one class."
         return (
             f"class {index} does not exist, there are {attrs[0]} classes",
-            f"Use class numbers from 0 to {attrs[0] - 1}, or ignore_index for rows to leave out.",
+            f"Use class numbers from 0 to {attrs[0] - 1}, or a loss its ignore_index for rows to leave out.",
         )
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:

@@ -173,6 +173,7 @@ def _one_index(x: Any, indices: Sequence[Any], axes: Sequence[int]) -> tuple[Any
 def _put(accumulate: bool, name: str, doc: str) -> Any:
     class body:
         functions = ()
+        title = "index_put" if accumulate else "assignment to elements"
 
         def compute(x: Any, values: Any, *rest: Any) -> Any:
             *indices, axes = rest

@@ -293,12 +293,12 @@ class soft_cross_entropy:
     functions = ()
 
     @staticmethod
-    def compute(*rest: Any) -> Any:
-        x, axis, wanted, weights, reduction, _, _ = _soft_parts(*rest)
+    def compute(input: Any, target: Any, *rest: Any) -> Any:
+        x, axis, wanted, weights, reduction, _, _ = _soft_parts(input, target, *rest)
         wanted = wanted if weights is None else wanted * weights
         z, s = shifted(x, axis)
         rows = apply("sum", wanted * (ops.log(s) - z), attrs=((axis,), False))
-        return convert(reduced(rows, reduction), strong(rest[0]).dtype)
+        return convert(reduced(rows, reduction), strong(input).dtype)
 
     @staticmethod
     def vjp(ct: Any, y: Any, *rest: Any) -> Any:

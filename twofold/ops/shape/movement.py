@@ -359,6 +359,11 @@ class write_view(Composite):
 
     autograd_name = "torch::autograd::CopySlices"
     functions = ()
+    title = "assignment to elements"
+
+    def parameter_names(self) -> list[str]:
+        """Names of the tensor parameters."""
+        return ["input", "value"]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         name, inner = attrs
