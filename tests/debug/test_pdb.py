@@ -78,8 +78,7 @@ def test_back_and_goto() -> None:
     commands = [f"tbreak {FILE}:{STRAIGHT + 4}", "c", look, "!back()", "s", look, "!back(2)", "s", look]
     more = [f"tbreak {STRAIGHT + 3}", "c", f"!goto({STRAIGHT + 2})", "s", "c"]
     lines, seen = positions([*commands, *more], debug.run, programs.straight, x, w)
-    # going back to the first line of a function stops at its call
-    assert lines == [STRAIGHT + 1, STRAIGHT + 4, STRAIGHT + 3, STRAIGHT, STRAIGHT + 3, STRAIGHT + 2]
+    assert lines == [STRAIGHT + 1, STRAIGHT + 4, STRAIGHT + 3, STRAIGHT + 1, STRAIGHT + 3, STRAIGHT + 2]
     assert seen == ["['a', 'b', 'h', 'w', 'x']", "['a', 'h', 'w', 'x']", "['w', 'x']"]
 
 
@@ -113,13 +112,13 @@ def test_goto_beyond_the_budget(budget: int) -> None:
     """From the end of a loop to its beginning, and from the backward pass to the forward pass and on again."""
     x, factor = torch.tensor([0.5, -1.0]), torch.tensor(2.0)
     commands = [f"tbreak {FILE}:{UNROLLED + 5}", "c", show("h.tolist()"), f"!goto({UNROLLED + 3})", "s"]
-    commands += [show("h.tolist()"), "!back(6)", "s", show("h.tolist()"), "c"]
+    commands += [show("h.tolist()"), "!back(5)", "s", show("h.tolist()"), "c"]
     _, seen = positions(commands, lambda: debug.run(programs.unrolled, x, factor, budget=budget))
     states = [torch.exp(-x)]
     for _ in range(3):
         states.append(torch.sigmoid(states[-1] * factor + 1))
     assert seen[:2] == [str(states[3].tolist()), str(states[2].tolist())]
-    assert seen[2] in [str(one.tolist()) for one in states[:2]]
+    assert seen[2] == str(states[1].tolist())
 
     x, w = arguments_of_straight()
     w.requires_grad_()
@@ -151,3 +150,11 @@ def test_callers_are_above() -> None:
     commands = [f"tbreak {FILE}:{line}", "c", show("sorted(locals())"), "u", show("sorted(locals())"), "c"]
     _, seen = positions(commands, debug.run, programs.unrolled, x, torch.tensor(2.0))
     assert seen == ["['factor', 'h', 'z']", "['factor', 'h', 'x']"]
+
+
+def test_goto_stops_at_the_first_line_of_a_function_and_steps_on_from_there() -> None:
+    first, last = programs.scaled.__code__.co_firstlineno + 1, UNROLLED + 4
+    commands = [f"tbreak {FILE}:{last}", "c", f"!goto({first})", "s", show("sorted(locals())"), "n", "n", "s"]
+    lines, seen = positions([*commands, "c"], debug.run, programs.unrolled, torch.ones(2), torch.tensor(2.0))
+    assert lines == [UNROLLED + 1, last, first, first + 1, first + 2, first + 2]  # the last one at its return
+    assert seen == ["['factor', 'h']"]

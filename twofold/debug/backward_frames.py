@@ -135,6 +135,7 @@ class BackwardFrames:
             group = list(takewhile(lambda one, stop=stop: one[1][depth] is stop, steps[k:]))  # type: ignore[misc]
             k += len(group)
             before = stop
+            writer.begin()
             self._level(writer, group, depth + 1)
         names = list(first.names)
         name = writer.define(names)

@@ -28,6 +28,7 @@ class Action(NamedTuple):
     kind: str  # call, held, more, chosen, stopping
     payload: Any
     names: dict[str, int]
+    statement: int  # the number of the execution of a statement that it is a part of
 
 
 class Stop(NamedTuple):
@@ -53,6 +54,7 @@ class FrameWriter:
         self.position = NOWHERE
         self.rounds = Rounds(scope)
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
+        self.statement = 0  # the number of the execution of a statement that is written
         self.passed = 0  # the line of the statement that was run last
         self.last: ast.AST | None = None  # that statement, or the loop that was left since
 
@@ -66,8 +68,13 @@ class FrameWriter:
         return node
 
     def do(self, kind: str, payload: Any) -> ast.expr:
-        number = self.frames.act(kind, payload, self.bound)
+        number = self.frames.act(kind, payload, self.bound, self.statement)
         return ast.Call(ast.Name(HELPER, ast.Load()), [ast.Constant(number)], [])
+
+    def begin(self) -> None:
+        """What is written from now on is another execution of a statement."""
+        self.frames.statements += 1
+        self.statement = self.frames.statements
 
     def put(self, node: ast.stmt) -> None:
         self.body.append(self.at(node))
@@ -101,6 +108,7 @@ class FrameWriter:
         return name
 
     def header(self, loop: Any) -> None:
+        self.begin()
         self.position = Position(loop.lineno, 0, loop.lineno, 0, None, None)
         self.put(ast.Pass())
 

@@ -42,6 +42,7 @@ class Frames:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.actions: list[Action] = []
+        self.statements = 0  # executions of statements so far
         self.functions: dict[str, tuple[ast.FunctionDef, CodeType, bool]] = {}
         self.read = {one for call in recording.calls if call.forward is None for one in call.operands}
         self.stops: dict[int, Stop] = {}  # of calls, by their results
@@ -64,9 +65,9 @@ class Frames:
             name, held, _ = writer.function(item.child, known, None)
             self.roots.append((name, [self.act("held", one, {}) for one in held]))
 
-    def act(self, kind: str, payload: Any, bound: dict[str, int]) -> int:
+    def act(self, kind: str, payload: Any, bound: dict[str, int], statement: int = 0) -> int:
         """The number of an action, for a frame whose variables hold the values ``bound``."""
-        self.actions.append(Action(kind, payload, dict(bound)))
+        self.actions.append(Action(kind, payload, dict(bound), statement))
         return len(self.actions) - 1
 
     def space(self, filename: str) -> dict[str, Any]:
@@ -153,6 +154,7 @@ class _Writer(FrameWriter):
     def _copy(self, assignments: Sequence[ast.Assign]) -> None:
         for one in assignments:
             if self.scope.held(one.value) is not None:
+                self.begin()
                 self.passed = one.lineno
                 self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
                 self._names(one)
@@ -216,6 +218,7 @@ class _Writer(FrameWriter):
         self.rounds.comprehension = around
 
     def _execute(self, group: Sequence[Item], statement: Any) -> None:
+        self.begin()
         self.scope.made, self.scope.several = {}, {}
         begun = len(self.frames.actions)
         calls: list[Call] = []
@@ -433,6 +436,7 @@ class _Writer(FrameWriter):
             return None
         self._leave([])
         self._copies(statement)
+        self.begin()
         line = statement.lineno
         self.position = Position(line, statement.col_offset, line, statement.col_offset, None, None)
         self._return(statement.value)

@@ -37,11 +37,14 @@ class Interpreter(Bodies):
         self.frames, self.budget = frames, budget
         self.spent = 0  # bytes of results that are kept
         self.kept: dict[int, Any] = {}  # results of calls, by the step
-        self.lines: list[tuple[int, str, int, int]] = []  # step, file, line, depth of the frame
+        self.lines: list[
+            tuple[int, str, int, int, int]
+        ] = []  # step, file, line, statement, depth of the frame
         self.changes: list[tuple[int, int, Any]] = []  # step, value, what it became
         self.recomputed = 0
         self.wanted: int | None = None  # the step to go back to
         self.silent_until: int | None = None
+        self.target: tuple[str, int] | None = None  # the file and line of that step
         self.on_arrival: Any = None
         self._begin()
 
@@ -57,6 +60,7 @@ class Interpreter(Bodies):
         self.changes = [change for change in self.changes if change[0] <= target]
         self._begin()
         self.silent_until = target
+        self.target = next((one[1:3] for one in self.lines if one[0] == target), None)
 
     # Actions
 
@@ -67,7 +71,7 @@ class Interpreter(Bodies):
         if self.wanted is not None:
             _core.hide_frames(1)  # nobody is to see how the frames are left
             raise Rewind
-        self._note_line(frame)
+        self._note_line(frame, action.statement)
         self._exchange(frame, action)
         result = getattr(self, f"_{action.kind}")(action.payload)
         self.step += 1
@@ -80,15 +84,17 @@ class Interpreter(Bodies):
         self.silent_until = None
         self.on_arrival(frame)
 
-    def _note_line(self, frame: FrameType) -> None:
+    def _note_line(self, frame: FrameType, statement: int) -> None:
+        """Note that a line begins, unless the frame goes on with it after a call."""
         depth, above = 0, frame.f_back
         while above is not None:
             depth, above = depth + 1, above.f_back
-        found = frame.f_code.co_filename, frame.f_lineno, depth
+        found = frame.f_code.co_filename, frame.f_lineno, statement, depth
         del self.lines[
             next((k for k, one in enumerate(self.lines) if one[0] >= self.step), len(self.lines)) :
         ]
-        if not self.lines or self.lines[-1][1:] != found:
+        here = next((one for one in reversed(self.lines) if one[-1] <= depth), None)
+        if here is None or here[1:] != found:
             self.lines.append((self.step, *found))
 
     def _exchange(self, frame: FrameType, action: Action) -> None:

@@ -31,7 +31,7 @@ class Stepper:
         self.frames = Frames(recording)
         self.frames.write(given)
         self.interpreter = Interpreter(recording, self.frames, budget)
-        self.interpreter.on_arrival = _follow
+        self.interpreter.on_arrival = self._follow
         self.functions: dict[str, FunctionType] = self.frames.made()
         self._do = functools.partial(_core.call_untraced, self.interpreter.act)
         helpers = {
@@ -63,13 +63,24 @@ class Stepper:
         """Call an outermost function; a debugger follows, unless the way back to a step leads through it."""
         if self.interpreter.silent_until == self.interpreter.step:
             self.interpreter.silent_until = None
-            _stop_next()
+            _stop_at(self.interpreter.target)
         if not name:
             return
         if self.interpreter.silent_until is None:
             _core.call_traced(self.functions[name], *values)
         else:
             self.functions[name](*values)
+
+    def _follow(self, frame: FrameType | None) -> None:
+        """Have the debugger follow the thread again, and stop where the step begins that was gone back to."""
+        _stop_at(self.interpreter.target)
+        if frame is None or HELPER not in frame.f_globals:
+            return  # not in the program yet
+        trace: Any = sys.gettrace()
+        while trace is not None and frame is not None and HELPER in frame.f_globals:
+            frame.f_trace = trace
+            frame = frame.f_back
+        _core.hide_frames(-1)
 
     # What a program that is stepped through may call
 
@@ -90,22 +101,25 @@ class Stepper:
         return None
 
 
-def _follow(frame: FrameType | None) -> None:
-    """Have the debugger follow the thread again, and stop at the next line."""
-    _stop_next()
-    if frame is None or HELPER not in frame.f_globals:
-        return  # not in the program yet
-    trace: Any = sys.gettrace()
-    while trace is not None and frame is not None and HELPER in frame.f_globals:
-        frame.f_trace = trace
-        frame = frame.f_back
-    _core.hide_frames(-1)
+def _stop_at(target: tuple[str, int] | None) -> None:
+    """Have the debugger stop at a file and line (None: any), not at calls, returns and lines before it."""
+    debugger: Any = getattr(sys.gettrace(), "__self__", None)
+    if not isinstance(debugger, bdb.Bdb):
+        return
+    debugger.set_step()
 
-
-def _stop_next() -> None:
-    debugger = getattr(sys.gettrace(), "__self__", None)
-    if isinstance(debugger, bdb.Bdb):
+    def pass_by(frame: FrameType, argument: Any) -> None:
         debugger.set_step()
+
+    def stop(frame: FrameType) -> None:
+        if target is not None and (frame.f_code.co_filename, frame.f_lineno) != target:
+            return
+        for name in replaced:
+            del vars(debugger)[name]
+        debugger.user_line(frame)
+
+    replaced = {"user_call": pass_by, "user_return": pass_by, "user_line": stop}
+    vars(debugger).update(replaced)
 
 
 def _compiled(function: Any) -> bool:
