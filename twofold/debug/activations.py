@@ -7,12 +7,12 @@ later in its code, or where a loop leads back to them; else it was called anew.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
 from twofold.debug.recording import Call, Chain, Site
-from twofold.debug.source import loops_around, may_repeat, position_of
+from twofold.debug.source import exclusive, loops_around, may_repeat, position_of
 
 
 class Item:
@@ -37,6 +37,14 @@ class Activation:
         self.last: Site | None = None
         self.first: dict[Site | None, Any] = {}  # what happened first at each site since a loop led back
 
+    def calls(self) -> Iterator[Call]:
+        """The calls of operations that it makes, and those that it calls."""
+        for item in self.items:
+            if item.call is not None:
+                yield item.call
+            if item.child is not None:
+                yield from item.child.calls()
+
     def is_repeated(self, site: Site, call: Call | None, what: Any) -> bool:
         """Whether what happens once more at the last site is another round, or another call of the function.
 
@@ -59,7 +67,7 @@ class Activation:
     def add(self, site: Site | None, call: Call | None, child: Activation | None) -> Item:
         """Append what happens at a site."""
         last = self.last
-        again = last is not None and site is not None and site.offset < last.offset
+        again = last is not None and site is not None and (site.offset < last.offset or exclusive(last, site))
         what: Any = (call.op, call.attrs) if call is not None else child and child.code
         if site is not None and site == last:
             again = self.is_repeated(site, call, what) and may_repeat(site, site)
@@ -111,10 +119,12 @@ class _Builder:
         if site is None or found.code is not site.code:
             return False
         last = found.last
-        if last is None or site.offset > last.offset:
+        if last is None:
             return True
-        if site.offset < last.offset:
+        if site.offset < last.offset or exclusive(last, site):
             return may_repeat(site, last)
+        if site.offset > last.offset:
+            return True
         if depth + 1 == len(sites):
             again = found.is_repeated(site, call, (call.op, call.attrs))
             return not again or may_repeat(site, site)

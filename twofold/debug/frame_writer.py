@@ -58,6 +58,11 @@ class FrameWriter:
         self.passed = 0  # the line of the statement that was run last
         self.last: ast.AST | None = None  # that statement, or the loop that was left since
 
+    @property
+    def code(self) -> Any:
+        """The code of the function, None before all functions."""
+        return self.activation.code
+
     # Pieces of syntax, all at the present position
 
     def at(self, node: Any) -> Any:

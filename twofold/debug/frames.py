@@ -15,23 +15,27 @@ from typing import Any
 
 from twofold.debug.activations import Activation, Item, build
 from twofold.debug.backward_frames import BackwardFrames
+from twofold.debug.call_writer import CallWriter
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.frame_writer import BREAKPOINT, HELPER, Action, FrameWriter, Stop
-from twofold.debug.names import Held, Scope, arguments_of
+from twofold.debug.handed import GENERATOR
+from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording, Site
-from twofold.debug.rounds import element, rows
+from twofold.debug.rounds import element, element_names, loops_that_end, rows
 from twofold.debug.source import (
+    COMPREHENSIONS,
     Position,
     assignments_after,
     assignments_before,
     comprehension_around,
     function_of,
-    is_method,
     last_return,
     lines_of,
     loops_around,
-    parameters_of,
+    nonlocal_names,
     position_of,
+    returns_after,
+    yields_after,
 )
 from twofold.ops.control_flow.programs import LoopSpec
 
@@ -64,6 +68,12 @@ class Frames:
             known = {name: held for name, held in given.items() if name in item.child.code.co_varnames}
             name, held, _ = writer.function(item.child, known, None)
             self.roots.append((name, [self.act("held", one, {}) for one in held]))
+
+    def read_outside(self, activation: Activation) -> set[int]:
+        """What calls of the forward pass read that an activation has not made."""
+        inside = {id(call) for call in activation.calls()}
+        others = [call for call in self.recording.calls if call.forward is None and id(call) not in inside]
+        return {one for call in others for one in call.operands}
 
     def act(self, kind: str, payload: Any, bound: dict[str, int], statement: int = 0) -> int:
         """The number of an action, for a frame whose variables hold the values ``bound``."""
@@ -98,19 +108,51 @@ class Frames:
         return found
 
 
-class _Writer(FrameWriter):
+class _Writer(CallWriter):
     """Writes the body of one function of the forward pass."""
 
+    def __init__(
+        self, frames: Frames, activation: Activation, scope: Scope, above: Stop | None, backward: bool
+    ) -> None:
+        super().__init__(frames, activation, scope, above, backward)
+        self.elements: list[Held] = []  # of a comprehension
+
     def function(
-        self, child: Activation, given: dict[str, Held], above: Stop | None
+        self,
+        child: Activation,
+        given: dict[str, Held],
+        above: Stop | None,
+        generator: Any = None,
+        owner: Any = None,
     ) -> tuple[str, list[Held], Held]:
-        """Write another activation; its name, what it is given, and what it returns."""
+        """Write another activation; its name, what it is given, and what it returns.
+
+        ``generator`` is what made the generator that goes on, a call in ``owner``; its variables are as it left them.
+        """
         assert child.code is not None
-        given = {**self._closure(child.code), **given}
+        generators = (owner or self).generators
+        before = generators.get(generator)
+        given = {**self._closure(child.code), **(before.scope.names if before is not None else given)}
         writer = _Writer(self.frames, child, Scope(given), above, False)
-        writer.outer = self
+        writer.outer, writer.suspends = self, generator is not None
+        if before is not None:
+            writer.resume(before)
+        if generator is not None:
+            generators[generator] = writer
         returned = writer.statements()
-        return writer.define(list(given)), list(given.values()), returned
+        for name in nonlocal_names(child.code):
+            self.changed[name] = writer.scope.names.get(name)
+        known = Scope(given).known()
+        return writer.define(list(known)), list(known.values()), returned
+
+    def resume(self, before: Any) -> None:
+        """Go on as a generator does where another activation has left it."""
+        self.rounds.loops, self.rounds.number = list(before.rounds.loops), dict(before.rounds.number)
+        self.last, self.passed, self.computed = before.last, before.passed, before.computed
+        self.elements, self.generators = before.elements, before.generators
+        last, first = before.activation.last, self.activation.items[:1]
+        if first and last is not None and first[0].site is not None and first[0].site.offset <= last.offset:
+            first[0].again = True
 
     def _closure(self, code: CodeType) -> dict[str, Held]:
         """The variables of functions around that a function reads."""
@@ -146,7 +188,7 @@ class _Writer(FrameWriter):
 
     def _copies(self, statement: Any, end: int = sys.maxsize) -> None:
         """The assignments on the way to a statement, up to a line, that give a value another name."""
-        code = self._code()
+        code = self.code
         if statement is not None and code is not None:
             before = assignments_before(code, statement)
             self._copy([one for one in before if self.passed < one.lineno < end])
@@ -190,7 +232,7 @@ class _Writer(FrameWriter):
         self.header(loop)
         if not isinstance(loop, ast.While):
             for name, held in self.scope.bind(loop.target, element(loop.iter, number, self.scope)):
-                self._name(name, held)
+                self.name(name, held)
 
     def _leave(self, around: Sequence[Any]) -> None:
         """The ends of loops that are left, and their headers where they have no more rounds."""
@@ -199,12 +241,29 @@ class _Writer(FrameWriter):
                 self._finish(loop)
                 if loop not in self.computed:
                     self.header(loop)
+                if loop in self.iterated:
+                    self._exhaust(self.generators.pop(self.iterated.pop(loop), None))
             self.rounds.loops.remove(loop)
             self.last = loop
 
+    def _exhaust(self, before: Any) -> None:
+        """Have a generator go on to its end, where it computes nothing."""
+        if before is None:
+            return
+        writer = _Writer(self.frames, Activation(before.code), Scope(before.scope.names), self.above, False)
+        writer.outer, writer.position = self, before.position
+        writer.resume(before)
+        if before.code.co_name in COMPREHENSIONS:
+            writer.put(ast.Pass())
+        writer._leave([])
+        known = before.scope.known()
+        if writer.body:
+            values = [self.do("held", held) for held in known.values()]
+            self.put(ast.Expr(ast.Call(ast.Name(writer.define(list(known)), ast.Load()), values, [])))
+
     def _finish(self, loop: Any) -> None:
         """The copies behind the last statement of a round."""
-        code = self._code()
+        code = self.code
         if code is not None and self.last is not None and self.last is not loop:
             self._copy(assignments_after(code, self.last, loop))
 
@@ -213,13 +272,27 @@ class _Writer(FrameWriter):
         around = comprehension_around(item.site) if item is not None and item.site is not None else None
         stood = self.rounds.comprehension
         again = item is not None and item.again and gone is None
-        if stood is not None and (stood is not around or again):
-            self.once_more(stood.lineno)
         self.rounds.comprehension = around
+        if stood is around and not again:
+            return
+        is_own = self.code is not None and self.code.co_name in COMPREHENSIONS
+        if stood is not None:
+            ends = 1
+            if is_own:
+                self.elements.append(self.scope.held(stood.elt) if hasattr(stood, "elt") else None)
+                ends = loops_that_end(stood.generators, len(self.elements), self.scope, self.outer)
+            for _ in range(ends if item is not None or not self.suspends else 0):
+                self.once_more(stood.lineno)
+        if around is not None and is_own and item is not None and item.site is not None:
+            line = position_of(item.site).line
+            self.position = Position(line, 0, line, 0, None, None)
+            for name, held in element_names(around.generators, len(self.elements), self.scope, self.outer):
+                self.name(name, held)
 
     def _execute(self, group: Sequence[Item], statement: Any) -> None:
         self.begin()
         self.scope.made, self.scope.several = {}, {}
+        self.eager = []
         begun = len(self.frames.actions)
         calls: list[Call] = []
         way = _Way(self, group[0].site, statement)
@@ -236,6 +309,8 @@ class _Writer(FrameWriter):
             self._item(item)
             if item.call is not None:
                 calls.append(item.call)
+        for one in self.eager:
+            self._exhaust(self.generators.pop(one, None))
         way.to_end()
         self.scope.several = _several(group)
         for expression, results in self.scope.several.items():
@@ -249,7 +324,7 @@ class _Writer(FrameWriter):
         self._written(calls)
         if isinstance(statement, ast.Return):
             self._return(statement.value)
-        stop = Stop(self.above, self._code(), group[0].site, dict(self.scope.names))
+        stop = Stop(self.above, self.code, group[0].site, self.scope.known())
         inner = [
             action.payload
             for action in self.frames.actions[begun:]
@@ -272,7 +347,7 @@ class _Writer(FrameWriter):
             if call.op.name == "write_view" or (call.op.name == "positive" and call.operands[0] in views):
                 views.add(call.result)
                 for name, held in self.scope.changed(call.operands[0], call.result):
-                    self._name(name, held)
+                    self.name(name, held)
 
     def _end_of_pass(self, group: Sequence[Item], begin: int) -> int:
         """Where a backward pass ends, with what it computes between that belongs to no line of the forward pass."""
@@ -280,21 +355,18 @@ class _Writer(FrameWriter):
         same = list(takewhile(lambda item: item.site == site and item.child is None, group[begin:]))
         return begin + 1 + max(k for k, item in enumerate(same) if self._is_backward(item))
 
-    def _code(self) -> Any:
-        return self.activation.code
-
     def _names(self, statement: Any) -> None:
         """Bind what a statement binds, all its expressions computed."""
         for name, held in self.scope.written(statement):
-            self._name(name, held)
+            self.name(name, held)
         if isinstance(statement, (ast.For, ast.AsyncFor)):
             read = self.scope.several.get(statement) or (self.scope.made.get(statement),)
             targets = list(rows(statement.target, statement.iter, self.scope))
             for target, held in zip(targets, read if len(read) == len(targets) else ()):
                 for name, one in self.scope.bind(target, held):
-                    self._name(name, one)
+                    self.name(name, one)
 
-    def _name(self, name: str, held: Held) -> None:
+    def name(self, name: str, held: Held) -> None:
         """Bind a name, in the statement that computed the value where that was the last thing done."""
         if held is None:
             if name in self.bound:
@@ -315,12 +387,7 @@ class _Writer(FrameWriter):
     def _item(self, item: Item) -> None:
         expression = self.position.expression
         if item.child is not None:
-            given = self._arguments(item, expression)
-            above = Stop(self.above, self._code(), item.site, dict(self.scope.names))
-            name, taken, returned = self.function(item.child, given, above)
-            values = [self.do("held", held) for held in taken]
-            self.put(ast.Expr(ast.Call(ast.Name(name, ast.Load()), values, [])))
-            self.scope.made[expression] = returned
+            self.call_function(item, expression)
             return
         assert item.call is not None
         if item.call.op is STOP:
@@ -331,40 +398,6 @@ class _Writer(FrameWriter):
             self._parts(item, item.call)
         self.put(ast.Expr(self.do("call", item.call)))
         self.scope.made[expression] = item.call.result
-
-    def _arguments(self, item: Item, expression: Any) -> dict[str, Held]:
-        assert item.child is not None and item.child.code is not None
-        code = item.child.code
-        parameters = parameters_of(code)
-        called = expression.func if isinstance(expression, ast.Call) else None
-        name = getattr(called, "id", getattr(called, "attr", ""))
-        if (carried := self._carried(item)) is not None and len(carried) == len(parameters.positional):
-            return dict(zip(parameters.positional, carried))
-        before = self.scope.made.get(expression)
-        if is_method(code) and before is not None and parameters.positional:
-            return {parameters.positional[0]: before}  # a module that a container hands its last result to
-        if isinstance(expression, (ast.For, ast.AsyncFor)):
-            expression = expression.iter  # a generator
-        if function_of(code) is None or (
-            name != code.co_name and not is_method(code) and self._is_library(name)
-        ):
-            return {}
-        return arguments_of(expression, parameters, self.scope)
-
-    def _is_library(self, name: str) -> bool:
-        """Whether a name of the program belongs to this library, which calls the program's functions in turn."""
-        found = self.frames.space(self._code().co_filename).get(name)
-        return getattr(found, "__module__", "").startswith("twofold")
-
-    def _carried(self, item: Item) -> list[int] | None:
-        """What a loop hands to the function that it calls here."""
-        for one in self.activation.items:
-            if one.parts and one.site == item.site and isinstance(one.call.content, LoopSpec):  # type: ignore[union-attr]
-                call: Any = one.call
-                spec = call.content
-                first = spec.first + 1
-                return list(call.operands[first : first + spec.carry - 1])
-        return None
 
     def _parts(self, item: Item, call: Call) -> None:
         """A loop as a loop, a branch as a branch."""
@@ -410,7 +443,7 @@ class _Writer(FrameWriter):
         """Whether the program calls ``tf.scan``, which returns the rows alone."""
         called = getattr(position_of(site).expression, "func", None)
         owner = getattr(getattr(called, "value", None), "id", "")
-        module = self.frames.space(self._code().co_filename).get(owner)
+        module = self.frames.space(self.code.co_filename).get(owner)
         return getattr(called, "attr", "") == "scan" and getattr(module, "__name__", "") == "twofold.static"
 
     def _return(self, value: Any) -> None:
@@ -420,27 +453,52 @@ class _Writer(FrameWriter):
 
     def _end(self) -> Held:
         """Return what the function returns at its end, unless it has returned."""
-        code = self._code()
+        code = self.code
         self._elements(None, None)
         if self.body and isinstance(self.body[-1], ast.Return):
             return self.scope.made.get(_RETURNED)
         if code is None:
             return None
+        if code.co_name in COMPREHENSIONS:
+            if self.suspends:
+                return self.elements[-1] if is_whole(self.elements) else None
+            return list(self.elements) if code.co_name == "<listcomp>" and is_whole(self.elements) else None
+        if code.co_flags & GENERATOR:
+            return self._suspended(code)
         if code.co_name == "<lambda>" and (definition := function_of(code)) is not None:
             held = self.scope.held(definition.body)
             if held is not None:
                 self.put(ast.Return(self.do("held", held)))
             return held
-        statement = last_return(code)
+        statement = self._way_out(code)
+        self._leave([])
         if statement is None:
             return None
-        self._leave([])
         self._copies(statement)
         self.begin()
         line = statement.lineno
         self.position = Position(line, statement.col_offset, line, statement.col_offset, None, None)
         self._return(statement.value)
         return self.scope.made[_RETURNED]
+
+    def _way_out(self, code: CodeType) -> Any:
+        """The ``return`` that a function came to behind its last statement, or None."""
+        last, stood = last_return(code), self.last
+        ways = [one for one in returns_after(code, stood) if self.scope.held(one.value) is not None]
+        if last is None or not ways or (last in ways and len(ways) == 1):
+            return last if last is not None or not ways else ways[0]
+        if last not in ways:
+            return ways[0]  # what comes between computes something, and has not run
+        outside = self.frames.read_outside(self.activation)
+        return next((one for one in ways if self.scope.held(one.value) in outside), last)
+
+    def _suspended(self, code: CodeType) -> Held:
+        """What a generator yields behind its last statement."""
+        if inside := [one for one in self.scope.made if isinstance(one, ast.YieldFrom)]:
+            return self.scope.made[inside[-1]]
+        ways = yields_after(code, self.last)
+        held = self.scope.held(ways[0].value) if ways else None
+        return held if is_whole(held) else None
 
 
 _RETURNED = ast.Pass()

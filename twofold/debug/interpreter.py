@@ -126,6 +126,8 @@ class Interpreter(Bodies):
     def _held(self, held: Any) -> Any:
         if isinstance(held, (tuple, list)):
             return type(held)(self._held(one) for one in held)
+        if isinstance(held, dict):
+            return {key: self._held(one) for key, one in held.items()}
         return held.value if isinstance(held, Given) else self.values[held]
 
     def _call(self, call: Call) -> Any:

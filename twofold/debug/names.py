@@ -9,7 +9,14 @@ from typing import Any
 from twofold.debug.source import Parameters
 
 Held = Any
-"""What an expression gives: the number of a value, a tuple or list of such, or None where that is not known."""
+"""What an expression gives: the number of a value, a tuple, list or dictionary of such, None where it is not known."""
+
+
+def is_whole(held: Held) -> bool:
+    """Whether all parts of what an expression gives are known."""
+    if isinstance(held, dict):
+        return all(map(is_whole, held.values()))
+    return all(map(is_whole, held)) if isinstance(held, (tuple, list)) else held is not None
 
 
 class Scope:
@@ -25,6 +32,10 @@ class Scope:
         """The variables that hold one value each."""
         return {name: held for name, held in self.names.items() if isinstance(held, int)}
 
+    def known(self) -> dict[str, Held]:
+        """The variables of which all parts are known."""
+        return {name: held for name, held in self.names.items() if is_whole(held)}
+
     def held(self, node: Any) -> Held:
         """What an expression gives."""
         if node in self.made:
@@ -38,18 +49,40 @@ class Scope:
         if isinstance(node, ast.NamedExpr):
             return self.held(node.value)
         if isinstance(node, ast.IfExp):
-            ways = [found for found in (self.held(node.body), self.held(node.orelse)) if found is not None]
-            return ways[0] if len(ways) == 1 else None
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            parts: Held = self.several.get(node.value) or self.held(node.value)
-            position = node.slice.value
-            if (
-                isinstance(parts, (tuple, list))
-                and isinstance(position, int)
-                and -len(parts) <= position < len(parts)
-            ):
-                return parts[position]
-            return None
+            return self._chosen(node)
+        if isinstance(node, ast.Subscript):
+            return _part(self.several.get(node.value) or self.held(node.value), node.slice)
+        if isinstance(node, ast.Dict):
+            keys = [one.value if isinstance(one, ast.Constant) else None for one in node.keys]
+            return None if None in keys else dict(zip(keys, map(self.held, node.values)))
+        return self._called(node) if isinstance(node, ast.Call) else None
+
+    def parts(self, node: Any) -> Held:
+        """What an expression gives, as far as its parts are known."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(map(self.parts, node.elts))
+        return self.held(node)
+
+    def _chosen(self, node: ast.IfExp) -> Held:
+        """What the branch gives that was taken: the one in which something was computed."""
+        ways = [node.body, node.orelse]
+        taken = [way for way in ways if any(one in self.made for one in ast.walk(way))]
+        ways = taken or [way for way in ways if self.held(way) is not None]
+        return self.held(ways[0]) if len(ways) == 1 else None
+
+    def _called(self, node: ast.Call) -> Held:
+        """What a function of Python gives that only collects values."""
+        function = node.func
+        if isinstance(function, ast.Name) and function.id in ("list", "tuple") and len(node.args) == 1:
+            held = self.held(node.args[0])
+            held = list(held.values()) if isinstance(held, dict) else held
+            return (
+                (tuple if function.id == "tuple" else list)(held) if isinstance(held, (tuple, list)) else None
+            )
+        if isinstance(function, ast.Attribute) and not node.args and function.attr in ("values", "items"):
+            held = self.held(function.value)
+            if isinstance(held, dict):
+                return [one if function.attr == "values" else (None, one) for one in held.values()]
         return None
 
     def bind(self, target: Any, held: Held) -> Iterator[tuple[str, Held]]:
@@ -60,7 +93,7 @@ class Scope:
             self.names[target.id] = held
             if held is None:
                 del self.names[target.id]
-            yield target.id, held
+            yield target.id, held if is_whole(held) else None
         elif isinstance(target, (ast.Tuple, ast.List)):
             for one, part in zip(target.elts, _distributed(target.elts, held)):
                 yield from self.bind(one, part)
@@ -109,6 +142,19 @@ def _distributed(targets: Sequence[Any], held: Held) -> Sequence[Held]:
     first, behind = starred[0], len(targets) - starred[0] - 1
     end = len(held) - behind
     return [*held[:first], list(held[first:end]), *held[end:]]
+
+
+def _part(parts: Held, index: Any) -> Held:
+    """What an index written as a constant picks of what an expression gives."""
+    try:
+        if isinstance(index, ast.Slice):
+            bounds: list[Any] = [
+                one and ast.literal_eval(one) for one in (index.lower, index.upper, index.step)
+            ]
+            return parts[slice(*bounds)] if isinstance(parts, (tuple, list)) else None
+        return parts[ast.literal_eval(index)] if isinstance(parts, (tuple, list, dict)) else None
+    except (ValueError, TypeError, LookupError):
+        return None
 
 
 def _writes(node: Any) -> bool:

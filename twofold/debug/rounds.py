@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 from twofold.debug.activations import Item
@@ -61,9 +62,10 @@ def _length(iterable: Any, scope: Scope) -> int | None:
         limits: list[Any] = [one.value for one in arguments if isinstance(one, ast.Constant)]
         if name == "range" and arguments and len(limits) == len(arguments):
             return len(range(*limits))
-        if name in ("enumerate", "reversed") and arguments:
+        if name in ("enumerate", "reversed", "sorted", "list", "tuple") and arguments:
             return _length(arguments[0], scope)
-        if name == "zip":
+        if name in ("zip", "map"):
+            arguments = arguments[name == "map" :]
             known = [one for one in (_length(one, scope) for one in arguments) if one is not None]
             return min(known) if len(known) == len(arguments) and known else None
     if isinstance(iterable, (ast.Tuple, ast.List)):
@@ -85,9 +87,44 @@ def element(iterable: Any, number: int, scope: Scope) -> Held:
             held = scope.held(arguments[0])
             return held[-1 - number] if isinstance(held, (tuple, list)) and number < len(held) else None
     if isinstance(iterable, (ast.Tuple, ast.List)):
-        return scope.held(iterable.elts[number]) if number < len(iterable.elts) else None
+        return scope.parts(iterable.elts[number]) if number < len(iterable.elts) else None
     held = scope.held(iterable)
     return held[number] if isinstance(held, (tuple, list)) and number < len(held) else None
+
+
+def element_names(
+    generators: Sequence[ast.comprehension], number: int, scope: Scope, outer: Any
+) -> Iterator[tuple[str, Held]]:
+    """What the variables of a comprehension hold for an element; ``outer`` writes the function around it."""
+    counts = _counts(generators, scope, outer)
+    for k, one in enumerate(generators):
+        later = counts[k + 1 :]
+        if one.ifs or None in later:
+            return
+        block = prod(later)  # type: ignore[arg-type]
+        position = number // block % (counts[k] or number + 1) if block else 0
+        around = outer.scope if k == 0 and outer is not None else scope
+        yield from scope.bind(one.target, element(one.iter, position, around))
+
+
+def loops_that_end(generators: Sequence[ast.comprehension], number: int, scope: Scope, outer: Any) -> int:
+    """How many loops of a comprehension have another round, or end, behind ``number`` elements."""
+    counts = _counts(generators, scope, outer)
+    ends = 1
+    for k in range(len(counts) - 1, 0, -1):
+        block = None if None in counts[k:] else prod(counts[k:])  # type: ignore[arg-type]
+        if not block or number % block:
+            break
+        ends += 1
+    return ends
+
+
+def _counts(generators: Sequence[ast.comprehension], scope: Scope, outer: Any) -> list[int | None]:
+    """The rounds of each loop of a comprehension; what the first goes over is evaluated outside."""
+    around = outer.scope if outer is not None else scope
+    return [
+        None if one.ifs else _length(one.iter, scope if k else around) for k, one in enumerate(generators)
+    ]
 
 
 def rows(target: Any, iterable: Any, scope: Scope) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -144,7 +144,7 @@ def comprehension_around(site: Site) -> Any:
         if isinstance(node, ast.comprehension) and below is node.iter:
             return None  # computed once
     found = file.around(node, (*_ELEMENTWISE, *_FUNCTIONS))
-    return found if isinstance(found, (ast.ListComp, ast.SetComp, ast.DictComp)) else None
+    return found if isinstance(found, _ELEMENTWISE) else None
 
 
 def assignments_after(code: CodeType, statement: ast.AST, loop: ast.AST) -> list[ast.Assign]:
@@ -250,3 +250,95 @@ def last_return(code: CodeType) -> Any:
     if isinstance(body, list) and body and isinstance(body[-1], ast.Return):
         return body[-1]
     return None
+
+
+def _own_nodes(definition: Any) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions in it, in the order of the source."""
+    stack = list(getattr(definition, "body", ()))[::-1] if not isinstance(definition, ast.Lambda) else []
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            stack += list(ast.iter_child_nodes(node))[::-1]
+
+
+def returns_after(code: CodeType, statement: Any) -> list[ast.Return]:
+    """Those that a function may come to behind a statement of it, in the order of the source."""
+    file, line = file_of(code.co_filename), getattr(statement, "lineno", 0)
+    found = [
+        one for one in _own_nodes(function_of(code)) if isinstance(one, ast.Return) and one.lineno > line
+    ]
+    return [one for one in found if statement is None or not _exclude(file, statement, one)]
+
+
+def yields_after(code: CodeType, statement: Any) -> list[ast.Yield]:
+    """Where a function may yield in or behind a statement of it, going round the loops that this stands in."""
+    file = file_of(code.co_filename)
+    found = [one for one in _own_nodes(function_of(code)) if isinstance(one, ast.Yield)]
+    begin, end = getattr(statement, "lineno", 0), getattr(statement, "end_lineno", None) or 0
+    later = [one for one in found if one.lineno >= begin and not _exclude(file, statement, one)]
+    loop = file.around(file.above.get(statement), (*_LOOPS, *_FUNCTIONS)) if statement is not None else None
+    inside = [one for one in later if loop is None or one.lineno <= (loop.end_lineno or end)]  # type: ignore[attr-defined]
+    return (
+        inside or [one for one in found if loop is not None and file.around(one, type(loop)) is loop] or later
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def assigned_once(code: CodeType, name: str) -> Any:
+    """What a function assigns to a variable where it does that once, of what does not change; else None."""
+    definition = function_of(code)
+    if definition is None or isinstance(definition, ast.Lambda):
+        return None
+    bound: dict[str, list[ast.AST]] = {}
+    for one in ast.walk(definition):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            bound.setdefault(one.id, []).append(one)
+        elif isinstance(one, ast.arg):
+            bound.setdefault(one.arg, []).append(one)
+    if len(bound.get(name, ())) != 1:
+        return None
+    statement = file_of(code.co_filename).above.get(bound[name][0])
+    if not isinstance(statement, ast.Assign):
+        return None
+    read = [one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)]
+    return statement.value if all(len(bound.get(one, ())) <= 1 for one in read) else None
+
+
+def nonlocal_names(code: CodeType) -> list[str]:
+    """The variables of functions around that a function assigns to."""
+    nodes = _own_nodes(function_of(code))
+    return [name for one in nodes if isinstance(one, ast.Nonlocal) for name in one.names]
+
+
+@functools.lru_cache(maxsize=4096)
+def exclusive(site: Site, other: Site) -> bool:
+    """Whether two sites of a function stand in branches of which one is taken."""
+    first, second = position_of(site).expression, position_of(other).expression
+    return (
+        first is not None and second is not None and _exclude(file_of(site.code.co_filename), first, second)
+    )
+
+
+def _exclude(file: File, first: ast.AST, second: ast.AST) -> bool:
+    below: dict[ast.AST, ast.AST] = {}
+    node: ast.AST | None = first
+    while node is not None and (above := file.above.get(node)) is not None:
+        below[above] = node
+        node = above
+    node = second
+    while (above := file.above.get(node)) is not None and above not in below:
+        node = above
+    if above is None:
+        return False
+    ways = [_branch(above, below[above]), _branch(above, node)]
+    return None not in ways and ways[0] != ways[1]
+
+
+def _branch(statement: Any, part: Any) -> Any:
+    """Which branch of a statement or expression a part of it is, None for the others."""
+    if isinstance(statement, ast.If):
+        return "body" if part in statement.body else "orelse" if part in statement.orelse else None
+    if isinstance(statement, ast.IfExp):
+        return None if part is statement.test else part
+    return part if isinstance(part, getattr(ast, "match_case", ())) else None
