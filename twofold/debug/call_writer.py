@@ -33,6 +33,7 @@ class CallWriter(FrameWriter):
         ] = {}  # what a function returned to the call of Python's that called it
         self.iterated: dict[Any, Any] = {}  # loops, with the calls that made the generators that they go over
         self.standing: Any = None  # the expression that calls the function that is written
+        self.inside: list[ast.With] = []  # statements that were entered
         self.eager: list[Any] = []  # generators and the like that a statement goes through
 
     def function(
@@ -87,8 +88,17 @@ class CallWriter(FrameWriter):
                 self.scope.made[call] = found
         elif generator is None or name_of(getattr(expression, "func", None)) in ("", "next"):
             self.scope.made[expression] = returned
-        if isinstance(expression, ast.With) and code.co_name == "__enter__" and len(expression.items) == 1:
-            for variable, held in self.scope.bind(expression.items[0].optional_vars, returned):
+        if isinstance(expression, ast.With):
+            self._entered(expression, code, returned)
+
+    def _entered(self, statement: ast.With, code: CodeType, returned: Held) -> None:
+        """What a ``with`` statement does with what a context manager returns."""
+        if code.co_name != "__enter__":
+            self.inside.remove(statement)
+            return
+        self.inside.append(statement)
+        if len(statement.items) == 1:
+            for variable, held in self.scope.bind(statement.items[0].optional_vars, returned):
                 self.name(variable, held)
 
     def _maker(self, root: Any, code: CodeType) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.call_writer import CallWriter
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.frame_writer import BREAKPOINT, HELPER, Action, FrameWriter, Stop
-from twofold.debug.handed import GENERATOR
+from twofold.debug.handed import COLLECTS, GENERATOR, name_of
 from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording, Site
 from twofold.debug.rounds import element, element_names, loops_that_end, rows
@@ -28,6 +28,7 @@ from twofold.debug.source import (
     assignments_after,
     assignments_before,
     comprehension_around,
+    encloses,
     function_of,
     last_return,
     lines_of,
@@ -211,6 +212,7 @@ class _Writer(CallWriter):
         gone = self.rounds.gone_round(item, around)
         staying = around[: around.index(gone) + 1] if gone is not None else around
         self._leave(staying)
+        self._leave_blocks(statement)
         self._elements(item, gone)
         if gone is not None:
             self._finish(gone)
@@ -245,6 +247,11 @@ class _Writer(CallWriter):
                     self._exhaust(self.generators.pop(self.iterated.pop(loop), None))
             self.rounds.loops.remove(loop)
             self.last = loop
+
+    def _leave_blocks(self, statement: Any) -> None:
+        """The ends of ``with`` statements that were entered and do not contain a statement: their lines once more."""
+        while self.inside and not encloses(self.code, self.inside[-1], statement):
+            self.header(self.inside.pop())
 
     def _exhaust(self, before: Any) -> None:
         """Have a generator go on to its end, where it computes nothing."""
@@ -397,7 +404,8 @@ class _Writer(CallWriter):
         if item.parts:
             self._parts(item, item.call)
         self.put(ast.Expr(self.do("call", item.call)))
-        self.scope.made[expression] = item.call.result
+        if name_of(getattr(expression, "func", None)) not in COLLECTS:
+            self.scope.made[expression] = item.call.result
 
     def _parts(self, item: Item, call: Call) -> None:
         """A loop as a loop, a branch as a branch."""
@@ -472,6 +480,7 @@ class _Writer(CallWriter):
             return held
         statement = self._way_out(code)
         self._leave([])
+        self._leave_blocks(statement)
         if statement is None:
             return None
         self._copies(statement)

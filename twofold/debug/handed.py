@@ -13,6 +13,8 @@ from twofold.debug.source import assigned_once
 
 _BY_POSITION = {"map": 0, "filter": 0, "starmap": 0, "reduce": 0, "accumulate": 1}
 _BY_KEY = ("sorted", "min", "max", "sort")
+COLLECTS = ("list", "tuple", "dict", "set", "sorted", "filter")
+"""Functions of Python that give none of the values that are computed as they run."""
 GENERATOR = 0x20
 """The flag of code that yields."""
 

@@ -147,6 +147,14 @@ def comprehension_around(site: Site) -> Any:
     return found if isinstance(found, _ELEMENTWISE) else None
 
 
+def encloses(code: CodeType, block: ast.AST, statement: ast.AST | None) -> bool:
+    """Whether a statement is ``block`` or stands in it."""
+    file = file_of(code.co_filename)
+    while statement is not None and statement is not block:
+        statement = file.above.get(statement)
+    return statement is not None
+
+
 def assignments_after(code: CodeType, statement: ast.AST, loop: ast.AST) -> list[ast.Assign]:
     """Those that stand behind a statement in the blocks around it, up to the end of a loop, in order."""
     file = file_of(code.co_filename)
