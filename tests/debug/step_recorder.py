@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import pdb
 from collections.abc import Callable
@@ -53,12 +54,14 @@ class StepRecorder(pdb.Pdb):
         self.seen: list[Seen] = []
         self.recorded_on: set[tuple[str, int]] = set()
         self.frames: list[Any] = []
+        self.result: Any = None  # of the call that was stepped through
         self._count = 0
         self._last: tuple[str, int] | None = None
 
     def run_steps(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What ``function`` returns, stepped through."""
-        return self.runcall(function, *arguments)
+        self.result = self.runcall(function, *arguments)
+        return self.result
 
     def user_call(self, frame: Any, argument_list: Any) -> None:
         """Called where a function is entered; pdb would ask for a command there, too."""
@@ -93,3 +96,10 @@ class StepRecorder(pdb.Pdb):
     def lines(self) -> set[tuple[str, int]]:
         """The functions and lines that were seen."""
         return {one[:2] for one in self.seen}
+
+
+def stepped(program: Any, function: Callable[..., Any], *arguments: Any) -> StepRecorder:
+    """What stepping through a call shows of the file of ``program``, a module or function."""
+    recorder = StepRecorder(inspect.getsourcefile(program) or "")
+    recorder.run_steps(function, *arguments)
+    return recorder

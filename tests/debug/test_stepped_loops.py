@@ -11,7 +11,7 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from tests.debug import stepped_loops as programs
-from tests.debug.step_recorder import StepRecorder, value_of
+from tests.debug.step_recorder import stepped, value_of
 from tests.debug.test_stepping import compare, mirrored, requiring, tensor
 from twofold import debug
 
@@ -76,19 +76,12 @@ DECLARED = [
 ]
 
 
-def stepped(function: Any, *arguments: Any) -> StepRecorder:
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(function, *arguments)
-    return recorder
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_steps_as_it_runs(name: str) -> None:
     function, arguments = PROGRAMS[name]
-    recorder = StepRecorder(programs.__file__)
-    result = recorder.run_steps(debug.run, function, *arguments())
-    compare(recorder, stepped(function, *arguments()))
-    assert value_of(result) == value_of(function(*arguments()))
+    recorder = stepped(programs, debug.run, function, *arguments())
+    compare(recorder, stepped(programs, function, *arguments()))
+    assert value_of(recorder.result) == value_of(function(*arguments()))
 
 
 @pytest.mark.parametrize("name", [one for one in PROGRAMS if one not in READS_VALUES])
@@ -96,29 +89,29 @@ def test_a_compiled_program_steps_as_it_runs(name: str) -> None:
     function, arguments = PROGRAMS[name]
     compiled = torch.compile(function)
     compiled(*arguments())
-    compare(stepped(debug.run, compiled, *arguments()), stepped(function, *arguments()))
+    compare(stepped(programs, debug.run, compiled, *arguments()), stepped(programs, function, *arguments()))
 
 
 @pytest.mark.parametrize("name", [one for one in PROGRAMS if one not in STOPS_WITHIN])
 def test_the_backward_pass_is_the_mirror(name: str) -> None:
     function, arguments = PROGRAMS[name]
-    recorder = stepped(debug.run, programs.differentiated, function, *requiring(arguments()))
-    plain = stepped(programs.differentiated, function, *requiring(arguments()))
+    recorder = stepped(programs, debug.run, programs.differentiated, function, *requiring(arguments()))
+    plain = stepped(programs, programs.differentiated, function, *requiring(arguments()))
     mirrored(recorder, plain, HEADERS)
 
 
 def test_rounds_that_compute_nothing_are_left_out() -> None:
     arguments = pair(), other(), pair()
-    recorder = stepped(debug.run, programs.skipping, *arguments)
-    compare(recorder, stepped(programs.skipping, *arguments), HEADERS)
+    recorder = stepped(programs, debug.run, programs.skipping, *arguments)
+    compare(recorder, stepped(programs, programs.skipping, *arguments), HEADERS)
 
 
 def test_modules_in_containers_get_what_the_one_before_returned() -> None:
     torch.manual_seed(0)
     network, x = programs.Net(), torch.randn(2, 2, 3, 3)
-    compare(stepped(debug.run, network, x), stepped(network, x))
-    recorder = stepped(debug.run, programs.differentiated, network, x)
-    mirrored(recorder, stepped(programs.differentiated, network, x))
+    compare(stepped(programs, debug.run, network, x), stepped(programs, network, x))
+    recorder = stepped(programs, debug.run, programs.differentiated, network, x)
+    mirrored(recorder, stepped(programs, programs.differentiated, network, x))
 
 
 @pytest.mark.parametrize("size", [2, None], ids=["known", "unknown"])
@@ -134,12 +127,11 @@ def test_a_declared_graph_steps_as_it_is_computed_at_once(
         if backward:
             (fetched,) = tf.gradients(fetched, [x])
         usual = session.run(fetched, {x: value})
-        recorder = StepRecorder(programs.__file__)
-        result = recorder.run_steps(lambda: session.run(fetched, {x: value}, debug=True))
-    assert result.tolist() == usual.tolist()
+        recorder = stepped(programs, lambda: session.run(fetched, {x: value}, debug=True))
+    assert recorder.result.tolist() == usual.tolist()
     tf.enable_eager_execution()
     try:
         check = mirrored if backward else compare
-        check(recorder, stepped(function, tf.constant(value)), CALLS_OF_LOOPS)
+        check(recorder, stepped(programs, function, tf.constant(value)), CALLS_OF_LOOPS)
     finally:
         tf.disable_eager_execution()

@@ -13,7 +13,7 @@ import twofold.debug as debug
 import twofold.dynet as dy
 import twofold.static as tf
 from tests.debug import stepped_programs as programs
-from tests.debug.step_recorder import StepRecorder, value_of
+from tests.debug.step_recorder import StepRecorder, stepped, value_of
 
 
 def tensor(*values: Any) -> Any:
@@ -45,12 +45,6 @@ BY_RUN = {
 }
 
 
-def plain(function: Any, *arguments: Any) -> StepRecorder:
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(function, *arguments)
-    return recorder
-
-
 def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
     """The steps are equal; each iteration of a declared loop stops at its line, one of ``headers``, once more."""
     assert straight.recorded_on <= stepped.lines
@@ -63,28 +57,27 @@ def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[i
 @pytest.mark.parametrize("name", BY_RUN)
 def test_a_graph_steps_as_the_program_does(name: str) -> None:
     function, arguments = BY_RUN[name]
-    recorder = StepRecorder(programs.__file__)
-    result = recorder.run_steps(debug.run, function, *arguments())
-    compare(recorder, plain(function, *arguments()))
-    assert numpy.array_equal(numpy.asarray(value_of(result)), numpy.asarray(value_of(function(*arguments()))))
+    recorder = stepped(programs, debug.run, function, *arguments())
+    compare(recorder, stepped(programs, function, *arguments()))
+    assert numpy.array_equal(
+        numpy.asarray(value_of(recorder.result)), numpy.asarray(value_of(function(*arguments())))
+    )
 
 
 def test_a_module_steps_as_it_does_uncompiled() -> None:
     torch.manual_seed(0)
     network = programs.Network(3)
     x = torch.ones(2, 3)
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(debug.run, network, x)
-    compare(recorder, plain(network, x))
+    recorder = stepped(programs, debug.run, network, x)
+    compare(recorder, stepped(programs, network, x))
 
 
 def test_a_compiled_function_steps_as_it_does_uncompiled() -> None:
     compiled = torch.compile(programs.unrolled)
     arguments = tensor(0.5, -1.0), torch.tensor(2.0)
     compiled(*arguments)
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(debug.run, compiled, *arguments)
-    compare(recorder, plain(programs.unrolled, *arguments))
+    recorder = stepped(programs, debug.run, compiled, *arguments)
+    compare(recorder, stepped(programs, programs.unrolled, *arguments))
 
 
 def test_what_steps_is_the_graph_that_a_compiled_function_runs() -> None:
@@ -126,12 +119,11 @@ def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -
         x = tf.placeholder(tf.float32, [2])
         fetched = function(x)
         usual = session.run(fetched, {x: value})
-        recorder = StepRecorder(programs.__file__)
-        result = recorder.run_steps(lambda: session.run(fetched, {x: value}, debug=True))
-    assert result.tolist() == usual.tolist()
+        recorder = stepped(programs, lambda: session.run(fetched, {x: value}, debug=True))
+    assert recorder.result.tolist() == usual.tolist()
     tf.enable_eager_execution()
     try:
-        compare(recorder, plain(function, tf.constant(value)), HEADERS)
+        compare(recorder, stepped(programs, function, tf.constant(value)), HEADERS)
     finally:
         tf.disable_eager_execution()
 
@@ -140,18 +132,16 @@ def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -
 def test_the_backward_pass_is_the_mirror_of_the_forward_pass(name: str) -> None:
     """Backward, a line shows the variables as its statement left them."""
     function, arguments = BY_RUN[name]
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(debug.run, programs.differentiated, function, *requiring(arguments()))
-    mirrored(recorder, plain(programs.differentiated, function, *requiring(arguments())), HEADERS)
+    recorder = stepped(programs, debug.run, programs.differentiated, function, *requiring(arguments()))
+    mirrored(recorder, stepped(programs, programs.differentiated, function, *requiring(arguments())), HEADERS)
 
 
 def test_the_backward_pass_of_a_module_is_the_mirror() -> None:
     torch.manual_seed(0)
     network = programs.Network(3)
     x = torch.ones(2, 3)
-    recorder = StepRecorder(programs.__file__)
-    recorder.run_steps(debug.run, programs.differentiated, network, x)
-    mirrored(recorder, plain(programs.differentiated, network, x))
+    recorder = stepped(programs, debug.run, programs.differentiated, network, x)
+    mirrored(recorder, stepped(programs, programs.differentiated, network, x))
 
 
 @pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
@@ -161,12 +151,11 @@ def test_the_backward_pass_of_a_declared_graph_is_the_mirror(function: Any) -> N
         x = tf.placeholder(tf.float32, [2])
         (gradient,) = tf.gradients(function(x), [x])
         usual = session.run(gradient, {x: value})
-        recorder = StepRecorder(programs.__file__)
-        result = recorder.run_steps(lambda: session.run(gradient, {x: value}, debug=True))
-    assert result.tolist() == usual.tolist()
+        recorder = stepped(programs, lambda: session.run(gradient, {x: value}, debug=True))
+    assert recorder.result.tolist() == usual.tolist()
     tf.enable_eager_execution()
     try:
-        mirrored(recorder, plain(function, tf.constant(value)), HEADERS)
+        mirrored(recorder, stepped(programs, function, tf.constant(value)), HEADERS)
     finally:
         tf.disable_eager_execution()
 

@@ -1,0 +1,56 @@
+"""What functions of Python call, and what runs in pieces, steps as in plain define-by-run."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+import pytest
+
+import twofold as torch
+from tests.debug import stepped_callbacks as programs
+from tests.debug.step_recorder import stepped, value_of
+from tests.debug.test_stepping import compare, mirrored, requiring, tensor
+from twofold import debug
+
+PROGRAMS = [
+    one
+    for name, one in vars(programs).items()
+    if inspect.isfunction(one) and one.__module__ == programs.__name__ and "x" in inspect.signature(one).parameters
+    and not name.startswith(("power", "scaled_by", "doubling", "halved"))
+]  # fmt: skip
+READS_VALUES = [programs.ordered, programs.filtered]  # to compare them; little of that is differentiated
+HEADERS = {
+    node.lineno
+    for node in ast.walk(ast.parse(inspect.getsource(programs)))
+    if isinstance(node, (ast.For, ast.While))
+}
+STOPS_WITHIN = [programs.collected, programs.changing, programs.nested_comprehension]
+"""Whose lines are shared by what only one direction computes, or end where a function has no line behind them."""
+
+
+def arguments_of(program: Any) -> list[Any]:
+    return [tensor(1.0, 2.0), tensor(3.0, 4.0)][: len(inspect.signature(program).parameters)]
+
+
+@pytest.mark.parametrize("compiles", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+def test_a_program_steps_as_it_runs(program: Any, compiles: bool) -> None:
+    function = torch.compile(program) if compiles else program
+    usual = function(*arguments_of(program))
+    recorder = stepped(programs, debug.run, function, *arguments_of(program))
+    compare(recorder, stepped(programs, program, *arguments_of(program)))
+    assert value_of(recorder.result) == value_of(usual)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [one for one in PROGRAMS if one not in (*READS_VALUES, *STOPS_WITHIN)],
+    ids=lambda one: one.__name__,
+)
+def test_the_backward_pass_is_the_mirror(program: Any) -> None:
+    given = requiring(arguments_of(program))
+    recorder = stepped(programs, debug.run, programs.differentiated, program, *given)
+    given = requiring(arguments_of(program))
+    mirrored(recorder, stepped(programs, programs.differentiated, program, *given), HEADERS)
