@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any
 
 from twofold.debug.recording import Call, Chain, Site
-from twofold.debug.source import exclusive, loops_around, may_repeat, position_of
+from twofold.debug.source import calls_within, exclusive, loops_around, may_repeat, position_of, root_of
 
 
 class Item:
@@ -54,11 +54,17 @@ class Activation:
         inside = (one for one in self.first if not loop or (one is not None and loop[0] in loops_around(one)))
         if self.first.get(site) != what or next(inside) != site:
             return False
+        position = position_of(site)
+        root = root_of(position.expression, position.statement)
+        if call is None and (most := calls_within(root, what)) is not None:
+            begun = next((k for k, one in enumerate(reversed(self.items), 1) if one.again), len(self.items))
+            made = [one for one in self.items[-begun:] if one.site == site and one.child is not None]
+            return len(made) >= most
         before = self.items[-1].call
         if call is None or before is None or not call.operands:
             return True
         same = call.operands[0] == before.operands[0]
-        expression = position_of(site).expression
+        expression = position.expression
         if isinstance(expression, (ast.For, ast.AsyncFor)):
             return same  # the rows of other tensors are read in the same round
         apart = call.op.name == "slice" or isinstance(expression, (ast.Tuple, ast.List))

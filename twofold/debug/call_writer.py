@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from twofold.debug.activations import Activation, Item
 from twofold.debug.frame_writer import FrameWriter, Stop
-from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, maker_of, name_of, root_of
+from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, maker_of, name_of
 from twofold.debug.names import Held, Scope, arguments_of
-from twofold.debug.source import function_of, is_method, parameters_of, position_of
+from twofold.debug.source import function_of, is_method, parameters_of, position_of, root_of
 from twofold.ops.control_flow.programs import LoopSpec
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class CallWriter(FrameWriter):
         call = handing(root, code, here) if known else None
         owner, generator = self._maker(root, code) if known and code.co_flags & GENERATOR else (self, None)
         self.standing = expression
-        self._begin_over(expression, call or generator)
+        self._begin_over(expression, root, call or generator)
         if call is not None:
             given = self._handed(call, code)
         elif generator is not None:
@@ -86,7 +86,7 @@ class CallWriter(FrameWriter):
                 self.scope.made[expression] = None if found is None else returned
             else:
                 self.scope.made[call] = found
-        elif generator is None or name_of(getattr(expression, "func", None)) in ("", "next"):
+        elif generator is None or (_takes_next(expression) and owner.generators[generator].suspends):
             self.scope.made[expression] = returned
         if isinstance(expression, ast.With):
             self._entered(expression, code, returned)
@@ -109,15 +109,27 @@ class CallWriter(FrameWriter):
             return owner, maker_of(owner.standing, code, owner.code)
         return self, found
 
-    def _begin_over(self, expression: Any, source: Any) -> None:
+    def is_fresh(self, source: Any, item: Item) -> bool:
+        """Whether a generator that is called has begun anew: it reads nothing of what the one before knew."""
+        before = self.generators.get(source)
+        call = next(item.child.calls(), None) if item.child is not None else None
+        if before is None or call is None or not call.operands:
+            return False
+        known = {one.result for one in before.activation.calls()} | set(before.scope.values().values())
+        return not known & set(call.operands)
+
+    def _begin_over(self, expression: Any, root: Any, source: Any) -> None:
         """Forget what a generator or function of Python did before, where a loop over it or a statement begins."""
-        if isinstance(expression, (ast.For, ast.AsyncFor)):
+        if isinstance(expression, ast.With) and expression not in self.inside:
+            for one in [inner for item in expression.items for inner in ast.walk(item)]:
+                self.generators.pop(one, None)
+        elif isinstance(expression, (ast.For, ast.AsyncFor)):
             if self.rounds.number.get(expression) == 0:
                 self.generators.pop(source, None)
                 self.returned.pop(source, None)
             self.iterated[expression] = source
         elif source is not None and not isinstance(expression, (ast.With, ast.AsyncWith, ast.YieldFrom)):
-            inside = any(one is source for one in ast.walk(expression))
+            inside = any(one is source for one in ast.walk(root))
             if inside and source not in self.eager:
                 self.generators.pop(source, None)
                 self.returned.pop(source, None)
@@ -145,6 +157,7 @@ class CallWriter(FrameWriter):
             return {parameters.positional[0]: before}  # a module that a container hands its last result to
         if isinstance(expression, (ast.For, ast.AsyncFor)):
             expression = expression.iter  # a generator
+            name = name_of(getattr(expression, "func", None))
         stranger = name != code.co_name and not is_method(code)
         if function_of(code) is None or (stranger and (self._is_library(name) or hasattr(builtins, name))):
             return {}
@@ -164,3 +177,8 @@ class CallWriter(FrameWriter):
                 first = spec.first + 1
                 return list(call.operands[first : first + spec.carry - 1])
         return None
+
+
+def _takes_next(expression: Any) -> bool:
+    """Whether an expression gives what a generator yields next."""
+    return name_of(getattr(expression, "func", None)) in ("", "next")

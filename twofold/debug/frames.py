@@ -209,7 +209,10 @@ class _Writer(CallWriter):
     def _go_to(self, item: Item, statement: Any) -> None:
         """What is between the statement before and an item: headers of loops, and copies."""
         around: list[Any] = loops_around(item.site)[::-1]  # type: ignore[arg-type]
-        gone = self.rounds.gone_round(item, around)
+        ended = [
+            loop for loop in around if loop in self.iterated and self.is_fresh(self.iterated[loop], item)
+        ]
+        gone = self.rounds.gone_round(item, [loop for loop in around if loop not in ended])
         staying = around[: around.index(gone) + 1] if gone is not None else around
         self._leave(staying)
         self._leave_blocks(statement)
@@ -327,9 +330,11 @@ class _Writer(CallWriter):
         for item in group:
             if item.parts and item.site is not None:
                 self.scope.made[position_of(item.site).expression] = self._results(item, group)
-        self._names(statement)
+        is_part = self.code is not None and self.code.co_name in (*COMPREHENSIONS, "<lambda>")
+        if not is_part:
+            self._names(statement)
         self._written(calls)
-        if isinstance(statement, ast.Return):
+        if isinstance(statement, ast.Return) and not is_part:
             self._return(statement.value)
         stop = Stop(self.above, self.code, group[0].site, self.scope.known())
         inner = [
@@ -366,7 +371,9 @@ class _Writer(CallWriter):
         """Bind what a statement binds, all its expressions computed."""
         for name, held in self.scope.written(statement):
             self.name(name, held)
-        if isinstance(statement, (ast.For, ast.AsyncFor)):
+        if isinstance(statement, (ast.For, ast.AsyncFor)) and (
+            statement in self.scope.made or statement in self.scope.several
+        ):
             read = self.scope.several.get(statement) or (self.scope.made.get(statement),)
             targets = list(rows(statement.target, statement.iter, self.scope))
             for target, held in zip(targets, read if len(read) == len(targets) else ()):
@@ -464,7 +471,9 @@ class _Writer(CallWriter):
         code = self.code
         self._elements(None, None)
         if self.body and isinstance(self.body[-1], ast.Return):
-            return self.scope.made.get(_RETURNED)
+            self.suspends = False
+            is_generator = code is not None and code.co_flags & GENERATOR
+            return None if is_generator else self.scope.made.get(_RETURNED)
         if code is None:
             return None
         if code.co_name in COMPREHENSIONS:
@@ -479,7 +488,10 @@ class _Writer(CallWriter):
                 self.put(ast.Return(self.do("held", held)))
             return held
         statement = self._way_out(code)
-        self._leave([])
+        inside = (
+            [] if statement is None else [one for one in self.rounds.loops if encloses(code, one, statement)]
+        )
+        self._leave(inside)
         self._leave_blocks(statement)
         if statement is None:
             return None
@@ -498,8 +510,11 @@ class _Writer(CallWriter):
             return last if last is not None or not ways else ways[0]
         if last not in ways:
             return ways[0]  # what comes between computes something, and has not run
-        outside = self.frames.read_outside(self.activation)
-        return next((one for one in ways if self.scope.held(one.value) in outside), last)
+        made = {call.result for call in self.activation.calls()}
+        left = made & self.frames.read_outside(self.activation)  # only these have been returned
+        returned = [one for one in ways if self.scope.held(one.value) in left]
+        others = [one for one in ways if self.scope.held(one.value) not in made]
+        return next(iter(returned), last if last in others or not others else others[0])
 
     def _suspended(self, code: CodeType) -> Held:
         """What a generator yields behind its last statement."""

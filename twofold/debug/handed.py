@@ -9,7 +9,7 @@ from typing import Any
 
 from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.rounds import element
-from twofold.debug.source import assigned_once
+from twofold.debug.source import assigned_once, made_by
 
 _BY_POSITION = {"map": 0, "filter": 0, "starmap": 0, "reduce": 0, "accumulate": 1}
 _BY_KEY = ("sorted", "min", "max", "sort")
@@ -22,15 +22,6 @@ GENERATOR = 0x20
 def name_of(function: Any) -> str:
     """The last part of the name that a function is called by, empty for other expressions."""
     return str(getattr(function, "id", getattr(function, "attr", "")))
-
-
-def root_of(expression: Any, statement: Any) -> Any:
-    """The expression that is evaluated where a function of Python calls one of the program."""
-    if isinstance(expression, (ast.For, ast.AsyncFor)):
-        return expression.iter
-    if isinstance(expression, (ast.Tuple, ast.List)) and isinstance(expression.ctx, ast.Store):
-        return getattr(statement, "value", expression)
-    return expression
 
 
 def _calls(root: Any, here: CodeType) -> Iterator[ast.Call]:
@@ -59,7 +50,7 @@ def handing(root: Any, code: CodeType, here: CodeType) -> ast.Call | None:
 def _is_function(node: Any, code: CodeType, here: CodeType) -> bool:
     if code.co_name == "<lambda>":
         found = assigned_once(here, node.id) if isinstance(node, ast.Name) else node
-        return isinstance(found, ast.Lambda) and found.lineno == code.co_firstlineno
+        return isinstance(found, ast.Lambda) and made_by(found, code)
     return name_of(node) == code.co_name
 
 
@@ -99,8 +90,9 @@ def maker_of(root: Any, code: CodeType, here: CodeType) -> ast.expr | None:
     """The expression in ``root`` that made a generator, which runs as it is iterated over."""
     if code.co_name == "<genexpr>":
         nodes = [one for one in ast.walk(root) if isinstance(one, ast.GeneratorExp)]
-        return next((one for one in nodes if one.lineno == code.co_firstlineno), None)
-    return next((one for one in _calls(root, here) if name_of(one.func) == code.co_name), None)
+        return next((one for one in nodes if made_by(one, code)), None)
+    found = [one for one in _calls(root, here) if name_of(one.func) == code.co_name]
+    return found[0] if len(found) == 1 else None
 
 
 def completed(call: Any, here: CodeType) -> Any:

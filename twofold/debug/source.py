@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import linecache
+import math
 import sys
 from collections.abc import Collection, Iterator
 from types import CodeType
@@ -16,6 +17,7 @@ from twofold.debug.recording import Site
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ELEMENTWISE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CALLERS = ("map", "filter", "sorted", "min", "max", "sum", "any", "all")
 COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 """Names of functions that Python makes of expressions; later versions make none."""
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
@@ -28,7 +30,7 @@ class File:
     def __init__(self, name: str) -> None:
         self.above: dict[ast.AST, ast.AST] = {}
         self.at: dict[Span, list[ast.AST]] = {}
-        self.functions: dict[tuple[int, str], ast.AST] = {}
+        self.functions: dict[tuple[int, str], list[ast.AST]] = {}
         try:
             tree = ast.parse("".join(linecache.getlines(name)))
         except (SyntaxError, ValueError):
@@ -53,7 +55,7 @@ class File:
             self.at.setdefault(span, []).append(node)
         if isinstance(node, _FUNCTIONS):
             first = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", ())]])
-            self.functions[first, getattr(node, "name", "<lambda>")] = node
+            self.functions.setdefault((first, getattr(node, "name", "<lambda>")), []).append(node)
 
     def around(self, node: ast.AST | None, kinds: Any) -> ast.AST | None:
         """The innermost node of ``kinds`` that ``node`` stands in, or is."""
@@ -221,7 +223,18 @@ def may_repeat(site: Site, later: Site) -> bool:
 
 def function_of(code: CodeType) -> Any:
     """The definition of a function, or None."""
-    return file_of(code.co_filename).functions.get((code.co_firstlineno, code.co_name))
+    found = file_of(code.co_filename).functions.get((code.co_firstlineno, code.co_name), [])
+    return next((one for one in found if len(found) == 1 or made_by(one, code)), None)
+
+
+def made_by(node: Any, code: CodeType) -> bool:
+    """Whether code is that of an expression, the only one of its kind that begins there."""
+    if node.lineno != code.co_firstlineno:
+        return False
+    begin, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    positions = code.co_positions() if hasattr(code, "co_positions") else ()
+    spans = [(first, column) for first, _, column, last in positions if first and last]
+    return all(begin <= span < end for span in spans)
 
 
 class Parameters(NamedTuple):
@@ -311,6 +324,34 @@ def assigned_once(code: CodeType, name: str) -> Any:
         return None
     read = [one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)]
     return statement.value if all(len(bound.get(one, ())) <= 1 for one in read) else None
+
+
+def root_of(expression: Any, statement: Any) -> Any:
+    """The expression that is evaluated where a function of Python calls one of the program."""
+    if isinstance(expression, (ast.For, ast.AsyncFor)):
+        return expression.iter
+    if isinstance(expression, (ast.Tuple, ast.List)) and isinstance(expression.ctx, ast.Store):
+        return getattr(statement, "value", expression)
+    return expression
+
+
+def calls_within(expression: Any, code: CodeType) -> float | None:
+    """How often a function is called as an expression is evaluated once, None for one that calls it itself.
+
+    Functions of Python call another for each element of what they are given.
+    """
+    nodes = list(ast.walk(expression)) if isinstance(expression, ast.Call) else []
+    if code.co_name == "<genexpr>":
+        iterables = [one.generators[0].iter for one in nodes if isinstance(one, ast.GeneratorExp)]
+    else:
+        calls = [
+            one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "id", "") in _CALLERS
+        ]
+        iterables = [one for call in calls for one in call.args if not isinstance(one, ast.Lambda)]
+        if not calls or getattr(expression.func, "id", getattr(expression.func, "attr", "")) == code.co_name:
+            return None
+    lengths = [len(one.elts) for one in iterables if isinstance(one, (ast.Tuple, ast.List))]
+    return min(lengths, default=math.inf) if iterables else None
 
 
 def nonlocal_names(code: CodeType) -> list[str]:

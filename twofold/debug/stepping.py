@@ -15,6 +15,7 @@ from twofold.debug.declared_stops import insert_where_declared
 from twofold.debug.frame_writer import BREAKPOINT, HELPER
 from twofold.debug.frames import Frames
 from twofold.debug.interpreter import Given, Interpreter, Rewind
+from twofold.debug.nesting import tensors_in
 from twofold.debug.recording import Recording, chain_of, recorded
 from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.pytree import flatten, unflatten
@@ -138,8 +139,16 @@ def untraced(function: Callable[..., Any]) -> Any:
     return made
 
 
+Keys = dict[int, int]
+"""Of the values that tensors held before the function ran, by the tensors' ``id``: it may write to its arguments."""
+
+
+def _keys(values: Sequence[Any]) -> Keys:
+    return {id(one): _core.value_key(one) for one in tensors_in(values)}
+
+
 def _given(
-    recording: Recording, function: Any, arguments: Sequence[Any], named: dict[str, Any]
+    recording: Recording, function: Any, arguments: Sequence[Any], named: dict[str, Any], keys: Keys
 ) -> dict[str, Any]:
     """The arguments of the outermost function by name, as values of the recording where they are."""
     forward = getattr(function, "forward", None)
@@ -153,16 +162,16 @@ def _given(
     owner = getattr(inner, "__self__", None)
     if owner is not None:
         found[inner.__code__.co_varnames[0]] = Given(owner)
-    return {**found, **{name: _held(recording, value) for name, value in bound.arguments.items()}}
+    return {**found, **{name: _held(recording, value, keys) for name, value in bound.arguments.items()}}
 
 
-def _held(recording: Recording, value: Any) -> Any:
+def _held(recording: Recording, value: Any, keys: Keys) -> Any:
     value = getattr(value, "_tensor", value)  # of an expression of DyNet's
     if isinstance(value, Tensor):
-        number = recording.number_of(value)
+        number = recording.numbers.get(keys.get(id(value), 0))
         return Given(value) if number is None else number
     if type(value) in (tuple, list):
-        return type(value)(_held(recording, one) for one in value)
+        return type(value)(_held(recording, one, keys) for one in value)
     return Given(value)
 
 
@@ -198,6 +207,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
             value._realise()
     if graph is not None:
         return run_graph(graph, function, arguments, budget)
+    keys = _keys((*arguments, *named.values()))
     with recorded() as tape:
         caller = chain_of(_core.capture_location())
         result = function(*arguments, **named)
@@ -205,7 +215,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     recording.add_tape(tape)
     if caller:
         recording.begin_below(caller[-1])
-    stepper = Stepper(recording, _given(recording, function, arguments, named), budget)
+    stepper = Stepper(recording, _given(recording, function, arguments, named, keys), budget)
     stepper.run()
     values, _, structure = flatten(result, "result")
     return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
@@ -222,7 +232,7 @@ def run_graph(
     insert_where_declared(
         recording.calls, list(zip(stops, [graph.calls_after(mark) for _, mark in graph.stops]))
     )
-    stepper = Stepper(recording, _given(recording, function, arguments, {}), budget)
+    stepper = Stepper(recording, _given(recording, function, arguments, {}, _keys(arguments)), budget)
     stepper.run()
     found = tuple(stepper.interpreter.values[number] for number in results)
     return found[0] if graph.single else found
