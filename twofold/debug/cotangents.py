@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from twofold.debug.recording import Call, Chain, Recording
+from twofold.transforms.derived import PULLBACK
 
 
 class Cotangents:
@@ -34,7 +35,7 @@ class Cotangents:
     def _match(self, call: Call) -> None:
         assert call.forward is not None
         known = self._calls.get(call.forward, [])
-        if call.op.name != "pullback":
+        if call.op is not PULLBACK:
             self._add_sum(call)
             if call.result in self.target and self._last is not None:
                 self.forward[call.result] = self._last  # added where the second of the two came
