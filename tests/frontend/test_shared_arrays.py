@@ -178,7 +178,9 @@ def test_a_write_to_an_array_changes_nothing_that_was_computed_before(data):
     assert [x.tolist() for x in held] == wanted
 
 
-@pytest.mark.parametrize("take", [lambda x: x.numpy(), numpy.asarray, numpy.from_dlpack, lambda x: x.detach().numpy()])
+@pytest.mark.parametrize(
+    "take", [lambda x: x.numpy(), numpy.asarray, numpy.from_dlpack, lambda x: x.detach().numpy()]
+)
 @pytest.mark.parametrize("leaf", [False, True])
 def test_calls_recorded_before_an_array_is_taken_read_what_was_there(take, leaf):
     x = torch.tensor([1.0, 2.0])

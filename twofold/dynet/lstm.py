@@ -81,7 +81,9 @@ class VanillaLSTMBuilder(_RNNBuilder):
         return _record(_OUTPUT, (), (gates, _normal(new, w[7], w[8]))), new
 
     def _memory(self, gates: Any, c: Any) -> Any:
-        return _record(_FIRST_MEMORY, (), (gates,)) if c is None else _record(_MEMORY, (self._bias,), (gates, c))
+        return (
+            _record(_FIRST_MEMORY, (), (gates,)) if c is None else _record(_MEMORY, (self._bias,), (gates, c))
+        )
 
     def _plain_cell(self, w: Weights, product: Any, h: Any, c: Any) -> tuple[Any, Any]:
         gates = (product if h is None else product + h @ w[1]) + w[2]

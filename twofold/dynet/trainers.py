@@ -164,7 +164,9 @@ class Trainer:
 
     def _new_rows(self, parameter: Any, positions: Any, gradients: Any) -> Values:
         tables = (parameter._stored(), *self._kept(parameter))
-        return self._new_values(parameter, [_core.rows_of(one, positions, False) for one in tables], gradients)
+        return self._new_values(
+            parameter, [_core.rows_of(one, positions, False) for one in tables], gradients
+        )
 
     def _new_values(self, parameter: Any, old: Sequence[Any], gradient: Any) -> Values:
         axes = tuple(range(int(parameter.kind != "Parameter"), old[0].ndim))

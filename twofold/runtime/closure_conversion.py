@@ -40,7 +40,9 @@ class ClosedFunction:
     def __init__(self, graph: Graph, captured: Sequence[Any], trace: Any, leaves: Sequence[int]) -> None:
         self.graph = graph
         self.captured = list(captured)
-        self._leaves = leaves  # of the trace: positions among the inputs of the function; -1: the next captured value
+        self._leaves = (
+            leaves  # of the trace: positions among the inputs of the function; -1: the next captured value
+        )
         first = len(graph.input_types) - len(self.captured)
         self.positions = list(range(first, len(graph.input_types)))
         self._trace = trace
