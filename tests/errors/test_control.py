@@ -146,7 +146,7 @@ MISTAKES = {
     inside_the_body: (
         RuntimeError,
         "matmul: inner sizes differ, 2 against 3: input float32[2,2] (here.py:N), other float3"
-        "2[3,3] (here.py:N), at here.py:N. Transpose other or make its first axis 2.",
+        "2[3,3] (here.py:N), at here.py:N. Make the first axis of other 2.",
     ),
     index_in_an_iteration: (
         IndexError,

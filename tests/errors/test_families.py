@@ -276,7 +276,7 @@ MISTAKES = {
         RuntimeError,
         lambda: torch.mv(ones(2, 3), ones(2)),
         "matmul: inner sizes differ, 3 against 2: input float32[2,3] (here.py:N), other float32[2] "
-        "(here.py:N), at here.py:N. Transpose other or make its first axis 3.",
+        "(here.py:N), at here.py:N. Make the first axis of other 3.",
     ),
     "bmm: axes": (
         RuntimeError,

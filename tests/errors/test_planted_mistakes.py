@@ -28,7 +28,7 @@ MISTAKES = {
         RuntimeError,
         lambda: torch.mm(torch.ones(2, 3), torch.ones(4, 5)),
         "matmul: inner sizes differ, 3 against 4: input float32[2,3] (here.py:N), other float32[4,5] (here.py:N), "
-        "at here.py:N. Transpose other or make its first axis 3.",
+        "at here.py:N. Make the first axis of other 3.",
     ),
     "add": (
         RuntimeError,
@@ -147,3 +147,10 @@ def test_too_large_a_tensor_is_a_memory_error_and_nothing_is_lost():
     with pytest.raises(MemoryError):
         torch.zeros(10**13).exp().numpy()
     assert kept.tolist() == [2, 2, 2]
+
+
+def test_transposing_is_said_only_where_it_fits() -> None:
+    with pytest.raises(RuntimeError, match="Transpose other or make its first axis 3"):
+        torch.ones(2, 3) @ torch.ones(4, 3)
+    with pytest.raises(RuntimeError, match="Make the first axis of other 3"):
+        torch.ones(2, 3) @ torch.ones(4, 4)

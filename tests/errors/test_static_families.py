@@ -26,8 +26,7 @@ MISTAKES = {
         RuntimeError,
         lambda s: tf.matmul(P(2, 3), P(4, 5)),
         "MatMul: inner sizes differ, 3 against 4: 'Placeholder:0' float32[2,3] (here.py:N), "
-        "'Placeholder_1:0' float32[4,5] (here.py:N), at here.py:N. Transpose other or make its first "
-        "axis 3.",
+        "'Placeholder_1:0' float32[4,5] (here.py:N), at here.py:N. Make the first axis of other 3.",
     ),
     "static: axis": (
         IndexError,
@@ -72,8 +71,7 @@ MISTAKES = {
             P(None, None), P(None, None)
         ),
         "MatMul, declared at here.py:N: matmul: inner sizes differ, 3 against 4: input float32[2,3] "
-        "(here.py:N), other float32[4,5] (here.py:N), at here.py:N. Transpose other or "
-        "make its first axis 3.",
+        "(here.py:N), other float32[4,5] (here.py:N), at here.py:N. Make the first axis of other 3.",
     ),
     "static: reshape": (
         RuntimeError,

@@ -141,7 +141,7 @@ ERRORS: list[tuple[Any, list[tuple[int, ...]], type[Exception], str]] = [
         ops.matmul,
         [(2, 3), (4, 5)],
         ShapeError,
-        "inner sizes differ, 3 against 4. Transpose other or make its first axis 3.",
+        "inner sizes differ, 3 against 4. Make the first axis of other 3.",
     ),
     (ops.matmul, [(), (4, 5)], ShapeError, "a matrix product with a scalar. Multiply with * instead."),
     (ops.mm, [(2, 2, 3), (3, 5)], ShapeError, "input has 3 axes, not 2. Use matmul, which takes any number."),

@@ -153,7 +153,7 @@ def test_shapes_are_checked_where_they_are_declared(session):
     assert text_of(lambda: tf.matmul(a, b)) == (
         f"MatMul: inner sizes differ, 3 against 4: 'a:0' float32[?,3] (test_errors.py:{made - 2}), "
         f"'b:0' float32[4,4] (test_errors.py:{made}), at test_errors.py:{run}. "
-        "Transpose other or make its first axis 3."
+        "Make the first axis of other 3."
     )
 
 

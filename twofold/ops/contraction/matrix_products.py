@@ -12,7 +12,7 @@ from twofold.dtypes import complex64, float64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import AccumulatingOp
-from twofold.ir.types import tensor_type
+from twofold.ir.types import Shape, tensor_type
 from twofold.ops.autograd_names import of_linear, of_product
 from twofold.ops.base import (
     Contraction,
@@ -45,11 +45,12 @@ def transposed(x: Node) -> Node:
     return node
 
 
-def sizes_differ(left: int, right: int, other: str = "other") -> ShapeError:
-    """The error of a product whose inner sizes do not fit."""
-    return ShapeError(
-        f"inner sizes differ, {left} against {right}", f"Transpose {other} or make its first axis {left}."
-    )
+def sizes_differ(left: int, other: Shape) -> ShapeError:
+    """The error of a product whose inner sizes do not fit: of ``left`` columns with a tensor of shape ``other``."""
+    advice = f"Make the first axis of other {left}."
+    if len(other) > 1 and other[-1] == left:
+        advice = f"Transpose other or make its first axis {left}."
+    return ShapeError(f"inner sizes differ, {left} against {other[-2:][0]}", advice)
 
 
 @contraction
@@ -91,7 +92,7 @@ class matmul(Contraction, AccumulatingOp):
         if a.ndim == 2 and b.ndim == 2:  # by far the most frequent
             return self._product(a, b)
         if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-            raise sizes_differ(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0])
+            raise sizes_differ(a.shape[-1], b.shape)
         row, column = a.ndim == 1, b.ndim == 1
         left = ops.unsqueeze(a, 0) if row else a
         right = ops.unsqueeze(b, 1) if column else b
@@ -124,7 +125,7 @@ class matmul(Contraction, AccumulatingOp):
     def _product(self, a: Node, b: Node) -> Node:
         """The primitive node: equal batch axes, one dtype."""
         if a.shape[-1] != b.shape[-2]:
-            raise sizes_differ(a.shape[-1], b.shape[-2])
+            raise sizes_differ(a.shape[-1], b.shape)
         return make_node(self, (), (a, b), tensor_type(a.dtype, (*a.shape[:-1], b.shape[-1])))
 
     def vjp(

@@ -91,9 +91,8 @@ class basic_index:
             int(begin.get(k, 0)) + numpy.arange(n) * s
             for k, (n, s) in enumerate(zip(sizes, steps, strict=True))
         ]
-        return numpy.flip(x[numpy.ix_(*positions)] if positions else x, reversed_axes).reshape(
-            _ordered(sizes, order)
-        )
+        found = numpy.flip(x[numpy.ix_(*positions)] if positions else x, reversed_axes)
+        return found.reshape(_ordered(sizes, order))
 
     samples = lambda: [
         example(((3, 5), (1, 2), (0, 1), (), (0, 1)), (7, 17), 2, 4),
