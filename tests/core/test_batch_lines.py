@@ -1,7 +1,8 @@
-"""What one line calls again and again runs as one: whatever numbers it gives, and where a function of the package loops."""
+"""Calls of one line run as one batch, whatever numbers they have, also where a function of the package loops."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy
@@ -45,7 +46,7 @@ def test_each_pass_of_a_loop_of_the_package_is_a_body() -> None:
     lengths = [12] * 8 + [11] * 8 + [10] * 8
     for make in (dy.VanillaLSTMBuilder, dy.GRUBuilder, dy.CoupledLSTMBuilder):
         builder = make(1, 6, 5, dy.ParameterCollection())
-        before, after = compared(lambda: outputs(builder, lengths))
+        before, after = compared(partial(outputs, builder, lengths))
         assert after.batch_launches - before.batch_launches < 5 * 12
 
 

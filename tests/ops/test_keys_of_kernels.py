@@ -13,7 +13,7 @@ def test_a_symbol_in_a_text_is_its_number() -> None:
     recording = Recording([5, 7], [0, 0], Facts())
     five, seven = recording.inputs
     assert f"{five} x {seven + 1:3d}" == "5 x   8"
-    assert ("same", five, 5, True) in recording.guards
+    assert ("eq", five, 5, True) in recording.guards
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])

@@ -313,8 +313,7 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
             order.append(axis)
             axis += 1
         elif _is_array(item):
-            found = _array_indices(item, shape, axis, observe)
-            for part in found:
+            for part in _array_indices(item, shape, axis, observe):
                 arrays.append((len(order), part))
                 order.append(axis)
                 axis += 1

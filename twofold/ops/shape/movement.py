@@ -365,6 +365,10 @@ class write_view(Composite):
         """Names of the tensor parameters."""
         return ["input", "value"]
 
+    def samples(self) -> Sequence[Any]:
+        """None: each view is written to in its own tests."""
+        return ()
+
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         name, inner = attrs
         base, value, *rest = inputs
