@@ -50,16 +50,16 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "array bitwise checks contrib coordination ctc data datasets debugging distributions dtypes "
-            "errors estimator examples filled graph_util image initializers io keras layers linalg logs "
-            "lookup losses manip math metrics nest nn python_io queue random reordering rnn_cell sampling "
-            "segments selection sequence signal sparse special spectral summary train variable_rows "
-            "logging=logs test=testing"
+            "array bitwise checks compat contrib coordination ctc data datasets debugging distributions "
+            "dtypes errors estimator examples filled graph_util image initializers io keras layers linalg "
+            "logs lookup losses manip math metrics nest nn python_io queue random reordering rnn_cell "
+            "sampling saved_model segments selection sequence signal sparse special spectral summary train "
+            "variable_rows logging=logs test=testing"
         ),
         "twofold.static.array": (
-            "placeholder placeholder_with_default identity reshape shape size rank transpose "
-            "matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile slice gather "
-            "gather_nd one_hot reverse reverse_v2 sequence_mask"
+            "concat_v2=concat placeholder placeholder_with_default identity reshape shape size rank "
+            "transpose matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile "
+            "slice gather gather_nd one_hot reverse reverse_v2 sequence_mask"
         ),
         "twofold.static.checks": (
             "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
@@ -138,7 +138,10 @@ NAMES: dict[str, dict[str, str]] = {
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
         ),
-        "twofold.static.readers": "TextLineReader TFRecordReader WholeFileReader decode_csv",
+        "twofold.static.readers": (
+            "FixedLengthRecordReader IdentityReader TextLineReader TFRecordReader WholeFileReader "
+            "decode_csv"
+        ),
         "twofold.static.reordering": (
             "reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd "
             "space_to_batch batch_to_space roll sort argsort searchsorted invert_permutation meshgrid "
@@ -160,8 +163,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.sparse": (
             "strings SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense "
-            "sparse_tensor_to_dense sparse_tensor_dense_matmul sparse_reduce_sum sparse_reorder "
-            "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
+            "sparse_tensor_to_dense sparse_tensor_dense_matmul sparse_softmax sparse_add sparse_reduce_sum "
+            "sparse_reorder sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
         ),
         "twofold.static.special": (
             "acosh asinh atanh lgamma digamma igamma igammac zeta complex conj angle polygamma real imag "
@@ -171,6 +174,10 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"
+        ),
+        "twofold.static.summary": (
+            "histogram_summary=histogram image_summary=image merge_summary=merge "
+            "merge_all_summaries=merge_all scalar_summary=scalar"
         ),
         "twofold.static.summary_messages": "Event HistogramProto Summary",
         "twofold.static.tensor_array": "TensorArray",
@@ -187,9 +194,10 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.contrib": {
-        "twofold.static": "distributions lookup",
+        "twofold.static": "distributions keras lookup",
         "twofold.static.contrib": (
-            "crf eager framework layers learn legacy_seq2seq opt rnn seq2seq slim tensorboard training"
+            "crf data eager framework layers learn legacy_seq2seq metrics opt rnn seq2seq slim tensorboard "
+            "training util"
         ),
     },
     "twofold.static.nn": {
@@ -199,7 +207,9 @@ NAMES: dict[str, dict[str, str]] = {
             "depthwise_conv2d depthwise_conv2d_native separable_conv2d"
         ),
         "twofold.static.ctc": "ctc_greedy_decoder ctc_loss",
-        "twofold.static.embeddings": "embedding_lookup embedding_lookup_sparse",
+        "twofold.static.embeddings": (
+            "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse"
+        ),
         "twofold.static.moments": "moments normalize_moments sufficient_statistics weighted_moments",
         "twofold.static.normalization_layers": "fused_batch_norm",
         "twofold.static.pooling": (
@@ -222,6 +232,7 @@ NAMES: dict[str, dict[str, str]] = {
             "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "
             "SessionManager SingularMonitoredSession"
         ),
+        "twofold.static.server": "ClusterSpec Server replica_device_setter",
         "twofold.static.session_hooks": (
             "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook "
             "LoggingTensorHook NanLossDuringTrainingError NanTensorHook StepCounterHook StopAtStepHook "
@@ -230,6 +241,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.session_run_hook": (
             "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
+        "twofold.static.summary": "SummaryWriter=FileWriter",
         "twofold.static.supervisor": "Supervisor",
         "twofold.static.warm_start": "init_from_checkpoint",
     },

@@ -30,6 +30,11 @@ CALLS: dict[str, Callable[[int], Any]] = {
         xp.ones((2, 3)), xp.zeros((2, 3), dtype=xp.int64), axis=axis
     ),
     "gather": lambda axis: tf.gather(ARRAY, [0], axis=axis),
+    "squeeze": lambda axis: tf.squeeze(ARRAY[:, :1], axis=axis),
+    "squeeze of several": lambda axis: tf.squeeze(ARRAY[:, :1], axis=[1, axis]),
+    "split": lambda axis: tf.split(ARRAY, 1, axis),
+    "unstack": lambda axis: tf.unstack(ARRAY, axis=axis),
+    "unstack of a number": lambda axis: tf.unstack(ARRAY, num=2, axis=axis),
     "reverse_sequence": lambda axis: tf.reverse_sequence(ARRAY, [1, 2], seq_axis=axis),
     "batch of reverse_sequence": lambda axis: tf.reverse_sequence(ARRAY, [1, 2], seq_axis=1, batch_axis=axis),
     "cumulative_logsumexp": lambda axis: tf.math.cumulative_logsumexp(ARRAY, axis=axis),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 
 import twofold as torch
@@ -13,6 +14,7 @@ from twofold.errors import ArgumentError
 
 X = torch.arange(6.0).reshape(2, 3)
 INDEX = torch.tensor([[0]])
+IMAGE = numpy.ones((1, 2, 2, 2), numpy.float32)
 
 REDUCTIONS = ("sum", "mean", "prod", "all", "any", "amax", "amin", "argmax", "argmin", "logsumexp", "std", "var",
               "softmax", "log_softmax", "count_nonzero")  # fmt: skip
@@ -30,6 +32,28 @@ CALLS: dict[str, Callable[[], Any]] = {
     "moments": lambda: tf.nn.moments(tf.constant([[1.0]]), [0], keep_dims=True, keepdims=False),
     "expand_dims": lambda: tf.expand_dims([1.0], 0, dim=1),
     "cond": lambda: tf.cond(tf.constant(True), lambda: 1.0, lambda: 2.0, fn1=lambda: 3.0),
+    "max_pool": lambda: tf.nn.max_pool(IMAGE, 1, 1, "SAME", input=IMAGE),
+    "conv1d": lambda: tf.nn.conv1d(IMAGE[0], IMAGE[:, 0], 1, "SAME", input=IMAGE[0]),
+    "conv2d_transpose": lambda: tf.nn.conv2d_transpose(IMAGE, IMAGE, [1, 2, 2, 2], [1, 1], filters=IMAGE),
+    "depthwise_conv2d": lambda: tf.nn.depthwise_conv2d(
+        IMAGE, IMAGE, [1, 1, 1, 1], "SAME", rate=[1, 1], dilations=[1, 1]
+    ),
+    "ctc_loss": lambda: tf.nn.ctc_loss(
+        tf.SparseTensor([[0, 0]], [0], [1, 1]), inputs=IMAGE[0], logits=IMAGE[0]
+    ),
+    "cross_entropy": lambda: tf.nn.softmax_cross_entropy_with_logits(
+        labels=[1.0], logits=[1.0], dim=0, axis=0
+    ),
+    "cosine_distance": lambda: tf.losses.cosine_distance([[1.0]], [[1.0]], axis=1, dim=0),
+    "argmax": lambda: tf.argmax([[1.0]], 0, dimension=1),
+    "pool": lambda: tf.nn.pool(IMAGE, [1, 1], "MAX", "SAME", dilation_rate=[1, 1], dilations=[1, 1]),
+    "space_to_batch": lambda: tf.space_to_batch(IMAGE, [[0, 0], [0, 0]], 2, block_shape=2),
+    "crop_and_resize": lambda: tf.image.crop_and_resize(
+        IMAGE, [[0, 0, 1, 1.0]], [0], [1, 1], box_indices=[0]
+    ),
+    "patches": lambda: tf.extract_image_patches(
+        IMAGE, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME", sizes=[1, 1, 1, 1]
+    ),
     **{name: lambda name=name: getattr(torch, name)(X, 0, axis=1) for name in REDUCTIONS},
 }
 

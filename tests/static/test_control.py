@@ -173,7 +173,7 @@ MISTAKES = {
     "an accumulator of another dtype": (
         lambda: tf.scan(lambda total, x: tf.cast(total + x, tf.float64), tf.zeros([3]), tf.zeros([])),
         TypeError,
-        r"scan: initializer enters as 'zeros_1:0' float32\[\] .* and leaves the body as 'scan/Cast:0' float64\[\] .*"
+        r"scan: initializer enters as 'zeros_1:0' float32\[\] .* and leaves the body as '.*Cast:0' float64\[\] .*"
         r"Make the body return the dtype that it was given, with tf\.cast\(\.\.\., tf\.float32\)\.",
     ),
     "an accumulator that grows": (
@@ -304,3 +304,33 @@ def test_the_function_for_true_is_declared_first(session):
     )
     tf.switch_case(tf.constant(0), [lambda k=k: called.append(k) or tf.constant(k) for k in range(3)])
     assert called == ["true", "false", 0, 1, 2]
+
+
+@pytest.mark.parametrize("index, wanted", [(0, 1.0), (1, 2.0), (5, 3.0)])
+def test_a_list_of_one_result_is_the_result_unless_strict(session, index, wanted):
+    number = tf.placeholder(tf.int32, [])
+    pairs = [(tf.equal(number, k), lambda k=k: [tf.constant(k + 1.0)]) for k in range(2)]
+    plain = tf.case(pairs, lambda: [tf.constant(3.0)])
+    kept = tf.case(pairs, lambda: [tf.constant(3.0)], strict=True)
+    assert isinstance(kept, list) and not isinstance(plain, list)
+    assert session.run([plain, kept[0]], {number: index}) == [wanted, wanted]
+    assert not isinstance(tf.case(pairs[:1]), list) and isinstance(tf.case(pairs[:1], strict=True), list)
+
+
+def test_names_inside_of_loops_are_those_of_tensorflow(session):
+    inside = []
+
+    def add(total, x):
+        inside.extend([total.name, x.name])
+        return total + x
+
+    tf.scan(add, tf.ones([3]))
+    tf.map_fn(lambda x: inside.append(x.name) or x, tf.ones([3]))
+    cell = tf.nn.rnn_cell.BasicRNNCell(2)
+    cell.call = lambda inputs, state: inside.extend([inputs.name, state.name]) or (state, state)
+    outputs, _ = tf.nn.dynamic_rnn(cell, tf.ones([1, 3, 2]), dtype=tf.float32)
+    assert inside == [
+        "scan/while/Identity_2:0", "scan/while/TensorArrayReadV3:0", "map/while/TensorArrayReadV3:0",
+        "rnn/while/TensorArrayReadV3:0", "rnn/while/Identity_3:0",
+    ]  # fmt: skip
+    assert outputs.name == "rnn/transpose_1:0"

@@ -40,6 +40,12 @@ def test_other_names_are_missing(module):
         ("layers.core", "Dense", "layers.Dense"),
         ("training.optimizer", "Optimizer", "train.Optimizer"),
         ("platform.flags", "FLAGS", "flags.FLAGS"),
+        ("util.compat", "as_bytes", "compat.as_bytes"),
+        ("framework.constant_op", "constant", "constant"),
+        ("framework.errors_impl", "OutOfRangeError", "errors.OutOfRangeError"),
+        ("saved_model.loader", "load", "saved_model.loader.load"),
+        ("saved_model.tag_constants", "SERVING", "saved_model.tag_constants.SERVING"),
+        ("ops.distributions.normal", "Normal", "distributions.Normal"),
         ("platform.tf_logging", "info", "logging.info"),
     ],
 )
@@ -47,6 +53,45 @@ def test_files_inside_of_tensorflow(module, name, there):
     package, _, file = module.rpartition(".")
     parent = importlib.import_module(f"twofold.static.python.{package}")
     assert getattr(getattr(parent, file), name) is found(there)
+
+
+@pytest.mark.parametrize(
+    "module, name, there",
+    [
+        (
+            "contrib.layers.python.layers.initializers",
+            "xavier_initializer",
+            "contrib.layers.xavier_initializer",
+        ),
+        ("contrib.rnn.python.ops.core_rnn_cell", "LSTMCell", "contrib.rnn.LSTMCell"),
+        (
+            "contrib.seq2seq.python.ops.beam_search_decoder",
+            "BeamSearchDecoder",
+            "contrib.seq2seq.BeamSearchDecoder",
+        ),
+        ("python.pywrap_tensorflow", "NewCheckpointReader", "train.NewCheckpointReader"),
+        ("python.framework.tensor_shape", "TensorShape", "TensorShape"),
+        ("compat.v1", "Session", "Session"),
+    ],
+)
+def test_deeper_files(module, name, there):
+    assert getattr(importlib.import_module(f"twofold.static.{module}"), name) is found(there)
+
+
+def test_files_and_devices(tmp_path):
+    files = importlib.import_module("twofold.static.python.lib.io.file_io")
+    path = str(tmp_path / "text")
+    files.write_string_to_file(path, "hello")
+    assert files.file_exists(path) and files.read_file_to_string(path, binary_mode=True) == b"hello"
+    devices = importlib.import_module("twofold.static.python.client.device_lib").list_local_devices()
+    assert [device.device_type for device in devices] == ["CPU"]
+    shape = importlib.import_module("twofold.static.python.framework.tensor_shape")
+    assert [str(one) for one in (shape.scalar(), shape.vector(3), shape.matrix(2, None))] == [
+        "()",
+        "(3,)",
+        "(2, ?)",
+    ]
+    assert shape.unknown_shape(2).as_list() == [None, None] and shape.unknown_shape().ndims is None
 
 
 def run(value):

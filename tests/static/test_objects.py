@@ -221,3 +221,19 @@ def test_a_tensor_of_values_becomes_a_constant_and_one_of_the_graph_stays(graph:
         assert session.run(made).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="is not of float64"):
         tf.convert_to_tensor(values, tf.float64)
+
+
+def test_a_subclass_may_take_the_arguments_of_its_gradients_by_name():
+    class Halved(tf.train.GradientDescentOptimizer):
+        def compute_gradients(self, loss, var_list, **options):
+            return [(g * 0.5, v) for g, v in super().compute_gradients(loss, var_list, **options)]
+
+        def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+            return super().apply_gradients(grads_and_vars, global_step, name)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(1.0)
+        step = Halved(0.5).minimize(v * v, var_list=[v])
+        session.run(v.initializer)
+        session.run(step)
+        assert session.run(v) == 0.5

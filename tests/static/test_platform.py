@@ -91,3 +91,10 @@ def test_checks_of_what_is_known():
         session.run(later, {unknown: [[1.0]]})
         with pytest.raises(tf.errors.InvalidArgumentError, match="assert_rank_at_least"):
             session.run(later, {unknown: [1.0]})
+
+
+def test_flags_where_older_programs_look_for_them():
+    flags = platform.Flags()
+    flags.define("rate", 0.5, None, float)
+    flags.parse(["--rate", "0.25"])
+    assert getattr(flags, "__flags") == {"rate": 0.25}

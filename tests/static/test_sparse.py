@@ -125,3 +125,14 @@ def test_losses_and_decoding_of_sequences(session):
     assert whole.tolist() == [[1, 1, 2], [0, 2, -1]] and sums.tolist() == [[-5.0], [-4.0]]
     (plain,), _ = tf.nn.ctc_greedy_decoder(scores, lengths, merge_repeated=False)
     assert session.run(plain, {scores: path, lengths: [5, 4]}).values.tolist() == [1, 1, 1, 2, 0, 0, 2]
+
+
+def test_parts_of_unknown_rank_are_added():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.sparse_placeholder(tf.float32)
+        y = x * tf.constant([[2.0], [3.0]])
+        assert y.values.shape.as_list() == [None]
+        fed = tf.SparseTensorValue([[0, 1], [1, 0]], [1.0, 1.0], [2, 2])
+        total = tf.sparse_softmax(tf.sparse_add(y, x))
+        assert session.run(tf.sparse_add(y, x), {x: fed}).values.tolist() == [3.0, 4.0]
+        assert session.run(total, {x: fed}).values.tolist() == [1.0, 1.0]

@@ -13,8 +13,6 @@ Where this differs from TensorFlow 1:
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from twofold.dtypes import (
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
         array,
         bitwise,
         checks,
+        compat,
         contrib,
         coordination,
         ctc,
@@ -92,6 +91,7 @@ if TYPE_CHECKING:
         reordering,
         rnn_cell,
         sampling,
+        saved_model,
         segments,
         selection,
         sequence,
@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from twofold.static import logs as logging
     from twofold.static import testing as test
     from twofold.static.array import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.array import concat as concat_v2
     from twofold.static.checks import *  # noqa: F403
     from twofold.static.clipping import *  # noqa: F403
     from twofold.static.config import (
@@ -215,7 +216,14 @@ if TYPE_CHECKING:
         set_random_seed,
         truncated_normal,
     )
-    from twofold.static.readers import TextLineReader, TFRecordReader, WholeFileReader, decode_csv
+    from twofold.static.readers import (
+        FixedLengthRecordReader,
+        IdentityReader,
+        TextLineReader,
+        TFRecordReader,
+        WholeFileReader,
+        decode_csv,
+    )
     from twofold.static.reordering import *  # noqa: F403
     from twofold.static.scopes import (
         AUTO_REUSE,
@@ -239,6 +247,11 @@ if TYPE_CHECKING:
         string_to_number,
         substr,
     )
+    from twofold.static.summary import histogram as histogram_summary
+    from twofold.static.summary import image as image_summary
+    from twofold.static.summary import merge as merge_summary
+    from twofold.static.summary import merge_all as merge_all_summaries
+    from twofold.static.summary import scalar as scalar_summary
     from twofold.static.summary_messages import Event, HistogramProto, Summary
     from twofold.static.tensor_array import TensorArray
     from twofold.static.variable_rows import *  # noqa: F403
@@ -328,12 +341,5 @@ def disable_v2_behavior() -> None:
 def disable_v2_tensorshape() -> None:
     """Does nothing: this is TensorFlow 1's behaviour."""
 
-
-compat = SimpleNamespace(
-    v1=sys.modules[__name__],
-    as_bytes=lambda text: text.encode() if isinstance(text, str) else text,
-    as_str=lambda text: text.decode() if isinstance(text, bytes) else text,
-)
-sys.modules[__name__ + ".compat.v1"] = sys.modules[__name__]
 
 _guard_namespace(globals())

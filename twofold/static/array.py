@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import float32, int32, int64
-from twofold.errors import ArgumentError, ShapeError
+from twofold.errors import ArgumentError, AxisError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
@@ -134,6 +134,7 @@ def squeeze(input: Any, axis: Number = None) -> Any:
     """Axes of size 1 taken away: those named, or all."""
     found = axis_of(axis)
     axes = (found,) if isinstance(found, int) else tuple(found or ())
+    axes = tuple(_axis(input, axis) for axis in axes)
     if any(input.shape[axis] != 1 for axis in axes):
         raise ShapeError(f"an axis of {axes} is not of size 1", "Squeeze axes of size 1.")
     return (
@@ -171,9 +172,22 @@ pack = stack
 PACK.append(lambda values: stack(values))
 
 
+def _axis(value: Any, axis: Any) -> int:
+    """An axis of ``value`` counted from the front; raises AxisError outside, and for a value without axes."""
+    found = whole(axis)
+    if not -value.ndim <= found < value.ndim:
+        fix = (
+            f"Use one from {-value.ndim} to {value.ndim - 1}."
+            if value.ndim
+            else "Give a tensor that has axes."
+        )
+        raise AxisError(f"axis {found} is outside a tensor with {value.ndim} axes", fix)
+    return found % value.ndim
+
+
 @operation("Unpack", several=list)
 def _unstack(value: Any, num: Number = None, axis: Number = 0) -> Any:
-    position = whole(axis)
+    position = _axis(value, axis)
     count = index(value.shape[position])
     if num is not None and count != num:
         raise ArgumentError(f"axis {position} has size {count}, not {num}", "Give the right num.")
@@ -185,7 +199,8 @@ def unstack(value: Any, num: Any = None, axis: int = 0, name: str = "unstack") -
     """The slices of ``value`` along ``axis``; its size must be known, or given as ``num``."""
     tensor = convert_to_tensor(value)
     shape = tensor.type_.shape
-    known = -1 if shape == UNKNOWN_RANK or not shape else shape[axis]
+    inside = shape != UNKNOWN_RANK and -len(shape) <= axis < len(shape)
+    known = shape[axis] if inside else -1 if shape == UNKNOWN_RANK else 0
     if num is None and known < 0:
         raise ValueError(f"unstack: the size of axis {axis} is unknown, at {here()}. Give num.")
     if num is not None and known < 0:
@@ -203,7 +218,7 @@ unpack = unstack
 
 @operation("Split", several=list)
 def _split(value: Any, parts: Number, axis: Number = 0) -> Any:
-    position, wanted = whole(axis), numbers(parts)
+    position, wanted = _axis(value, axis), numbers(parts)
     length = index(value.shape[position])
     if isinstance(wanted, int):
         if length % wanted:

@@ -376,11 +376,12 @@ def case(
 def _first_true(pairs: list[Any], default: Any, strict: bool, name: str) -> Any:
     (predicate, function), rest = pairs[0], pairs[1:]
     if not rest and default is None:
-        return function()
+        found = function()
+        return found[0] if isinstance(found, list) and len(found) == 1 and not strict else found
     return cond(
         predicate,
         function,
-        lambda: _first_true(rest, default, strict, name) if rest else default(),
+        lambda: _first_true(rest, default, True, name) if rest else default(),
         strict,
         name,
     )

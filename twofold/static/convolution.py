@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, convert_to_tensor, numbers, operation, sizes, whole
 from twofold.static.docstrings import example
@@ -164,7 +165,7 @@ def conv1d(
 
     ``use_cudnn_on_gpu`` changes nothing.
     """
-    image = input if value is None else value
+    image = given_once(value=value, input=input)
     return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
 
 
@@ -250,7 +251,7 @@ def conv2d_transpose(
 
     Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
     """
-    image, kernel = (input if value is None else value), (filters if filter is None else filter)
+    image, kernel = given_once(value=value, input=input), given_once(filter=filter, filters=filters)
     made = name or "conv2d_transpose"
     return _transposed(image, kernel, output_shape, strides, padding, data_format, dilations, name=made)
 
@@ -306,7 +307,7 @@ def depthwise_conv2d(
     dilations: Any = None,
 ) -> Any:
     """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
-    apart = dilations if rate is None else rate
+    apart = given_once(rate=rate, dilations=dilations)
     return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
 
 

@@ -8,6 +8,7 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.static.define import Number, convert_to_tensor, full_of, operation, sizes
 from twofold.static.docstrings import example
@@ -52,7 +53,7 @@ def ctc_loss(
         what = "other ways to merge repetitions are not offered"
         raise failed("ctc_loss", ArgumentError(what, "Leave these arguments out."))
     given = SparseTensor.from_value(labels)
-    scores = convert_to_tensor(logits if inputs is None else inputs)
+    scores = convert_to_tensor(given_once(logits=logits, inputs=inputs))
     lengths = convert_to_tensor(sequence_length)
     options = (given.dense_shape, ignore_longer_outputs_than_inputs, time_major)
     return _losses(scores, given.indices, given.values, lengths, *options)

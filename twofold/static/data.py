@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from twofold.static.dataset_iterators import Iterator as Iterator
 from twofold.static.datasets import Dataset as Dataset
+from twofold.static.file_datasets import FixedLengthRecordDataset as FixedLengthRecordDataset
 from twofold.static.file_datasets import TextLineDataset as TextLineDataset
 from twofold.static.file_datasets import TFRecordDataset as TFRecordDataset
 
@@ -57,3 +59,9 @@ def get_output_shapes(dataset_or_iterator: Dataset | Iterator) -> Any:
     (?,)
     """
     return dataset_or_iterator.output_shapes
+
+
+def __getattr__(name: str) -> Any:
+    if name == "experimental":
+        return import_module("twofold.static.contrib.data")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

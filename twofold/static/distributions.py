@@ -18,7 +18,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ir.sizes import is_symbolic
 from twofold.ops.base import ops
-from twofold.static import array, math
+from twofold.static import array, filled, math
 from twofold.static.control import name_scope as _name_scope
 from twofold.static.define import as_dtype, convert_to_tensor, define, refuse, sizes
 from twofold.static.docstrings import example, with_example
@@ -387,6 +387,40 @@ class Multinomial(_Choice):
         self.total_count = int(total_count)
         self._family = functools.partial(distributions.Multinomial, self.total_count)
         super()._begin(name, logits, probs)
+
+
+@example("tf.contrib.distributions.MultivariateNormalDiag([0.0, 1.0], [1.0, 2.0]).stddev()", "[1. 2.]")
+class MultivariateNormalDiag(Distribution):
+    """Normal vectors of independent components, of mean ``loc`` (zero) and standard deviations ``scale_diag`` (one).
+
+    ``scale_identity_multiplier`` is added to ``scale_diag``, or stands for it.
+    """
+
+    _event_axes = 1
+    __init__ = _parameters(
+        "MultivariateNormalDiag", loc=None, scale_diag=None, scale_identity_multiplier=None
+    )
+
+    def _begin(self, name: str, loc: Any, scale_diag: Any, scale_identity_multiplier: Any) -> None:
+        if loc is None and scale_diag is None:
+            what = "neither loc nor scale_diag is given, and the size is not known"
+            raise failed("MultivariateNormalDiag", ArgumentError(what, "Give one of them."))
+        like = convert_to_tensor(scale_diag if loc is None else loc)
+        scale = None if scale_diag is None else convert_to_tensor(scale_diag, like.dtype)
+        if scale_identity_multiplier is not None:
+            more = array.expand_dims(convert_to_tensor(scale_identity_multiplier, like.dtype), -1)
+            scale = more + (filled.zeros_like(like) if scale is None else scale)
+        given = {
+            "loc": filled.zeros_like(like) if loc is None else like,
+            "scale_diag": filled.ones_like(like) if scale is None else scale,
+        }
+        super().__init__(
+            lambda loc, scale: distributions.Independent(
+                distributions.Normal(loc, scale, validate_args=False), 1, validate_args=False
+            ),
+            given,
+            name,
+        )
 
 
 _rules: dict[tuple[type, type], Callable[..., Any]] = {}

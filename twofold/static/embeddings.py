@@ -16,10 +16,12 @@ from twofold.static.clipping import clip_by_norm
 from twofold.static.control import name_scope
 from twofold.static.define import convert_to_tensor
 from twofold.static.docstrings import example
+from twofold.static.filled import ones_like, zeros_like
 from twofold.static.flow import failed
 from twofold.static.host_calls import in_python
 from twofold.static.partitions import PartitionedVariable
 from twofold.static.segments import unsorted_segment_mean, unsorted_segment_sqrt_n, unsorted_segment_sum
+from twofold.static.selection import boolean_mask, where
 from twofold.static.sparse import SparseTensor
 
 
@@ -123,3 +125,53 @@ def embedding_lookup_sparse(
         over = unsorted_segment_sum(amounts, positions, count)
         divisor = array.expand_dims(math.sqrt(over) if combiner == "sqrtn" else over, -1)
         return math.divide_no_nan(total, divisor)
+
+
+@example(
+    "table = tf.constant([[1.0], [2.0]])",
+    "ids = tf.SparseTensor([[0, 0], [2, 0]], [1, -1], [3, 2])",
+    'tf.nn.safe_embedding_lookup_sparse(table, ids, combiner="sum")',
+    "[[2.]\n [0.]\n [0.]]",
+)
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = None,
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Any:
+    """``embedding_lookup_sparse`` that leaves out negative ids and, unless "sum" combines, weights of 0 and below.
+
+    Rows without ids are zero, or the row of ``default_id``. ``sparse_ids`` may have more axes than two: the last one is
+    combined.
+    """
+    ids = SparseTensor.from_value(sparse_ids)
+    weights = None if sparse_weights is None else SparseTensor.from_value(sparse_weights).values
+    with name_scope(name, "embedding_lookup"):
+        kept = ids.values >= 0
+        if weights is not None and combiner != "sum":
+            kept = math.logical_and(kept, weights > 0)
+        sizes = ids.dense_shape
+        lead = sizes[:-1]
+        rows = math.reduce_prod(lead)
+        strides = math.cumprod(lead, exclusive=True, reverse=True)
+        row = math.reduce_sum(boolean_mask(ids.indices, kept)[:, :-1] * strides, 1)
+        column = boolean_mask(ids.indices, kept)[:, -1]
+        whole = array.stack([rows, sizes[-1]])
+        places = array.stack([row, column], 1)
+        flat = SparseTensor(places, boolean_mask(ids.values, kept), whole)
+        own = None if weights is None else SparseTensor(places, boolean_mask(weights, kept), whole)
+        found = embedding_lookup_sparse(
+            embedding_weights, flat, own, partition_strategy, None, combiner, max_norm
+        )
+        filled = unsorted_segment_sum(ones_like(row), row, rows) > 0
+        spare = zeros_like(found)
+        if default_id is not None:
+            spare = spare + embedding_lookup(
+                embedding_weights, default_id, partition_strategy, max_norm=max_norm
+            )
+        found = where(filled, found, spare)
+        return array.reshape(found, concat([lead, math.cast(shape(found)[1:], int64)], 0))

@@ -14,8 +14,10 @@ from twofold.errors import ArgumentError
 from twofold.ir.types import tensor_type
 from twofold.runtime.pytree import flatten
 from twofold.static.datasets import Dataset
+from twofold.static.define import refuse
 from twofold.static.flow import failed
 from twofold.static.python_io import TFRecordOptions, tf_record_iterator
+from twofold.static.readers import fixed_records
 from twofold.static.string_functions import as_string_tensor
 from twofold.static.string_table import bytes_array
 
@@ -109,4 +111,40 @@ class TextLineDataset(Dataset):
     def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
         kind = _kind("TextLineDataset", compression_type)
         found = _of_files("TextLineDataset", filenames, lambda path: _lines(path, kind))
+        super().__init__(found._make, found._types, found._structure, found._tensors)
+
+
+class FixedLengthRecordDataset(Dataset):
+    """The records of equal length of files, as strings.
+
+    Args:
+        filenames: a name, a list of names, or a tensor of strings.
+        record_bytes: the length of a record.
+        header_bytes: how many bytes at the beginning of a file are left out.
+        footer_bytes: how many bytes at its end are left out.
+        buffer_size: how many bytes are read ahead; changes nothing that is read.
+        compression_type: None or ``""``; raises ArgumentError for others.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> _ = open(path, "w").write("onetwo")
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     record = tf.data.FixedLengthRecordDataset(path, 3).make_one_shot_iterator().get_next()
+    ...     print(session.run(record), session.run(record))
+    b'one' b'two'
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+    ) -> None:
+        refuse("FixedLengthRecordDataset", compression_type=compression_type or None)
+        sizes = record_bytes, header_bytes or 0, footer_bytes or 0
+        found = _of_files("FixedLengthRecordDataset", filenames, lambda path: fixed_records(path, *sizes))
         super().__init__(found._make, found._types, found._structure, found._tensors)

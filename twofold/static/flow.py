@@ -7,6 +7,7 @@ everything here; see ``twofold.ops.control_flow.programs`` for what they cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from twofold import _core
@@ -366,8 +367,10 @@ def repeat(
         new, rows = function(values[: len(carried)], values[len(carried) :])
         return [*new, *rows]
 
-    with graph.name_scope(scope):
-        body = trace_body(graph, declare, types, [f"arg{k}" for k in range(len(types))])
+    inner = nullcontext() if scope == "while" else graph.name_scope("while")
+    with graph.name_scope(scope), inner:
+        own = [f"Identity_{k + 2 + (scope == 'while')}" for k in range(len(carried))]
+        body = trace_body(graph, declare, types, [*own, *["TensorArrayReadV3"] * len(arrays)])
         outputs = _carried_types(operation, types, carried, body, names)
         length = next((n for n in lengths if n >= 0), lengths[0] if lengths[0] < -1 else new_unknown_size())
         for source in body.results[len(carried) :]:

@@ -20,7 +20,8 @@ from twofold.static.graph_nodes import IMPORTERS, Node, several_named
 class Importer:
     """Declares the nodes of one message in a graph, each after its inputs.
 
-    With ``stands`` nodes that cannot be imported stand for themselves by name, and raise when they are run.
+    With ``stands`` nodes that cannot be imported, and those that read them, stand for themselves by name, and raise
+    when they are run.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class Importer:
         self.nodes: dict[str, NodeDef] = {node.name: node for node in message.node}
         self.given = dict(input_map)
         self.used: set[str] = set()
+        self._standing_nodes: set[str] = set()
         self.operations: dict[str, Operation] = {}
         self.outputs: dict[str, list[Any]] = {}
 
@@ -93,7 +95,11 @@ class Importer:
         return outputs[position]
 
     def _declare(self, node: NodeDef) -> None:
-        importer = IMPORTERS.get(node.op, self._standing if self._stands else None)
+        importer = IMPORTERS.get(node.op)
+        reads = {text.partition(":")[0] for text in node.input if self._mapped(text) is None}
+        if self._stands and (importer is None or reads & self._standing_nodes):
+            importer = self._standing
+            self._standing_nodes.add(node.name)
         if importer is None:
             raise _unknown(node.name, node.op)
         inputs = [self._input(node, text) for text in node.input if not text.startswith("^")]

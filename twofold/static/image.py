@@ -10,8 +10,11 @@ from collections.abc import Callable
 from math import floor
 from typing import Any
 
+import numpy as np
+
 from twofold.dtypes import DType, float32, int64
 from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.ops.convolution.interpolation import CORNERS, EDGES, STARTS
 from twofold.ops.shape.movement import slice_axis
@@ -29,6 +32,19 @@ from twofold.static.define import (
 )
 from twofold.static.define import limits_of as _limits_of
 from twofold.static.docstrings import described, example
+from twofold.static.image_files import decode_bmp as decode_bmp
+from twofold.static.image_files import decode_gif as decode_gif
+from twofold.static.image_files import decode_image as decode_image
+from twofold.static.image_files import decode_jpeg as decode_jpeg
+from twofold.static.image_files import decode_png as decode_png
+from twofold.static.image_files import encode_jpeg as encode_jpeg
+from twofold.static.image_files import encode_png as encode_png
+from twofold.static.image_files import extract_jpeg_shape as extract_jpeg_shape
+from twofold.static.image_files import is_jpeg as is_jpeg
+from twofold.static.image_regions import crop_and_resize as crop_and_resize
+from twofold.static.image_regions import nearest_of_corners
+from twofold.static.image_regions import non_max_suppression as non_max_suppression
+from twofold.static.image_regions import resize_area as resize_area
 from twofold.static.random import next_key, random_uniform
 from twofold.static.special import saturate_cast
 
@@ -41,20 +57,21 @@ class ResizeMethod:
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
     BICUBIC = 2
+    AREA = 3
 
 
 def _resized(images: Any, size: Any, align: Any, centred: Any, mode: str) -> Any:
     value = ops.movedim(images, -1, -3)
     placing = CORNERS if numbers(align) else EDGES if numbers(centred) else STARTS
-    if mode != "nearest":
+    if not mode.startswith("nearest"):
         value = ops.cast(value, float32)
     made = apply("resize", value, attrs=(mode, sizes(size), placing, (None, None), False))
     return ops.movedim(made, -3, -1)
 
 
 @operation("ResizeNearestNeighbor")
-def _nearest(images: Any, size: Number, align: Number, centred: Number) -> Any:
-    return _resized(images, size, align, centred, "nearest")
+def _nearest(images: Any, size: Number, mode: Number) -> Any:
+    return _resized(images, size, False, False, mode)
 
 
 def _interpolation(kind: str, text: str) -> Callable[..., Any]:
@@ -80,34 +97,64 @@ resize_bicubic = _interpolation(
 
 @example("tf.squeeze(tf.image.resize_nearest_neighbor([[[[1.0], [2.0]]]], [1, 4]))", "[1. 1. 2. 2.]")
 def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
 ) -> Any:
-    """The nearest element before each position.
-
-    Raises ValueError for ``align_corners``.
-    """
+    """The nearest element before each position."""
     if align_corners:
-        raise ValueError("resize_nearest_neighbor: align_corners is not there. Leave it out.")
-    return _nearest(images, size, False, False, name=name or "ResizeNearestNeighbor")
+        return nearest_of_corners(images, size, name=name or "ResizeNearestNeighbor")
+    mode = "nearest-exact" if half_pixel_centers else "nearest"
+    return _nearest(images, size, mode, name=name or "ResizeNearestNeighbor")
 
 
 @example("print(tf.image.resize_images(tf.zeros([1, 2, 3, 4]), [4, 6]).shape)", "(1, 4, 6, 4)")
 def resize_images(
     images: Any,
     size: Any,
-    method: int = ResizeMethod.BILINEAR,
+    method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Images in another size, by one of the ways of ``ResizeMethod``.
+    """Images in another size, by one of the ways of ``ResizeMethod``; with ``preserve_aspect_ratio`` within it.
 
     Raises ValueError for another method.
     """
-    ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic}
-    if method not in ways:
+    ways = {0: resize_bilinear, 1: resize_nearest_neighbor, 2: resize_bicubic, 3: resize_area}
+    names = {"bilinear": 0, "nearest": 1, "bicubic": 2, "area": 3}
+    chosen = names.get(method, -1) if isinstance(method, str) else method
+    if chosen not in ways:
         raise ValueError(f"resize_images: method {method!r} is not there. Use one of ResizeMethod.")
     with name_scope(name, "resize"):
-        return ways[method](convert_to_tensor(images), size, align_corners)
+        tensor = convert_to_tensor(images)
+        wanted = _within(tensor, size) if preserve_aspect_ratio else size
+        shape = tensor.get_shape()
+        if None not in (shape[-3].value, shape[-2].value) and shape[-3:-1].as_list() == _known(wanted):
+            return tensor
+        return ways[chosen](tensor, wanted, align_corners)
+
+
+resize = resize_images
+
+
+def _known(size: Any) -> list[int] | None:
+    """A size that is given as integers."""
+    return (
+        [int(n) for n in size]
+        if isinstance(size, (list, tuple)) and all(isinstance(n, int) for n in size)
+        else None
+    )
+
+
+@operation("ScaledSize")
+def _within(images: Any, size: Number) -> Any:
+    """The largest size of the images' ratio that is within ``size``."""
+    high, wide = images.shape[-3:-1]
+    scale = min(float32.numpy.type(n / m) for n, m in zip(sizes(size), (high, wide)))
+    return np.rint(np.array([scale * high, scale * wide])).astype(np.int32)
 
 
 @operation("ExtractImagePatches")
@@ -142,7 +189,7 @@ def extract_image_patches(
     sizes: Any = None,
 ) -> Any:
     """The windows of images as channels: [batch, rows, columns, height * width * channels]."""
-    window = ksizes if sizes is None else sizes
+    window = given_once(ksizes=ksizes, sizes=sizes)
     given = [1, 1, 1, 1] if rates is None else rates
     return _patches(convert_to_tensor(images), window, strides, given, padding, name=name)
 

@@ -9,6 +9,7 @@ from typing import Any
 from twofold.dtypes import float32
 from twofold.errors import ShapeError
 from twofold.ir.sizes import index
+from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import array, math, nn
 from twofold.static.control import name_scope
@@ -240,7 +241,7 @@ def cosine_distance(
     labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, **options: Any
 ) -> Any:
     """1 minus the products of vectors of norm 1 along ``axis``; raises ValueError without it."""
-    along = options["dim"] if axis is None else axis
+    along = given_once(dim=options["dim"], axis=axis)
     if along is None:
         raise ValueError("cosine_distance: axis is not given. Say along which axis the vectors lie.")
     with name_scope(options["scope"], "cosine_distance_loss"):

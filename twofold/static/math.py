@@ -12,6 +12,7 @@ from typing import Any
 from twofold.dtypes import DType, bfloat16, complex64, complex128, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError
 from twofold.ir.sizes import index
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.define import (
@@ -194,7 +195,7 @@ def _extreme(type: str, adjective: str, result: str) -> Callable[..., Any]:
     own = type.lower()
 
     def body(input: Any, axis: Number = None, dimension: Number = None, output_type: Dtype = int64) -> Any:
-        along = dimension if axis is None else axis
+        along = given_once(dimension=dimension, axis=axis)
         return ops.cast(getattr(ops, own)(input, 0 if along is None else axis_of(along)), output_type)
 
     text = f"Number of the {adjective} element along ``axis`` (0 unless given)."

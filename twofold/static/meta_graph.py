@@ -15,7 +15,7 @@ from twofold.runtime.tracing import here
 from twofold.static.define import refuse
 from twofold.static.docstrings import example
 from twofold.static.graph import Graph, Operation, get_default_graph, name_of, owner_of
-from twofold.static.graph_def import GraphDef, message_of
+from twofold.static.graph_def import TYPES, GraphDef, TensorShapeProto, message_of
 from twofold.static.graph_import import Importer
 from twofold.static.messages import Field, Message
 from twofold.static.variables import Variable
@@ -101,6 +101,26 @@ class SaverDef(Message):
     }
 
 
+class TensorInfo(Message):
+    """A tensor of a graph: its name, dtype and shape."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "name": Field(1, "string"),
+        "dtype": Field(2, TYPES),
+        "tensor_shape": Field(3, TensorShapeProto),
+    }
+
+
+class SignatureDef(Message):
+    """A function of a graph: tensors by the names of its inputs and outputs."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "inputs": Field(1, TensorInfo, map=True),
+        "outputs": Field(2, TensorInfo, map=True),
+        "method_name": Field(3, "string"),
+    }
+
+
 class MetaGraphDef(Message):
     """A graph and its collections.
 
@@ -118,6 +138,7 @@ class MetaGraphDef(Message):
         "graph_def": Field(2, GraphDef),
         "saver_def": Field(3, SaverDef),
         "collection_def": Field(4, CollectionDef, map=True),
+        "signature_def": Field(5, SignatureDef, map=True),
         "saver": Field(
             1000, SaverDef
         ),  # one without operations, which readers of ``saver_def`` would look for

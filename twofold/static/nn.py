@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.lazy import attach as _attach
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.ops.random.sampling import sample_uniform
 from twofold.runtime.tracing import here
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from twofold.static.ctc import ctc_loss as ctc_loss
     from twofold.static.embeddings import embedding_lookup as embedding_lookup
     from twofold.static.embeddings import embedding_lookup_sparse as embedding_lookup_sparse
+    from twofold.static.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
     from twofold.static.moments import moments as moments
     from twofold.static.moments import normalize_moments as normalize_moments
     from twofold.static.moments import sufficient_statistics as sufficient_statistics
@@ -160,8 +162,9 @@ def softmax_cross_entropy_with_logits(
 ) -> Any:
     """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
     _need_names(_sentinel, labels, logits)
+    along = given_once(dim=None if dim == -1 else dim, axis=axis)
     return softmax_cross_entropy_with_logits_v2(
-        labels=math.stop_gradient(labels), logits=logits, axis=dim if axis is None else axis, name=name
+        labels=math.stop_gradient(labels), logits=logits, axis=-1 if along is None else along, name=name
     )
 
 

@@ -56,14 +56,19 @@ class Optimizer:
     ) -> Operation:
         """An operation that takes one step; raises ValueError where no variable influences ``loss``."""
         pairs = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if all(gradient is None for gradient, _ in pairs):
             names = ", ".join(variable.name for _, variable in pairs)
             raise ValueError(
                 f"minimize: the loss depends on none of the variables {names}, at {here()}. Give others as var_list."
             )
-        return self.apply_gradients(pairs, global_step, name)
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
 
     def compute_gradients(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from twofold.runtime.tracing import here
@@ -47,15 +47,16 @@ class DeviceSpec(NamedTuple):
             device.number,
         )
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the job, replica and task are this process."""
-        return self.job in (None, "localhost") and self.replica in (None, 0) and self.task in (None, 0)
+    def is_local(self, tasks: Collection[tuple[str, int]]) -> bool:
+        """Whether the job, replica and task are this process, which has ``tasks`` of a cluster."""
+        if self.replica not in (None, 0):
+            return False
+        chosen = [task for task in tasks or [("localhost", 0)] if self.job in (None, task[0])]
+        return any(self.task in (None, number) for _, number in chosen)
 
-    @property
-    def is_here(self) -> bool:
+    def is_here(self, tasks: Collection[tuple[str, int]]) -> bool:
         """Whether this is the processor, the only device."""
-        return self.is_local and self.kind in (None, "CPU") and self.number in (None, 0)
+        return self.is_local(tasks) and self.kind in (None, "CPU") and self.number in (None, 0)
 
 
 def parse(text: str) -> DeviceSpec:
@@ -114,10 +115,13 @@ def placed(devices: Iterable[Any], operation: Any) -> str:
     return str(found)
 
 
-def trouble(device: str, soft: bool) -> bool:
-    """Whether no device fits; with ``soft`` any device of this process stands for any other."""
+def trouble(device: str, soft: bool, tasks: Collection[tuple[str, int]]) -> bool:
+    """Whether no device fits; with ``soft`` any device of this process stands for any other.
+
+    ``tasks`` are the jobs and tasks of a cluster that are in this process.
+    """
     spec = parse(device)
-    return not (spec.is_local if soft else spec.is_here)
+    return not (spec.is_local(tasks) if soft else spec.is_here(tasks))
 
 
 def show_placement(operations: Iterable[Any]) -> None:

@@ -65,6 +65,8 @@ class Flags:
         self.parse(sys.argv[1:])
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__flags":  # where programs for TensorFlow before 1.5 look
+            return self.flag_values_dict()
         if name.startswith("_"):
             raise AttributeError(name)
         if name in self._set:

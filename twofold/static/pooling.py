@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.ops.convolution.pooling import need_planes
 from twofold.ops.convolution.window_loops import Span
@@ -128,7 +129,7 @@ def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Ca
     ) -> Any:
         first = channels_first(own, data_format or _LAST[count], count)
         sizes = _windows(own, first, count, ksize=ksize, strides=strides)
-        tensor = value if input is None else input
+        tensor = given_once(value=value, input=input)
         return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
 
     shown = f'tf.squeeze(tf.nn.{own}({given}, "VALID"))'
@@ -205,7 +206,7 @@ def pool(
 ) -> Any:
     """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes."""
     count = len(window_shape)
-    rate = dilation_rate if dilations is None else dilations
+    rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
     apart = [1] * count if rate is None else list(rate)
     functions: dict[tuple[str, int], Any] = {
         ("MAX", 1): max_pooling1d,

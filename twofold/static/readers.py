@@ -13,7 +13,7 @@ from twofold.dtypes import int64, string
 from twofold.errors import ArgumentError, DTypeError
 from twofold.ir.types import tensor_type
 from twofold.static.dataset_elements import OutOfRangeError
-from twofold.static.define import array_of, as_dtype, convert_to_tensor, whole
+from twofold.static.define import array_of, as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.docstrings import example
 from twofold.static.flow import failed
 from twofold.static.graph import Tensor, get_default_graph
@@ -163,6 +163,63 @@ class WholeFileReader(Reader):
     def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
         with open(path, "rb") as file:
             yield path, file.read()
+
+
+def fixed_records(
+    path: str, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0, hop_bytes: int = 0
+) -> Iterator[bytes]:
+    """The records of equal length of a file; a rest that is shorter than one is left out."""
+    with open(path, "rb") as file:
+        content = file.read()
+    last = len(content) - footer_bytes - record_bytes
+    for start in range(header_bytes, last + 1, hop_bytes or record_bytes):
+        yield content[start : start + record_bytes]
+
+
+class FixedLengthRecordReader(Reader):
+    """Reads records of ``record_bytes`` bytes of the files that a queue names; a key is ``file:number``.
+
+    The first ``header_bytes`` and the last ``footer_bytes`` bytes of a file are left out. A record begins ``hop_bytes``
+    (0: ``record_bytes``) after the one before. ``encoding`` is ""; others
+    raise ArgumentError.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> _ = open(path, "w").write("onetwo")
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     _, record = tf.FixedLengthRecordReader(3).read(tf.train.string_input_producer([path]))
+    ...     coordinator = tf.train.Coordinator()
+    ...     threads = tf.train.start_queue_runners(session, coordinator)
+    ...     print(session.run(record), session.run(record))
+    ...     coordinator.request_stop()
+    ...     coordinator.join(threads)
+    b'one' b'two'
+    """
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        refuse("FixedLengthRecordReader", encoding=encoding or None)
+        self._sizes = record_bytes, header_bytes or 0, footer_bytes or 0, hop_bytes or 0
+
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        for number, record in enumerate(fixed_records(path, *self._sizes)):
+            yield f"{path}:{number}", record
+
+
+class IdentityReader(Reader):
+    """Reads the names that a queue holds: each is key and record."""
+
+    def _read(self, path: str) -> Iterator[tuple[str, bytes | str]]:
+        yield path, path
 
 
 class TFRecordReader(Reader):

@@ -9,6 +9,7 @@ import numpy
 
 from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
 from twofold.ops.base import normalize_axis, ops
 from twofold.static.define import (
     Alone,
@@ -140,7 +141,7 @@ def _of_images(
     """``function`` with one block size for height and width; ``pads`` names its other argument."""
 
     def change(block_size: Any, name: str | None, block_shape: Any, **images: Any) -> Any:
-        block = block_size if block_shape is None else block_shape
+        block = given_once(block_size=block_size, block_shape=block_shape)
         block = [block, block] if isinstance(block, int) else block
         return function(images["input"], block, images[pads], name=name)
 

@@ -73,8 +73,8 @@ def dynamic_rnn(
             return states, outputs
 
         results = repeat("dynamic_rnn", step, steps.starts, steps.names, rows, False, "while")
-    count = len(steps.starts)
-    outputs = results[count:] if time_major else [_swapped(value) for value in results[count:]]
+        count = len(steps.starts)
+        outputs = results[count:] if time_major else [_swapped(value) for value in results[count:]]
     return unflatten(steps.output_structure, outputs), unflatten(steps.structure, results[:count])
 
 
@@ -148,7 +148,7 @@ def _chosen(rows: Any, x: Any, y: Any) -> Any:
     return ops.where(ops.reshape(rows, (-1, *[1] * (x.ndim - 1))), x, y)
 
 
-@operation("Transpose")
+@operation("Transpose", default="transpose")
 def _swapped(x: Any) -> Any:
     return ops.transpose(x, 0, 1)
 

@@ -19,6 +19,7 @@ from twofold.static.control import device as placed
 from twofold.static.define import as_dtype, convert_to_tensor, refuse
 from twofold.static.flow import failed
 from twofold.static.graph import describe, get_default_graph
+from twofold.static.random import random_uniform
 from twofold.static.scopes import VariableScope, get_variable, variable_scope
 from twofold.static.shapes import TensorShape, shape_of_sizes
 
@@ -218,6 +219,8 @@ class BasicRNNCell(_OneState):
 class GRUCell(_OneState):
     """The gated recurrent unit of Cho et al. 2014, with the reset gate before the product."""
 
+    _names: Sequence[str] = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+
     def __init__(
         self,
         num_units: int,
@@ -235,11 +238,11 @@ class GRUCell(_OneState):
     def build(self, inputs_shape: Any) -> None:
         units, width = self._units, last_size(type(self).__name__, inputs_shape) + self._units
         kernel, bias = self._kernel_initializer, self._bias_initializer
-        self._gate_kernel = self.add_variable("gates/kernel", [width, 2 * units], initializer=kernel)
+        self._gate_kernel = self.add_variable(self._names[0], [width, 2 * units], initializer=kernel)
         ones, zeros = initializers.constant_initializer(1.0), initializers.zeros_initializer()
-        self._gate_bias = self.add_variable("gates/bias", [2 * units], initializer=bias or ones)
-        self._kernel = self.add_variable("candidate/kernel", [width, units], initializer=kernel)
-        self._bias = self.add_variable("candidate/bias", [units], initializer=bias or zeros)
+        self._gate_bias = self.add_variable(self._names[1], [2 * units], initializer=bias or ones)
+        self._kernel = self.add_variable(self._names[2], [width, units], initializer=kernel)
+        self._bias = self.add_variable(self._names[3], [units], initializer=bias or zeros)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         gates = nn.bias_add(math.matmul(array.concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
@@ -428,10 +431,9 @@ class Wrapper(RNNCell):
 class DropoutWrapper(Wrapper):
     """A cell whose inputs, outputs and states are dropped at random, anew in each step.
 
-    ``input_size`` and ``dtype`` are for ``variational_recurrent``, which raises.
-
-    Of an LSTM's state only the output ``h`` is dropped. ``variational_recurrent`` (one mask for all steps) is not
-    offered. Raises ValueError for a probability outside 0 to 1.
+    Of an LSTM's state only the output ``h`` is dropped. With ``variational_recurrent`` (Gal and Ghahramani, 2016) all
+    steps and rows of a run share one mask, of ``dtype``; ``input_size`` is then the size of inputs that are dropped.
+    Raises ValueError for a probability outside 0 to 1, ArgumentError for a filter of states.
     """
 
     def __init__(
@@ -447,32 +449,58 @@ class DropoutWrapper(Wrapper):
         dropout_state_filter_visitor: Any = None,
     ) -> None:
         super().__init__(cell)
-        if variational_recurrent or dropout_state_filter_visitor is not None:
-            what = "one mask for all steps and filters of states are not offered"
-            raise failed("DropoutWrapper", ArgumentError(what, "Leave these arguments out."))
+        if dropout_state_filter_visitor is not None:
+            what = "filters of states are not offered"
+            raise failed("DropoutWrapper", ArgumentError(what, "Leave the argument out."))
         self._kept = input_keep_prob, output_keep_prob, state_keep_prob
         for name, kept in zip(("input", "output", "state"), self._kept):
             if isinstance(kept, (int, float)) and not 0 <= kept <= 1:
                 what = f"{name}_keep_prob is {kept}"
                 raise failed("DropoutWrapper", ArgumentError(what, "Give a probability between 0 and 1."))
         self._seed = seed
+        self._noises = self._drawn(input_size, dtype) if variational_recurrent else (None,) * 3
 
-    def _dropped(self, value: Any, kept: Any) -> Any:
-        if isinstance(kept, (int, float)) and kept == 1:
+    def _drawn(self, input_size: Any, dtype: Any) -> tuple[Any, Any, Any]:
+        """The noise of the masks of inputs, outputs and states, for all steps of a run."""
+        if dtype is None or (input_size is None and self._drops(self._kept[0])):
+            what = "variational_recurrent is chosen without dtype or without the input_size of inputs that are dropped"
+            raise failed("DropoutWrapper", ArgumentError(what, "Give both."))
+
+        def noise(sizes: Any, kept: Any) -> Any:
+            if not self._drops(kept):
+                return None
+            return _map_sizes(sizes, lambda shape: random_uniform([1, *shape], dtype=dtype, seed=self._seed))
+
+        inputs, outputs, states = self._kept
+        sizes = self._cell.output_size, self._cell.state_size
+        return noise(input_size, inputs), noise(sizes[0], outputs), noise(sizes[1], states)
+
+    @staticmethod
+    def _drops(kept: Any) -> bool:
+        return not (isinstance(kept, (int, float)) and kept == 1)
+
+    def _dropped(self, value: Any, kept: Any, noise: Any) -> Any:
+        if not self._drops(kept):
             return value
-        return nn.dropout(value, kept, seed=self._seed)
+        if noise is None:
+            return nn.dropout(value, kept, seed=self._seed)
+        return value / kept * math.floor(noise + kept)
 
-    def _dropped_state(self, state: Any) -> Any:
+    def _dropped_state(self, state: Any, noise: Any) -> Any:
         if isinstance(state, LSTMStateTuple):
-            return LSTMStateTuple(state.c, self._dropped(state.h, self._kept[2]))
+            own = None if noise is None else noise.h
+            return LSTMStateTuple(state.c, self._dropped(state.h, self._kept[2], own))
         if isinstance(state, (list, tuple)):
-            return type(state)(self._dropped_state(item) for item in state)
-        return self._dropped(state, self._kept[2])
+            noises = [None] * len(state) if noise is None else noise
+            return type(state)(self._dropped_state(*pair) for pair in zip(state, noises))
+        return self._dropped(state, self._kept[2], noise)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         """The cell's output and new state, dropped."""
-        output, new = self._cell(self._dropped(inputs, self._kept[0]), state, scope)
-        return self._dropped(output, self._kept[1]), self._dropped_state(new)
+        output, new = self._cell(self._dropped(inputs, self._kept[0], self._noises[0]), state, scope)
+        return self._dropped(output, self._kept[1], self._noises[1]), self._dropped_state(
+            new, self._noises[2]
+        )
 
 
 class ResidualWrapper(Wrapper):

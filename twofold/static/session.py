@@ -133,9 +133,11 @@ class BaseSession:
         self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
+        self._tasks: set[tuple[str, int]] = set()
         if target:
-            what = f"Session: a target {target!r} is given, and there are no remote sessions, at {here()}"
-            raise ArgumentError(what, "Leave it out.")
+            self._state, self._tasks = import_module("twofold.static.server").state_and_tasks(
+                target, self._graph
+            )
 
     def _configure(self, config: Any) -> None:
         if not isinstance(config, ConfigProto):

@@ -305,3 +305,28 @@ def fits(sizes: Shape, declared: Shape) -> bool:
     if declared == UNKNOWN_RANK:
         return True
     return len(sizes) == len(declared) and all(b < 0 or a == b for a, b in zip(sizes, declared))
+
+
+def as_shape(shape: Any) -> TensorShape:
+    """A shape as a ``TensorShape``."""
+    return shape if isinstance(shape, TensorShape) else TensorShape(shape)
+
+
+def unknown_shape(ndims: int | None = None) -> TensorShape:
+    """A shape of ``ndims`` unknown sizes, or of unknown rank."""
+    return TensorShape(None if ndims is None else [None] * ndims)
+
+
+def scalar() -> TensorShape:
+    """The shape without axes."""
+    return TensorShape([])
+
+
+def vector(length: Any) -> TensorShape:
+    """A shape of one axis."""
+    return TensorShape([length])
+
+
+def matrix(rows: Any, cols: Any) -> TensorShape:
+    """A shape of two axes."""
+    return TensorShape([rows, cols])

@@ -14,7 +14,8 @@ from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import normalize_axis, ops
-from twofold.static import array, filled, math
+from twofold.runtime.tracing import here
+from twofold.static import array, filled, math, segments, selection
 from twofold.static.control import Assert, control_dependencies, name_scope
 from twofold.static.define import (
     Number,
@@ -151,7 +152,9 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
     tensor = convert_to_tensor(dense, sparse.dtype)
     if not tensor.type_.ndim:
         return tensor
-    return array.gather_nd(tensor + filled.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
+    found = array.gather_nd(tensor + filled.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
+    found.set_shape([None])  # also where the number of axes is not known
+    return found
 
 
 @example(
@@ -272,6 +275,65 @@ def sparse_tensor_dense_matmul(
 
 
 @example(
+    "x = tf.SparseTensor([[0, 0], [0, 2], [1, 1]], [0.0, 0.0, 3.0], [2, 3])",
+    "tf.sparse_tensor_to_dense(tf.sparse_softmax(x))",
+    "[[0.5 0.  0.5]\n [0.  1.  0. ]]",
+)
+def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The softmax of each row (of the last axis) over the elements that it has."""
+    given = SparseTensor.from_value(sp_input)
+    with name_scope(name, "SparseSoftmax"):
+        row, rows = _rows(given.indices, given.dense_shape), math.reduce_prod(given.dense_shape[:-1])
+        largest = segments.unsorted_segment_max(given.values, row, rows)
+        powers = math.exp(given.values - math.stop_gradient(array.gather(largest, row)))
+        return given._with(powers / array.gather(segments.unsorted_segment_sum(powers, row, rows), row))
+
+
+def _rows(indices: Any, shape: Any) -> Any:
+    """The number of the row of each element, counted over all axes but the last."""
+    strides = math.cumprod(shape[:-1], exclusive=True, reverse=True)
+    return math.reduce_sum(indices[:, :-1] * strides, 1)
+
+
+@example(
+    "x = tf.SparseTensor([[0, 0]], [5.0], [1, 2])",
+    "y = tf.SparseTensor([[0, 0], [0, 1]], [1.0, 2.0], [1, 2])",
+    "[tf.sparse_add(x, y).values, tf.sparse_add(x, [[1.0, 1.0]])]",
+    "[array([6., 2.], dtype=float32), array([[6., 1.]], dtype=float32)]",
+)
+def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+    """The sum of two sparse tensors of one shape, without elements below ``threshold``; dense if one of them is.
+
+    ``thresh`` is an older name of ``threshold``.
+    """
+    parts = [one if isinstance(one, (SparseTensor, SparseTensorValue)) else None for one in (a, b)]
+    if parts[0] is None or parts[1] is None:
+        if parts[0] is None and parts[1] is None:
+            raise TypeError(f"sparse_add: neither of two tensors is sparse, at {here()}. Use tf.add.")
+        dense, sparse = (b, a) if parts[1] is None else (a, b)
+        given = SparseTensor.from_value(sparse)
+        return convert_to_tensor(dense, given.dtype) + segments.scatter_nd(
+            given.indices, given.values, given.dense_shape
+        )
+    one, two = (SparseTensor.from_value(part) for part in parts)
+    least = given_once(threshold=threshold, thresh=thresh)
+    strides = math.cumprod(one.dense_shape, exclusive=True, reverse=True)
+    joined = array.concat([one.indices, two.indices], 0)
+    flat = math.reduce_sum(joined * strides, 1)
+    cells, group = selection.unique(flat)
+    total = segments.unsorted_segment_sum(array.concat([one.values, two.values], 0), group, array.size(cells))
+    made = sparse_reorder(SparseTensor(array.gather(joined, _first_of(group, cells)), total, one.dense_shape))
+    if least is None or (isinstance(least, (int, float)) and least == 0):
+        return made
+    return sparse_retain(made, math.abs(made.values) >= least)
+
+
+def _first_of(group: Any, cells: Any) -> Any:
+    """Where the first element of each group is."""
+    return segments.unsorted_segment_min(filled.range(array.size(group)), group, array.size(cells))
+
+
+@example(
     "x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])", "tf.sparse_reduce_sum(x, 0)", "[ 0. 11.]"
 )
 def sparse_reduce_sum(
@@ -303,6 +365,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same elements in row-major order."""
     given = SparseTensor.from_value(sp_input)
     order = _order(given.indices, given.dense_shape, name=name)
+    order.set_shape([None])  # also where the number of axes is not known
     made = SparseTensor(
         array.gather(given.indices, order), array.gather(given.values, order), given.dense_shape
     )

@@ -36,7 +36,7 @@ class Step:
         self.kept: list[Source] = []
         self.first: Step | None = None
         try:
-            subgraph = Subgraph(goals[-1], position, session._soft)
+            subgraph = Subgraph(goals[-1], position, session._soft, session._tasks)
         except Needed as needed:
             self.meet(needed)
             return

@@ -7,7 +7,7 @@ what the updates among its control inputs left. A fetch of a variable is its val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -127,12 +127,14 @@ class Subgraph:
     what they are otherwise computed from, which is therefore needed, too.
     """
 
-    def __init__(self, goal: Goal, position: Position, soft: bool) -> None:
+    def __init__(
+        self, goal: Goal, position: Position, soft: bool, tasks: Collection[tuple[str, int]]
+    ) -> None:
         self.goal = goal
         self.position = position
         self.known = position.known
         self.fed = set(position.feeds)
-        self._soft = soft
+        self._soft, self._tasks = soft, tasks
         self.operations: list[Operation] = []
         self.reads: dict[Any, None] = {}
         self.states: dict[Any, None] = {}
@@ -312,7 +314,7 @@ class Subgraph:
                 f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
                 "Let the body return it, as a loop variable or a stacked result.",
             )
-        if operation.device and trouble(operation.device, self._soft):
+        if operation.device and trouble(operation.device, self._soft, self._tasks):
             raise InvalidArgumentError(
                 f"Cannot assign a device for operation {operation.name} ({operation.where}): it is for "
                 f"{operation.device}, and the only device is {HERE}, at {here()}",

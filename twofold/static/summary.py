@@ -70,12 +70,26 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Any:
-    """A distribution to record."""
+    """A distribution to record.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     found = session.run(tf.summary.histogram("weights", tf.ones([3])))
+    >>> b"weights" in found
+    True
+    """
     return _summary(histogram_summary, name, values, collections, family)
 
 
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Any:
-    """The first ``max_outputs`` images of a batch to record: bytes, or numbers that are scaled to their largest."""
+    """The first ``max_outputs`` images of a batch to record: bytes, or numbers that are scaled to their largest.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     found = session.run(tf.summary.image("digits", tf.ones([2, 4, 4, 1])))
+    >>> b"digits/image/1" in found
+    True
+    """
 
     def make(tag: str, array: Any) -> bytes:
         count = min(len(array), max_outputs)

@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from twofold.static.monitored_session import SessionCreator as SessionCreator
     from twofold.static.monitored_session import SessionManager as SessionManager
     from twofold.static.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+    from twofold.static.server import ClusterSpec as ClusterSpec
+    from twofold.static.server import Server as Server
+    from twofold.static.server import replica_device_setter as replica_device_setter
     from twofold.static.session_hooks import CheckpointSaverHook as CheckpointSaverHook
     from twofold.static.session_hooks import CheckpointSaverListener as CheckpointSaverListener
     from twofold.static.session_hooks import FeedFnHook as FeedFnHook
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from twofold.static.session_run_hook import SessionRunContext as SessionRunContext
     from twofold.static.session_run_hook import SessionRunHook as SessionRunHook
     from twofold.static.session_run_hook import SessionRunValues as SessionRunValues
+    from twofold.static.summary import FileWriter as SummaryWriter  # noqa: F401
     from twofold.static.supervisor import Supervisor as Supervisor
     from twofold.static.warm_start import init_from_checkpoint as init_from_checkpoint
 

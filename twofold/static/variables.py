@@ -259,6 +259,11 @@ class Variable:
         self.type_ = tensor_type(self.dtype, narrowed_sizes(self.type_.shape, shape))
         _core.set_type(self._handle, self.type_)
 
+    @property
+    def device(self) -> str:
+        """The device that the variable is placed on, '' if that is left open."""
+        return self.op.device or ""
+
     def __getitem__(self, key: Any) -> Tensor:
         """A part of the value, whose ``assign`` writes that part alone."""
         found = self._ref[key]

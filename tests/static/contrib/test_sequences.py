@@ -183,3 +183,19 @@ def test_chains_of_tags() -> None:
         assert value[k] == pytest.approx(every[top], rel=1e-5)
         own, score = crf.viterbi_decode(scores[k, :length], table)
         assert tuple(own) == top and score == pytest.approx(every[top], rel=1e-5)
+
+
+def test_a_loss_function_may_call_its_logits_otherwise() -> None:
+    logits, targets = (
+        [tf.constant(LOGITS[:, k]) for k in range(3)],
+        [tf.constant(TARGETS[:, k]) for k in range(3)],
+    )
+    weights = [tf.constant(WEIGHTS[:, k]) for k in range(3)]
+    older = lambda labels, inputs: tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=inputs
+    )
+    newer = lambda labels, logits: older(labels, logits)
+    found = run(
+        [legacy.sequence_loss(logits, targets, weights, softmax_loss_function=one) for one in (older, newer)]
+    )
+    assert found[0] == found[1] == pytest.approx((entropy().sum(1) / WEIGHTS.sum(1)).mean(), rel=1e-5)

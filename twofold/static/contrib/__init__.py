@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
-    from twofold.static import distributions, lookup
+    from twofold.static import distributions, keras, lookup
     from twofold.static.contrib import (
         crf,
+        data,
         eager,
         framework,
         layers,
         learn,
         legacy_seq2seq,
+        metrics,
         opt,
         rnn,
         seq2seq,
         slim,
         tensorboard,
         training,
+        util,
     )
 
 __getattr__, __dir__ = _attach(__name__)

@@ -232,4 +232,7 @@ def _tiled(value: Any, count: int, name: str | None) -> Any:
     ndim = value.type_.ndim
     apart = array.tile(array.expand_dims(value, 1), [1, count, *[1] * (ndim - 1)])
     sizes = array.shape(value)
-    return array.reshape(apart, array.concat([[sizes[0] * count], sizes[1:]], 0), name=name)
+    made = array.reshape(apart, array.concat([[sizes[0] * count], sizes[1:]], 0), name=name)
+    first, *rest = value.get_shape().as_list()
+    made.set_shape([None if first is None else first * count, *rest])
+    return made

@@ -16,7 +16,7 @@ from twofold.static.scopes import variable_scope
 from twofold.static.tensor_array import TensorArray
 
 
-def _mapped(function: Callable[..., Any], *values: Any) -> Any:
+def mapped(function: Callable[..., Any], *values: Any) -> Any:
     """``function`` of the tensors in nested structures of one kind."""
     found = [flatten(value, "value") for value in values]
     return unflatten(found[0][2], [function(*row) for row in zip(*[one[0] for one in found], strict=True)])
@@ -78,7 +78,7 @@ class TrainingHelper(Helper):
             axes = [1, 0, *range(2, tensor.type_.ndim)]
             return tensor if time_major else array.transpose(tensor, axes, name=name)
 
-        self._inputs = _mapped(first, inputs)
+        self._inputs = mapped(first, inputs)
         self._lengths = convert_to_tensor(sequence_length)
         self.batch_size = array.shape(self._lengths)[0]
 
@@ -88,7 +88,7 @@ class TrainingHelper(Helper):
         return self._lengths
 
     def initialize(self) -> tuple[Any, Any]:
-        return math.equal(self._lengths, 0), _mapped(lambda value: value[0], self._inputs)
+        return math.equal(self._lengths, 0), mapped(lambda value: value[0], self._inputs)
 
     def _at(self, time: Any) -> Any:
         """The inputs of a step; zeros past the last."""
@@ -97,14 +97,15 @@ class TrainingHelper(Helper):
             last = array.shape(value)[0] - 1
             return array.gather(value, math.minimum(time, last)) * math.cast(time <= last, value.dtype)
 
-        return _mapped(row, self._inputs)
+        return mapped(row, self._inputs)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         later = time + 1
         return math.cast(later, self._lengths.dtype) >= self._lengths, self._at(later), state
 
 
-def _lookup(embedding: Any) -> Callable[[Any], Any]:
+def look_up(embedding: Any) -> Callable[[Any], Any]:
+    """The function that embeds symbols: ``embedding``, or rows of it."""
     return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
 
 
@@ -123,7 +124,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         name: str | None = None,
     ) -> None:
         super().__init__(inputs, sequence_length, time_major, name)
-        self._embed, self._probability = _lookup(embedding), sampling_probability
+        self._embed, self._probability = look_up(embedding), sampling_probability
         self._seeds = seed, scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any) -> Any:
@@ -141,7 +142,7 @@ class GreedyEmbeddingHelper(Helper):
     """Reads the embedding of the likeliest symbol of the step before, until ``end_token``."""
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
-        self._embed = _lookup(embedding)
+        self._embed = look_up(embedding)
         self._start, self._end = convert_to_tensor(start_tokens), convert_to_tensor(end_token)
         self.batch_size = array.shape(self._start)[0]
 
@@ -178,7 +179,31 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
-class BasicDecoder:
+class Decoder:
+    """What ``dynamic_decode`` runs; a subclass has ``initialize`` and ``step``."""
+
+    tracks_own_finished = False
+    """Whether a sequence that has ended may go on, as beams do that change their places."""
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences there are."""
+        raise NotImplementedError
+
+    def initialize(self) -> tuple[Any, Any, Any]:
+        """Which sequences have ended, the first inputs, the first state."""
+        raise NotImplementedError
+
+    def step(self, time: Any, inputs: Any, state: Any) -> tuple[Any, Any, Any, Any]:
+        """The output of a step, the new state, the next inputs, and which sequences end."""
+        raise NotImplementedError
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
+        """What becomes of all outputs, time first, and of the last state."""
+        return outputs, final_state
+
+
+class BasicDecoder(Decoder):
     """A cell, a helper that gives its inputs, and a layer for its outputs."""
 
     def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
@@ -240,7 +265,10 @@ def dynamic_decode(
         first = decoder.step(convert_to_tensor(0), inputs, state)[0]  # for its types; nothing runs it
         kinds, _, structure = flatten(first, "output")
         arrays = [TensorArray(one.dtype, 0, dynamic_size=True) for one in kinds]
-        lengths = filled.zeros_like(finished, dtype=int32)
+        lengths, own_ends = (
+            filled.zeros_like(finished, dtype=int32),
+            getattr(decoder, "tracks_own_finished", False),
+        )
 
         def go_on(_: Any, ended: Any, *__: Any) -> Any:
             return math.logical_not(math.reduce_all(ended))
@@ -248,22 +276,26 @@ def dynamic_decode(
         def body(time: Any, ended: Any, lengths: Any, given: Any, kept: Any, written: Any) -> Any:
             with variable_scope(own, reuse=True):
                 output, new, following, stops = decoder.step(time, given, kept)
-            now = math.logical_or(stops, ended)
+            now = stops if own_ends else math.logical_or(stops, ended)
             if maximum_iterations is not None:
                 now = math.logical_or(now, math.greater_equal(time + 1, maximum_iterations))
             if impute_finished:
-                new = _mapped(lambda before, after: _row(ended, before, after), kept, new)
-                output = _mapped(lambda one: _row(ended, filled.zeros_like(one), one), output)
+                new = mapped(lambda before, after: _row(ended, before, after), kept, new)
+                output = mapped(lambda one: _row(ended, filled.zeros_like(one), one), output)
             live = math.logical_not(ended)
-            lengths = selection.where(live, filled.ones_like(lengths) * (time + 1), lengths)
+            if own_ends and hasattr(new, "lengths"):
+                lengths = math.cast(new.lengths, int32)
+            else:
+                lengths = selection.where(live, filled.ones_like(lengths) * (time + 1), lengths)
             values = flatten(output, "output")[0]
             grown = [one.write(time, value) for one, value in zip(written, values, strict=True)]
             return [time + 1, now, lengths, following, new, grown]
 
         start = [convert_to_tensor(0), finished, lengths, inputs, state, arrays]
         found = while_loop(go_on, body, start)
-        stacked = [one.stack() for one in found[5]]
+        outputs, last = unflatten(structure, [one.stack() for one in found[5]]), found[4]
+        if hasattr(decoder, "finalize"):
+            outputs, last = decoder.finalize(outputs, last, found[2])
         if not output_time_major:
-            axes = [[1, 0, *range(2, one.type_.ndim + 1)] for one in kinds]
-            stacked = [array.transpose(one, perm) for one, perm in zip(stacked, axes, strict=True)]
-        return unflatten(structure, stacked), found[4], found[2]
+            outputs = mapped(lambda one: array.transpose(one, [1, 0, *range(2, one.type_.ndim)]), outputs)
+        return outputs, last, found[2]

@@ -32,12 +32,14 @@ from twofold.static.convolution_layers import conv3d as _conv3d
 from twofold.static.convolution_layers import separable_conv2d as _separable_conv2d
 from twofold.static.define import convert_to_tensor, operation
 from twofold.static.docstrings import described, example
+from twofold.static.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from twofold.static.graph import get_default_graph
 from twofold.static.keys import GraphKeys
 from twofold.static.layers import dense
 from twofold.static.layers import dropout as _dropout
 from twofold.static.layers import flatten as _flatten
 from twofold.static.pooling import average_pooling2d, max_pooling2d
+from twofold.static.python.positions import enter
 from twofold.static.scopes import VariableScope, get_variable, get_variable_scope, variable_scope
 from twofold.static.signatures import takes
 
@@ -396,3 +398,11 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any
             given = args if isinstance(args, (list, tuple)) else [args]
             inputs = layer(inputs, *given, scope=f"{name}_{number + 1}", **kwargs)
         return inputs
+
+
+enter(
+    __name__,
+    {
+        "python.layers python.layers.layers python.layers.initializers python.layers.regularizers": "contrib.layers"
+    },
+)

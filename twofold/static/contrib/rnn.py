@@ -1,9 +1,22 @@
 """Recurrent cells and networks under their older names."""
 
+from twofold.static.contrib.cells import AttentionCellWrapper as AttentionCellWrapper
+from twofold.static.contrib.cells import Conv1DLSTMCell as Conv1DLSTMCell
+from twofold.static.contrib.cells import Conv2DLSTMCell as Conv2DLSTMCell
+from twofold.static.contrib.cells import Conv3DLSTMCell as Conv3DLSTMCell
+from twofold.static.contrib.cells import ConvLSTMCell as ConvLSTMCell
+from twofold.static.contrib.cells import GRUBlockCell as GRUBlockCell
+from twofold.static.contrib.cells import GRUBlockCellV2 as GRUBlockCellV2
+from twofold.static.contrib.cells import HighwayWrapper as HighwayWrapper
+from twofold.static.contrib.cells import LSTMBlockCell as LSTMBlockCell
+from twofold.static.contrib.cells import LSTMBlockFusedCell as LSTMBlockFusedCell
+from twofold.static.contrib.cells import NASCell as NASCell
+from twofold.static.contrib.cells import UGRNNCell as UGRNNCell
 from twofold.static.projected_cells import EmbeddingWrapper as EmbeddingWrapper
 from twofold.static.projected_cells import InputProjectionWrapper as InputProjectionWrapper
 from twofold.static.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
 from twofold.static.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
+from twofold.static.python.positions import enter
 from twofold.static.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
 from twofold.static.rnn import static_bidirectional_rnn as static_bidirectional_rnn
 from twofold.static.rnn import static_rnn as static_rnn
@@ -17,3 +30,11 @@ from twofold.static.rnn_cell import LSTMStateTuple as LSTMStateTuple
 from twofold.static.rnn_cell import MultiRNNCell as MultiRNNCell
 from twofold.static.rnn_cell import ResidualWrapper as ResidualWrapper
 from twofold.static.rnn_cell import RNNCell as RNNCell
+
+enter(
+    __name__,
+    {
+        "python.ops.rnn python.ops.core_rnn python.ops.rnn_cell python.ops.core_rnn_cell": "contrib.rnn",
+        "python.ops.lstm_ops python.ops.gru_ops": "contrib.rnn",
+    },
+)

@@ -6,9 +6,15 @@ from twofold.static.contrib.attention import AttentionWrapperState as AttentionW
 from twofold.static.contrib.attention import BahdanauAttention as BahdanauAttention
 from twofold.static.contrib.attention import LuongAttention as LuongAttention
 from twofold.static.contrib.attention import tile_batch as tile_batch
+from twofold.static.contrib.beam_search import BeamSearchDecoder as BeamSearchDecoder
+from twofold.static.contrib.beam_search import BeamSearchDecoderOutput as BeamSearchDecoderOutput
+from twofold.static.contrib.beam_search import BeamSearchDecoderState as BeamSearchDecoderState
+from twofold.static.contrib.beam_search import FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput
+from twofold.static.contrib.beam_search import gather_tree as gather_tree
 from twofold.static.contrib.decoding import BasicDecoder as BasicDecoder
 from twofold.static.contrib.decoding import BasicDecoderOutput as BasicDecoderOutput
 from twofold.static.contrib.decoding import CustomHelper as CustomHelper
+from twofold.static.contrib.decoding import Decoder as Decoder
 from twofold.static.contrib.decoding import GreedyEmbeddingHelper as GreedyEmbeddingHelper
 from twofold.static.contrib.decoding import Helper as Helper
 from twofold.static.contrib.decoding import SampleEmbeddingHelper as SampleEmbeddingHelper
@@ -18,3 +24,12 @@ from twofold.static.contrib.decoding import (
 from twofold.static.contrib.decoding import TrainingHelper as TrainingHelper
 from twofold.static.contrib.decoding import dynamic_decode as dynamic_decode
 from twofold.static.contrib.seq2seq_losses import sequence_loss as sequence_loss
+from twofold.static.python.positions import enter
+
+enter(
+    __name__,
+    {
+        "python.ops.attention_wrapper python.ops.basic_decoder python.ops.beam_search_decoder": "contrib.seq2seq",
+        "python.ops.decoder python.ops.helper python.ops.loss": "contrib.seq2seq",
+    },
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import array, math, nn
 from twofold.static.control import name_scope
-from twofold.static.define import convert_to_tensor
+from twofold.static.define import convert_to_tensor, is_tensor_like
 from twofold.static.docstrings import example
 
 _LITTLE = 1e-12
@@ -18,7 +19,10 @@ _LITTLE = 1e-12
 def _losses(function: Callable[..., Any] | None, labels: Any, logits: Any) -> Any:
     if function is None:
         return nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return function(labels=labels, logits=logits)
+    named = inspect.signature(function).parameters
+    if "logits" in named or any(one.kind is one.VAR_KEYWORD for one in named.values()):
+        return function(labels=labels, logits=logits)
+    return function(labels, logits)  # the order of TensorFlow 1.0 and 1.1
 
 
 def _count(weights: Any, axis: Any = None) -> Any:
@@ -95,7 +99,9 @@ def sequence_loss_by_example(
         found = []
         for one, label, weight in zip(logits, targets, weights, strict=True):
             flat = array.reshape(label, [-1])
-            found.append(_losses(softmax_loss_function, flat, one) * convert_to_tensor(weight))
+            losses = _losses(softmax_loss_function, flat, one)
+            own = weight if is_tensor_like(weight) else convert_to_tensor(weight, losses.dtype)
+            found.append(losses * own)
         total = math.add_n(found)
         if average_across_timesteps:
             total = total / (math.add_n([convert_to_tensor(weight) for weight in weights]) + _LITTLE)

@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold.static import losses as losses
 from twofold.static.contrib import framework
+from twofold.static.contrib import layers as _layers
 from twofold.static.contrib.framework import *  # noqa: F403
 from twofold.static.contrib.layers import *  # noqa: F403
 
@@ -37,3 +38,4 @@ def analyze_vars(variables: Any, print_info: bool = False) -> tuple[int, int]:
 
 model_analyzer = SimpleNamespace(analyze_vars=analyze_vars)
 arg_scope = framework.arg_scope
+layers = _layers

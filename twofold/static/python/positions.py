@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -14,16 +15,28 @@ _PUBLIC = "twofold.static"
 def enter(package: str, table: Mapping[str, str]) -> None:
     """Enter files of ``package``, of which several share a row: where their names are looked for before ``tf``.
 
+    A row may name several modules. A file may stand in packages inside of ``package``, which are made.
+
     >>> from twofold.static.python.ops import math_ops, nn_ops
     >>> from twofold import static as tf
     >>> math_ops.reduce_sum is tf.reduce_sum and nn_ops.conv2d is tf.nn.conv2d
     True
     """
     for names, place in table.items():
-        places = [f"{_PUBLIC}.{place}"] if place else []
-        submodules(
-            package, {name: {"__getattr__": _finder(name, [*places, _PUBLIC])} for name in names.split()}
-        )
+        places = [f"{_PUBLIC}.{one}" for one in place.split()]
+        for name in names.split():
+            above, _, file = name.rpartition(".")
+            holder = _inside(package, above)
+            submodules(holder, {file: {"__getattr__": _finder(file, [*places, _PUBLIC])}})
+
+
+def _inside(package: str, path: str) -> str:
+    """The name of a package inside of another one, made if it is missing."""
+    for part in filter(None, path.split(".")):
+        if f"{package}.{part}" not in sys.modules:
+            submodules(package, {part: {}})
+        package = f"{package}.{part}"
+    return package
 
 
 def _finder(file: str, places: list[str]) -> Callable[[str], Any]:

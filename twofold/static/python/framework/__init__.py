@@ -1,4 +1,18 @@
-"""Graphs and their operations."""
+"""TensorFlow's files of graphs, by the public modules that have their names."""
 
 from twofold.static.python.framework import graph_util as graph_util
 from twofold.static.python.framework import ops as ops
+from twofold.static.python.positions import enter
+
+enter(
+    __name__,
+    {
+        "constant_op dtypes function importer sparse_tensor": "",
+        "random_seed": "random",
+        "errors errors_impl": "errors",
+        "tensor_shape": "shapes",
+        "tensor_util": "tensor_util",
+        "graph_io": "train",
+        "test_util": "testing",
+    },
+)

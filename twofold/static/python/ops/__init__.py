@@ -9,6 +9,7 @@ enter(
     {
         "array_ops clip_ops control_flow_ops data_flow_ops functional_ops linalg_ops math_ops random_ops": "",
         "check_ops init_ops io_ops parsing_ops partitioned_variables state_ops string_ops tensor_array_ops": "",
+        "constant_op": "",
         "gen_array_ops gen_math_ops gen_state_ops gradients_impl variable_scope variables sparse_ops script_ops": "",
         "nn_ops nn nn_impl gen_nn_ops embedding_ops candidate_sampling_ops ctc_ops": "nn",
         "rnn_cell_impl": "rnn_cell",
@@ -16,5 +17,7 @@ enter(
         "metrics metrics_impl": "metrics",
         "losses": "losses",
         "lookup_ops": "lookup",
+        "seq2seq": "contrib.legacy_seq2seq",
+        "distributions.distributions distributions.normal": "distributions",
     },
 )

@@ -1,0 +1,345 @@
+"""Recurrent cells that only ``tf.contrib.rnn`` has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.runtime.pytree import flatten
+from twofold.static import array, convolution, initializers, math, nn
+from twofold.static.define import convert_to_tensor
+from twofold.static.projected_cells import linear
+from twofold.static.rnn import dynamic_rnn
+from twofold.static.rnn_cell import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, Wrapper, last_size
+from twofold.static.scopes import variable_scope
+from twofold.static.shapes import TensorShape
+
+
+class LSTMBlockCell(LSTMCell):
+    """``LSTMCell`` under the name and with the parameters of TensorFlow's cell in one kernel."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: bool | None = None,
+        name: str = "lstm_cell",
+    ) -> None:
+        clip = None if cell_clip is None or cell_clip <= 0 else cell_clip
+        super().__init__(
+            num_units, use_peephole, clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
+        )
+
+
+class GRUBlockCellV2(GRUCell):
+    """``GRUCell`` under another name; ``cell_size`` is an older ``num_units``."""
+
+    def __init__(
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | None = None,
+        name: str = "gru_cell",
+    ) -> None:
+        given = [size for size in (num_units, cell_size) if size is not None]
+        if len(given) != 1:
+            raise ValueError(f"{type(self).__name__}: give num_units, and not cell_size beside it.")
+        super().__init__(given[0], reuse=reuse, name=name)
+
+
+class GRUBlockCell(GRUBlockCellV2):
+    """``GRUCell`` whose variables are ``w_ru``, ``b_ru``, ``w_c`` and ``b_c``."""
+
+    _names = ("w_ru", "b_ru", "w_c", "b_c")
+
+
+class LSTMBlockFusedCell:
+    """A long short-term memory over whole sequences, time first.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     outputs, state = tf.contrib.rnn.LSTMBlockFusedCell(4)(tf.ones([5, 2, 3]), dtype=tf.float32)
+    ...     print(outputs.shape, state.h.shape)
+    (5, 2, 4) (2, 4)
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        reuse: bool | None = None,
+        dtype: Any = None,
+        name: str = "lstm_fused_cell",
+    ) -> None:
+        self._cell = LSTMBlockCell(num_units, forget_bias, cell_clip, use_peephole, dtype, name=name)
+        self._name, self._reuse, self.num_units = name, reuse, num_units
+
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    ) -> tuple[Any, LSTMStateTuple]:
+        """Outputs (time, batch, units) and the last state."""
+        if self._cell._scope is None:
+            with variable_scope(None, self._name, reuse=self._reuse) as self._cell._scope:
+                pass
+        kind = dtype or (convert_to_tensor(inputs).dtype if initial_state is None else None)
+        return dynamic_rnn(self._cell, inputs, sequence_length, initial_state, kind, time_major=True)
+
+
+class NASCell(RNNCell):
+    """The cell that Zoph and Le found by search (2017), in LSTM's place; ``num_proj`` projects its output."""
+
+    def __init__(
+        self,
+        num_units: int,
+        num_proj: int | None = None,
+        use_bias: bool = False,
+        reuse: bool | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, **options)
+        self._units, self._num_proj, self._use_bias = int(num_units), num_proj, use_bias
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_proj or self._units
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._units, self.output_size)
+
+    def build(self, inputs_shape: Any) -> None:
+        wide, features = 8 * self._units, last_size("NASCell", inputs_shape)
+        self._recurrent = self.add_variable("recurrent_kernel", [self.output_size, wide])
+        self._kernel = self.add_variable("kernel", [features, wide])
+        if self._use_bias:
+            self._bias = self.add_variable("bias", [wide], initializer=initializers.zeros_initializer())
+        if self._num_proj:
+            self._projection = self.add_variable("projection_weights", [self._units, self._num_proj])
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        memory, output = state
+        recurrent = math.matmul(output, self._recurrent)
+        if self._use_bias:
+            recurrent = nn.bias_add(recurrent, self._bias)
+        x = array.split(math.matmul(inputs, self._kernel), 8, 1)
+        h = array.split(recurrent, 8, 1)
+        sigmoid, tanh, relu = math.sigmoid, math.tanh, nn.relu
+        first = tanh(sigmoid(x[0] + h[0]) * relu(x[1] + h[1]))
+        second = tanh(sigmoid(x[2] + h[2]) + relu(x[3] * h[3]))
+        third = tanh(tanh(x[4] + h[4]) * sigmoid(x[5] + h[5]))
+        fourth = sigmoid(tanh(x[6] + h[6]) + sigmoid(x[7] + h[7]))
+        memory = tanh(first + memory) * second
+        output = tanh(memory * tanh(third + fourth))
+        if self._num_proj:
+            output = math.matmul(output, self._projection)
+        return output, LSTMStateTuple(memory, output)
+
+
+class UGRNNCell(RNNCell):
+    """The update gate recurrent network of Collins et al. (2017)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        initializer: Any = None,
+        forget_bias: float = 1.0,
+        activation: Any = math.tanh,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._units, self._initializer = int(num_units), initializer
+        self._forget_bias, self._activation = forget_bias, activation
+
+    @property
+    def state_size(self) -> Any:
+        return self._units
+
+    output_size = state_size
+
+    def build(self, inputs_shape: Any) -> None:
+        width = last_size("UGRNNCell", inputs_shape) + self._units
+        self._kernel = self.add_variable("kernel", [width, 2 * self._units], None, self._initializer)
+        self._bias = self.add_variable("bias", [2 * self._units], None, initializers.zeros_initializer())
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        made = nn.bias_add(math.matmul(array.concat([inputs, state], 1), self._kernel), self._bias)
+        gate, candidate = array.split(made, 2, 1)
+        gate = math.sigmoid(gate + self._forget_bias)
+        new = gate * state + (1.0 - gate) * self._activation(candidate)
+        return new, new
+
+
+class ConvLSTMCell(RNNCell):
+    """A long short-term memory of images (Shi et al., 2015): its products are convolutions.
+
+    ``skip_connection`` joins the inputs to the outputs.
+    """
+
+    def __init__(
+        self,
+        conv_ndims: int,
+        input_shape: Sequence[int],
+        output_channels: int,
+        kernel_shape: Sequence[int],
+        use_bias: bool = True,
+        skip_connection: bool = False,
+        forget_bias: float = 1.0,
+        initializers: Any = None,
+        name: str = "conv_lstm_cell",
+    ) -> None:
+        super().__init__(name=name)
+        if (
+            conv_ndims != len(input_shape) - 1
+            or conv_ndims != len(kernel_shape)
+            or conv_ndims not in (1, 2, 3)
+        ):
+            what = f"input_shape {input_shape} and kernel_shape {kernel_shape} for {conv_ndims} axes"
+            raise ValueError(
+                f"ConvLSTMCell: {what}. Give the sizes of an image with channels, and of a kernel."
+            )
+        self._sizes, self._channels, self._kernel_shape = (
+            list(input_shape),
+            output_channels,
+            list(kernel_shape),
+        )
+        self._use_bias, self._skip, self._forget_bias = use_bias, skip_connection, forget_bias
+        self._initializer = initializers
+
+    @property
+    def output_size(self) -> Any:
+        more = self._sizes[-1] if self._skip else 0
+        return TensorShape([*self._sizes[:-1], self._channels + more])
+
+    @property
+    def state_size(self) -> Any:
+        state = TensorShape([*self._sizes[:-1], self._channels])
+        return LSTMStateTuple(state, state)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        memory, hidden = state
+        wide = 4 * self._channels
+        shape = [*self._kernel_shape, self._sizes[-1] + self._channels, wide]
+        kernel = self.add_variable("kernel", shape, None, self._initializer)
+        convolve = {1: convolution.conv1d, 2: convolution.conv2d, 3: convolution.conv3d}[
+            len(self._kernel_shape)
+        ]
+        step: Any = 1 if len(self._kernel_shape) == 1 else [1] * (len(self._kernel_shape) + 2)
+        made = convolve(array.concat([inputs, hidden], -1), kernel, step, "SAME")
+        if self._use_bias:
+            made = made + self.add_variable("biases", [wide], None, initializers.zeros_initializer())
+        into, candidate, forget, out = array.split(made, 4, -1)
+        memory = math.sigmoid(forget + self._forget_bias) * memory + math.sigmoid(into) * math.tanh(candidate)
+        output = hidden = math.tanh(memory) * math.sigmoid(out)
+        if self._skip:
+            output = array.concat([output, inputs], -1)
+        return output, LSTMStateTuple(memory, hidden)
+
+
+def _of_dimensions(count: int) -> type[ConvLSTMCell]:
+    class Cell(ConvLSTMCell):
+        def __init__(
+            self,
+            input_shape: Sequence[int],
+            output_channels: int,
+            kernel_shape: Sequence[int],
+            use_bias: bool = True,
+            skip_connection: bool = False,
+            forget_bias: float = 1.0,
+            initializers: Any = None,
+            name: str = f"conv_{count}d_lstm_cell",
+        ) -> None:
+            super().__init__(
+                count, input_shape, output_channels, kernel_shape, use_bias, skip_connection, forget_bias,
+                initializers, name,
+            )  # fmt: skip
+
+    Cell.__name__ = Cell.__qualname__ = f"Conv{count}DLSTMCell"
+    Cell.__doc__ = f"``ConvLSTMCell`` of {count} dimensions."
+    return Cell
+
+
+Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell = (_of_dimensions(count) for count in (1, 2, 3))
+
+
+class HighwayWrapper(Wrapper):
+    """A cell whose output is mixed with its input by a gate of the input (Srivastava et al., 2015)."""
+
+    def __init__(
+        self, cell: RNNCell, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0
+    ) -> None:
+        super().__init__(cell)
+        self._coupled, self._carry_bias = couple_carry_transform_gates, carry_bias_init
+
+    def _gate(self, inputs: Any, name: str, bias: float) -> Any:
+        size = last_size("HighwayWrapper", inputs.get_shape())
+        weight = self.add_variable(f"{name}_w", [size, size])
+        first = initializers.constant_initializer(bias)
+        return math.sigmoid(
+            nn.bias_add(math.matmul(inputs, weight), self.add_variable(f"{name}_b", [size], None, first))
+        )
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+        """The mixed output and the cell's new state."""
+        output, new = self._cell(inputs, state, scope)
+        carry = self._gate(inputs, "carry", self._carry_bias)
+        transform = 1 - carry if self._coupled else self._gate(inputs, "transform", -self._carry_bias)
+        return inputs * carry + output * transform, new
+
+
+class AttentionCellWrapper(Wrapper):
+    """A cell that attends to its latest ``attn_length`` states (Bahdanau et al., 2014).
+
+    The state is (that of the cell, the attention, the states looked at in a row), with ``state_is_tuple=False`` joined.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        attn_length: int,
+        attn_size: int | None = None,
+        attn_vec_size: int | None = None,
+        input_size: int | None = None,
+        state_is_tuple: bool = True,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(cell)
+        self._reuse, self._tuple = reuse, state_is_tuple
+        self._length, self._input = attn_length, input_size
+        self._size = cell.output_size if attn_size is None else attn_size
+        self._vector = self._size if attn_vec_size is None else attn_vec_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._size
+
+    @property
+    def state_size(self) -> Any:
+        sizes = (self._cell.state_size, self._size, self._size * self._length)
+        return sizes if self._tuple else sum(sizes)
+
+    zero_state = RNNCell.zero_state
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        sizes = [self._cell.state_size, self._size, self._size * self._length]
+        cell_state, attention, kept = state if self._tuple else array.split(state, sizes, 1)
+        kept = array.reshape(kept, [-1, self._length, self._size])
+        width = self._input or last_size("AttentionCellWrapper", inputs.get_shape())
+        output, new = self._cell(linear(array.concat([inputs, attention], 1), width, True), cell_state)
+        asked = array.concat(flatten(new, "state")[0], 1)
+        with variable_scope("attention"):
+            matrix = self.add_variable("attn_w", [1, 1, self._size, self._vector])
+            vector = self.add_variable("attn_v", [self._vector])
+            hidden = math.tensordot(kept, matrix[0, 0], 1)
+            query = array.expand_dims(linear(asked, self._vector, True), 1)
+            weights = nn.softmax(math.reduce_sum(vector * math.tanh(hidden + query), 2))
+            found = math.reduce_sum(array.expand_dims(weights, 2) * kept, 1)
+        with variable_scope("attn_output_projection"):
+            made = linear(array.concat([output, found], 1), self._size, True)
+        kept = array.concat([kept[:, 1:], array.expand_dims(made, 1)], 1)
+        after = (new, found, array.reshape(kept, [-1, self._size * self._length]))
+        return made, after if self._tuple else array.concat(list(after), 1)
