@@ -5,20 +5,15 @@ The caches of the core (``csrc/cache.h``) and these share one budget, ``config.c
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from twofold.config import config
 
 Value = TypeVar("Value")
-
-content_hash = partial(hashlib.blake2b, digest_size=32)
-"""For keys of content: Python's own code, which without memory raises MemoryError, where OpenSSL raises ValueError."""
 
 _PARTS = 32
 

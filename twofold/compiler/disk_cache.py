@@ -1,6 +1,6 @@
 """The disk cache, bounded and safe to share between processes, and the archive of prebuilt code of the package.
 
-In the cache a file is a header (magic, SHA-256 of its own name and the payload) and the payload. It appears under its
+In the cache a file is a header (magic, BLAKE2b of its own name and the payload) and the payload. It appears under its
 name only when complete (temporary file, then rename), so readers and writers need no lock. A file that fails its
 check is deleted. Machine code runs with the user's rights, so a file is read only if nobody else could have
 written it: it belongs to the user or to root, is a regular file, and others may not write to it.
@@ -9,6 +9,7 @@ written it: it belongs to the user or to root, is a regular file, and others may
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import mmap
 import os
 import stat
@@ -16,10 +17,13 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 
-from twofold.cache import content_hash
 from twofold.files import atomic_write, remove_stale_in
+
+content_hash = partial(hashlib.blake2b, digest_size=32)
+"""For keys of content: Python's own code, which without memory raises MemoryError, where OpenSSL raises ValueError."""
 
 _ARCHIVE = b"TWOFOLDA"
 _COUNT = struct.Struct("<Q")

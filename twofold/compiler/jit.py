@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from twofold import _core
-from twofold.cache import Cache, content_hash
-from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, default_directory
+from twofold.cache import Cache
+from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, content_hash, default_directory
 from twofold.compiler.lower.values import SHARED
 from twofold.config import config
 

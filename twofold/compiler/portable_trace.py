@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.cache import content_hash
+from twofold.compiler.disk_cache import content_hash
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import PortableProgram

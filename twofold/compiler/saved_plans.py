@@ -18,9 +18,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from twofold.cache import content_hash
 from twofold.compiler import jit
-from twofold.compiler.disk_cache import Archive, DiskCache
+from twofold.compiler.disk_cache import Archive, DiskCache, content_hash
 from twofold.config import config
 from twofold.dtypes import DType
 from twofold.index import ENTRIES

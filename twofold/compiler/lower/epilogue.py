@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from twofold.cache import content_hash
+from twofold.compiler.disk_cache import content_hash
 from twofold.compiler.lower.addresses import once
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.expression import Expression, Position
