@@ -112,8 +112,7 @@ void BackwardPass::separate(std::vector<Term>& terms) {
   if (terms.size() != 1 || terms[0].kind() != Form::kRows || !terms[0].inputs.empty()) return;
   Term& term = terms[0];
   const uint64_t mask = request_.create && requires_grad(term.right) ? Entry::mask_bit(0) : 0;
-  const Ref handed_on = term.right;
-  record(term.gradient->signature, &handed_on, 1, mask, term.origin, &term.right);
+  record(term.gradient->signature, &term.right, 1, mask, term.origin, &term.right);
 }
 
 // Sums the terms of an entry to its cotangent.
