@@ -142,7 +142,6 @@ class BackwardPass {
   bool mark_needed();
   bool is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k);
   bool visit(Scope& scope, size_t index);
-  int hands_on(const Visit& visit, const Gradient& gradient, Ref target) const;
   bool cotangent_of(const Visit& visit, uint32_t k);
   bool read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask);
   bool read_one(const Visit& visit, int32_t slot, Ref* out);
@@ -162,7 +161,6 @@ class BackwardPass {
   bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
-  void separate(std::vector<Term>& terms);
   bool settle(Scope& scope, size_t index);
   bool settle_slots();
   std::vector<std::pair<size_t, GradientSlot*>> first_readers(const Scope& scope) const;

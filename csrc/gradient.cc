@@ -171,19 +171,6 @@ bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
   return true;
 }
 
-// Whether the cotangent itself is the gradient of an input, as of a sum; -1 with a Python error set. What somebody looks at
-// gets a value of its own.
-int BackwardPass::hands_on(const Visit& visit, const Gradient& gradient, Ref target) const {
-  if (target < 0 || is_captured(visit.scope, static_cast<size_t>(target))) return 0;
-  const Signature* s = gradient.signature;
-  const Traits* traits = traits_of(gradient.signature);
-  if (!traits) return -1;
-  const std::optional<Movement>& moved = traits->movement;
-  if (!moved || moved->joins || moved->number >= 0 || moved->offset != 0) return 0;
-  const uint32_t shown = moved->operands[0];
-  return gradient.used[shown] == -1 && s->inputs[shown] == s->output;
-}
-
 bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
@@ -192,9 +179,6 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
   const bool factored = gradient->form.kind != Form::kPlain && gradient->form.kind != Form::kTranspose;
-  const int handed_on = factored ? 0 : hands_on(visit, *gradient, visit.inputs[k]);
-  if (handed_on < 0) return false;
-  if (handed_on) return contribute(visit, visit.inputs[k], visit.scope.cotangents[visit.index]);
   if (factored && !keep_factors(visit, *gradient, k, refs)) return false;
   if (factored) return true;
   Ref made;

@@ -65,7 +65,10 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   if (term.kind() == Form::kChain) term.inputs = refs;
   if (term.kind() == Form::kRows) {
     term.inputs = refs;
-    if (gradient.form.right == -1 && type_of(term.right) == gradient.signature->output) term.inputs.clear();  // one row, as it is
+    if (gradient.form.right == -1 && type_of(term.right) == gradient.signature->output) {  // one row, as it is
+      if (!record_alone(term, &term.right)) return false;
+      term.inputs.clear();
+    }
   }
   Destination destination;
   if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
@@ -107,14 +110,6 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   return true;
 }
 
-// A cotangent that was only handed on, and is all that arrives, becomes a value of its own for those who look at it.
-void BackwardPass::separate(std::vector<Term>& terms) {
-  if (terms.size() != 1 || terms[0].kind() != Form::kRows || !terms[0].inputs.empty()) return;
-  Term& term = terms[0];
-  const uint64_t mask = request_.create && requires_grad(term.right) ? Entry::mask_bit(0) : 0;
-  record(term.gradient->signature, &term.right, 1, mask, term.origin, &term.right);
-}
-
 // Sums the terms of an entry to its cotangent.
 bool BackwardPass::settle(Scope& scope, size_t index) {
   auto found = scope.terms.find(static_cast<Ref>(index));
@@ -122,7 +117,6 @@ bool BackwardPass::settle(Scope& scope, size_t index) {
   std::vector<Term> terms = std::move(found->second);
   scope.terms.erase(found);
   if (!pass_through_transpose(scope, index, terms)) return false;
-  if (is_captured(scope, index)) separate(terms);
   const Origin origin = terms.empty() ? Origin{} : terms.front().origin;
   Ref sum = kNoRef;
   return add_terms(&sum, std::move(terms)) && (sum == kNoRef || add(&scope.cotangents[index], sum, origin));
@@ -132,7 +126,6 @@ bool BackwardPass::settle(Scope& scope, size_t index) {
 bool BackwardPass::settle_slot(Sum& sum) {
   std::vector<Term> terms = std::exchange(sum.terms, {});
   if (terms.empty()) return true;
-  separate(terms);
   if (sum.total == kNoRef) {
     auto [start, fresh] = starts_.try_emplace(sum.slot, kNoRef);
     if (fresh && !find_start(sum.slot, sum.type, &start->second)) return false;
