@@ -129,7 +129,7 @@ def gradients(op: Any, made: Any, sample: Sample, graph: Graph) -> Iterator[tupl
             planned[1], known.values(), strict=True
         ):
             assert isinstance(found, Pullback)
-            assert templates.replaced(attrs, left) == found.attrs
+            assert templates.replace_numbers(attrs, left) == found.attrs
             check_numbers(
                 [next(left) for _ in range(count - len(templates.numbers_in(attrs)))], PULLBACK, found.graph
             )

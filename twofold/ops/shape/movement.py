@@ -40,6 +40,7 @@ from twofold.ops.base import (
 )
 from twofold.ops.examples import example
 from twofold.ops.indexing.row_products import row_share
+from twofold.ops.kinds import Operation
 from twofold.ops.shape import shapes
 from twofold.ops.shape.shapes import inverse, many_axes
 
@@ -365,9 +366,7 @@ class write_view(Composite):
         """Names of the tensor parameters."""
         return ["input", "value"]
 
-    def samples(self) -> Sequence[Any]:
-        """None: each view is written to in its own tests."""
-        return ()
+    samples = Operation.samples  # none: each view is written to in tests of its own
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         name, inner = attrs
