@@ -12,6 +12,7 @@ from twofold.dtypes import complex64, float64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import AccumulatingOp
+from twofold.ir.sizes import is_symbolic
 from twofold.ir.types import Shape, tensor_type
 from twofold.ops.autograd_names import of_linear, of_product
 from twofold.ops.base import (
@@ -48,7 +49,8 @@ def transposed(x: Node) -> Node:
 def sizes_differ(left: int, other: Shape) -> ShapeError:
     """The error of a product whose inner sizes do not fit: of ``left`` columns with a tensor of shape ``other``."""
     advice = f"Make the first axis of other {left}."
-    if len(other) > 1 and other[-1] == left:
+    known = not is_symbolic((left, *other))  # a comparison of symbols would be a guard
+    if known and len(other) > 1 and other[-1] == left:
         advice = f"Transpose other or make its first axis {left}."
     return ShapeError(f"inner sizes differ, {left} against {other[-2:][0]}", advice)
 
