@@ -154,6 +154,26 @@ def test_functions_of_datasets_and_iterators():
             assert [session.run(following).tolist() for _ in range(2)] == [[0, 1], [2]]
 
 
+def test_numbers_of_a_dataset_may_be_told_when_an_iterator_starts(session):
+    n = tf.placeholder(tf.int64, [])
+    dataset = Dataset.range(n).skip(n // 4).take(n).shard(1, n - n).batch(n // 2).repeat(n // n)
+    iterator = dataset.make_initializable_iterator()
+    following = iterator.get_next()
+    for count, wanted in ((8, [[2, 3, 4, 5], [6, 7]]), (4, [[1, 2], [3]])):
+        session.run(iterator.initializer, {n: count})
+        assert [session.run(following).tolist() for _ in wanted] == wanted
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(following)
+    session.run(iterator.initializer, {n: 1})
+    with pytest.raises(ValueError, match="batch: batch_size is 0"):
+        session.run(following)
+    constant = Dataset.range(4).batch(tf.constant(2), drop_remainder=True)
+    assert constant.output_shapes.as_list() == [2]
+    shuffled = Dataset.range(6).shuffle(n).padded_batch(n, []).make_initializable_iterator()
+    session.run(shuffled.initializer, {n: 3})
+    assert session.run(shuffled.get_next()).shape == (3,)
+
+
 def numbers_of(session, dataset):
     return [numpy.asarray(one).tolist() for one in elements(session, dataset)]
 
@@ -169,7 +189,7 @@ def test_datasets_of_elements(session, tmp_path):
     assert numbers_of(session, triangle) == [0, 0, 0, 1, 1, 2]
     with pytest.raises(ValueError, match="returns no dataset"):
         Dataset.range(3).flat_map(lambda x: x)
-    with pytest.raises(ValueError, match="a cycle of 0"):
+    with pytest.raises(ValueError, match="cycle_length is 0"):
         Dataset.range(3).interleave(Dataset.from_tensors, 0)
     for name, lines in {"one": "head\na\nb\n", "two": "head\nc\n"}.items():
         (tmp_path / f"{name}.csv").write_text(lines)

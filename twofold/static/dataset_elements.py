@@ -16,7 +16,7 @@ from twofold.runtime.failures import end_at
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.array import placeholder
 from twofold.static.bodies import source_of
-from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like
+from twofold.static.define import array_of, as_dtype, convert_to_tensor, is_tensor_like, whole
 from twofold.static.flow import failed
 from twofold.static.graph import Graph, Operation, Tensor, at_once, get_default_graph
 from twofold.static.session import Session
@@ -55,6 +55,26 @@ class Typed:
     def output_classes(self) -> Any:
         """``tf.Tensor`` for each part of an element."""
         return unflatten(self._structure, [Tensor for _ in self._types])
+
+
+class Count:
+    """An integer argument of ``method``: known when it is declared, or told by the run that starts an iterator."""
+
+    def __init__(self, method: str, name: str, value: Any, least: int | None = None) -> None:
+        self._method, self._name, self._least = method, name, least
+        declared = isinstance(value, Tensor) and not at_once()
+        constant = value.op.constant if declared else value
+        self.tensors = [value] if constant is None else []
+        self.known = None if constant is None else self._checked(whole(constant))
+
+    def _checked(self, value: int) -> int:
+        if self._least is not None and value < self._least:
+            what = f"{self._name} is {value}"
+            raise failed(self._method, ArgumentError(what, f"Give at least {self._least}."))
+        return value
+
+    def __call__(self, fed: Fed) -> int:
+        return self._checked(int(fed[id(self.tensors[0])])) if self.known is None else self.known
 
 
 def in_graph(

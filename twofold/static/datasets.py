@@ -23,6 +23,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.dataset_elements import (
+    Count,
     Element,
     ElementFunction,
     Fed,
@@ -39,7 +40,7 @@ from twofold.static.dataset_elements import (
     type_of,
 )
 from twofold.static.dataset_iterators import Iterator
-from twofold.static.define import as_dtype, convert_to_tensor, refuse, whole
+from twofold.static.define import as_dtype, convert_to_tensor, refuse
 from twofold.static.flow import common_type, failed
 from twofold.static.graph import Tensor, at_once
 from twofold.static.random import next_key
@@ -135,9 +136,13 @@ class Dataset(Typed):
     @staticmethod
     def range(*args: Any) -> Dataset:
         """The int64 numbers of Python's ``range``."""
-        found = range(*[whole(value) for value in args])
-        types, structure = [tensor_type(int64)], flatten(0, "")[2]
-        return Dataset(lambda fed: ([numpy.int64(k)] for k in found), types, structure)
+        bounds = [Count("range", "an argument", value) for value in args]
+
+        def make(fed: Fed) -> Elements[Element]:
+            return ([numpy.int64(k)] for k in range(*[bound(fed) for bound in bounds]))
+
+        tensors = [tensor for bound in bounds for tensor in bound.tensors]
+        return Dataset(make, [tensor_type(int64)], flatten(0, "")[2], tensors)
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
@@ -172,8 +177,11 @@ class Dataset(Typed):
         types = [type for part in parts for type in part._types]
         return Dataset(make, types, whole, [tensor for part in parts for tensor in part._tensors])
 
-    def _with(self, make: Callable[[Fed], Elements[Element]], types: Any = None) -> Dataset:
-        return Dataset(make, self._types if types is None else types, self._structure, self._tensors)
+    def _with(
+        self, make: Callable[[Fed], Elements[Element]], types: Any = None, counts: Sequence[Count] = ()
+    ) -> Dataset:
+        tensors = [*self._tensors, *(tensor for count in counts for tensor in count.tensors)]
+        return Dataset(make, self._types if types is None else types, self._structure, tensors)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another one."""
@@ -186,10 +194,10 @@ class Dataset(Typed):
 
     def repeat(self, count: Any = None) -> Dataset:
         """All elements ``count`` times; without end if it is None or -1."""
-        times = -1 if count is None else whole(count)
+        times = Count("repeat", "count", -1 if count is None else count)
 
         def make(fed: Fed) -> Elements[Element]:
-            for _ in itertools.count() if times < 0 else range(times):
+            for _ in itertools.count() if times(fed) < 0 else range(times(fed)):
                 empty = True
                 for element in self._make(fed):
                     empty = False
@@ -197,20 +205,34 @@ class Dataset(Typed):
                 if empty:
                     return
 
-        return self._with(make)
+        return self._with(make, counts=[times])
 
     def take(self, count: Any) -> Dataset:
-        """The first ``count`` elements."""
-        limit = whole(count)
-        return self._with(lambda fed: itertools.islice(self._make(fed), None if limit < 0 else limit))
+        """The first ``count`` elements; all if it is -1."""
+        limit = Count("take", "count", count, -1)
+
+        def make(fed: Fed) -> Elements[Element]:
+            return itertools.islice(self._make(fed), None if limit(fed) < 0 else limit(fed))
+
+        return self._with(make, counts=[limit])
 
     def skip(self, count: Any) -> Dataset:
-        """The elements after the first ``count``."""
-        return self._with(lambda fed: itertools.islice(self._make(fed), whole(count), None))
+        """The elements after the first ``count``; none if it is -1."""
+        first = Count("skip", "count", count, -1)
 
-    def shard(self, num_shards: int, index: int) -> Dataset:
+        def make(fed: Fed) -> Elements[Element]:
+            return iter(()) if first(fed) < 0 else itertools.islice(self._make(fed), first(fed), None)
+
+        return self._with(make, counts=[first])
+
+    def shard(self, num_shards: Any, index: Any) -> Dataset:
         """Every ``num_shards``-th element from ``index`` on."""
-        return self._with(lambda fed: itertools.islice(self._make(fed), index, None, num_shards))
+        step, first = Count("shard", "num_shards", num_shards, 1), Count("shard", "index", index, 0)
+
+        def make(fed: Fed) -> Elements[Element]:
+            return itertools.islice(self._make(fed), first(fed), None, step(fed))
+
+        return self._with(make, counts=[step, first])
 
     def prefetch(self, buffer_size: Any) -> Dataset:
         """The dataset itself: what waits ahead (``buffer_size``) does not change the elements."""
@@ -237,9 +259,7 @@ class Dataset(Typed):
         self, buffer_size: Any, seed: int | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """Elements in an order that is new in each pass: each is sampled from ``buffer_size`` that wait."""
-        size, key = whole(buffer_size), next_key(seed)
-        if size < 1:
-            raise failed("shuffle", ArgumentError(f"buffer_size is {size}", "Give at least 1."))
+        size, key = Count("shuffle", "buffer_size", buffer_size, 1), next_key(seed)
         random = numpy.random.default_rng(key)
 
         def make(fed: Fed) -> Elements[Element]:
@@ -247,27 +267,25 @@ class Dataset(Typed):
             waiting: list[Element] = []
             for element in self._make(fed):
                 waiting.append(element)
-                if len(waiting) == size:
+                if len(waiting) == size(fed):
                     yield sampled(waiting, source)
             while waiting:
                 yield sampled(waiting, source)
 
-        return self._with(make)
+        return self._with(make, counts=[size])
 
     def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
         """``batch_size`` elements at a time, stacked; the last batch may be smaller unless it is dropped."""
-        size, location = whole(batch_size), _core.capture_location()
-        types = [stacked_type(type, size if drop_remainder else None) for type in self._types]
+        size, location = Count("batch", "batch_size", batch_size, 1), _core.capture_location()
+        types = [stacked_type(type, size.known if drop_remainder else None) for type in self._types]
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)
-            while rows := list(itertools.islice(elements, size)):
-                if len(rows) == size or not drop_remainder:
+            while rows := list(itertools.islice(elements, size(fed))):
+                if len(rows) == size(fed) or not drop_remainder:
                     yield [stack_elements(column, location) for column in zip(*rows)]
 
-        if size < 1:
-            raise failed("batch", ArgumentError(f"batch_size is {size}", "Give at least 1."))
-        return self._with(make, types)
+        return self._with(make, types, [size])
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
@@ -280,17 +298,17 @@ class Dataset(Typed):
         blank = [b"" if type.dtype is string else 0 for type in self._types]
         given = blank if padding_values is None else flatten(padding_values, "")[0]
         fill = [value.encode() if isinstance(value, str) else value for value in given]
-        size, location = whole(batch_size), _core.capture_location()
+        size, location = Count("padded_batch", "batch_size", batch_size, 1), _core.capture_location()
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)
-            while rows := list(itertools.islice(elements, size)):
-                if len(rows) == size or not drop_remainder:
+            while rows := list(itertools.islice(elements, size(fed))):
+                if len(rows) == size(fed) or not drop_remainder:
                     yield [pad_elements(c, s, v, location) for c, s, v in zip(zip(*rows), shapes, fill)]
 
         padded = [tensor_type(t.dtype, tuple(size_of(n) for n in s)) for t, s in zip(self._types, shapes)]
-        types = [stacked_type(type, size if drop_remainder else None) for type in padded]
-        return self._with(make, types)
+        types = [stacked_type(type, size.known if drop_remainder else None) for type in padded]
+        return self._with(make, types, [size])
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
         """``map_func`` of each element (the parts of a tuple are its arguments), one after the other."""
@@ -319,8 +337,8 @@ class Dataset(Typed):
     def interleave(
         self,
         map_func: Callable[..., Dataset],
-        cycle_length: int,
-        block_length: int = 1,
+        cycle_length: Any,
+        block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
         """``flat_map`` that takes ``block_length`` elements at a time of ``cycle_length`` datasets in turn.
@@ -328,34 +346,30 @@ class Dataset(Typed):
         ``num_parallel_calls`` changes nothing: the order is the same with any.
         """
         found = ElementFunction(map_func, self._types, self._structure)
-        cycle, block = whole(cycle_length), whole(block_length)
-        if found.dataset is None or min(cycle, block) < 1:
-            what = (
-                "map_func returns no dataset"
-                if found.dataset is None
-                else f"a cycle of {cycle}, blocks of {block}"
-            )
-            raise failed(
-                "interleave", ArgumentError(what, "Let it return a tf.data.Dataset; give at least 1 and 1.")
-            )
+        cycle = Count("interleave", "cycle_length", cycle_length, 1)
+        block = Count("interleave", "block_length", block_length, 1)
+        if found.dataset is None:
+            what = "map_func returns no dataset"
+            raise failed("interleave", ArgumentError(what, "Let it return a tf.data.Dataset."))
 
         def make(fed: Fed) -> Elements[Element]:
             sources, turn = self._make(fed), 0
-            open_ones: list[Elements[Element] | None] = [None] * cycle
+            open_ones: list[Elements[Element] | None] = [None] * cycle(fed)
             while True:
                 if open_ones[turn] is None and (element := next(sources, None)) is not None:
                     open_ones[turn] = found.elements(element)
                 if (now := open_ones[turn]) is not None:
-                    left = block
-                    for item in itertools.islice(now, block):
+                    left = block(fed)
+                    for item in itertools.islice(now, left):
                         yield item
                         left -= 1
                     open_ones[turn] = None if left else now
                 elif not any(open_ones):
                     return
-                turn = (turn + 1) % cycle
+                turn = (turn + 1) % len(open_ones)
 
-        return Dataset(make, found.types, found.structure, self._tensors)
+        tensors = [*self._tensors, *cycle.tensors, *block.tensors]
+        return Dataset(make, found.types, found.structure, tensors)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """What ``reduce_func(state, element)`` makes, element by element, of ``initial_state``."""

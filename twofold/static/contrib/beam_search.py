@@ -49,6 +49,7 @@ class BeamSearchDecoder(Decoder):
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     tf.set_random_seed(0)
     ...     cell = tf.nn.rnn_cell.GRUCell(4)
     ...     decoder = tf.contrib.seq2seq.BeamSearchDecoder(
     ...         cell, tf.ones([5, 3]), [1, 1], 2, cell.zero_state(6, tf.float32), 3, tf.layers.Dense(5))
@@ -180,7 +181,7 @@ class BeamSearchDecoder(Decoder):
 @example(
     "ids, parents = tf.constant([[[1, 2]], [[3, 4]]]), tf.constant([[[0, 0]], [[1, 0]]])",
     "tf.contrib.seq2seq.gather_tree(ids, parents, [2], 9)",
-    "[[[2 1]]\n\n [[3 4]]]",
+    "[[[2 1]]\n<BLANKLINE>\n [[3 4]]]",
 )
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
