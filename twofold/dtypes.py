@@ -84,7 +84,12 @@ class DType:
         return f"twofold.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return as_dtype, (self.name,)
+        return _named, (self.name,)
+
+
+def _named(name: str) -> DType:
+    """The dtype of a name, ``string`` too, which is no dtype of define-by-run."""
+    return next(dtype for dtype in BY_CODE if dtype.name == name)
 
 
 bool_ = DType("bool", 0, "b", 1, "bool")

@@ -1,5 +1,8 @@
 """Tensors of strings: constants, feeds, fetches, functions of them, and what carries them."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 
@@ -23,6 +26,14 @@ def test_constants_feeds_and_fetches(session):
     assert session.run(given, {given: []}).shape == (0,)
     assert session.run(hello, {hello: "fed"}) == b"fed"
     assert session.run(tf.constant(b"zero\0")) == b"zero\0"
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda dtype: pickle.loads(pickle.dumps(dtype))]
+)
+def test_dtypes_are_copied_as_themselves(copied):
+    for dtype in (tf.string, tf.float32, tf.bool):
+        assert copied(dtype) is dtype
 
 
 def test_a_sum_of_strings_is_their_concatenation(session):
