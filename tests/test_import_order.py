@@ -23,6 +23,7 @@ ORDER = [
         "tracebacks",
         "config",
         "files",
+        "hashing",
         "progress",
         "cache",
         "crc32c",

@@ -9,7 +9,6 @@ written it: it belongs to the user or to root, is a regular file, and others may
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import mmap
 import os
 import stat
@@ -17,13 +16,10 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import islice
 
 from twofold.files import atomic_write, remove_stale_in
-
-content_hash = partial(hashlib.blake2b, digest_size=32)
-"""For keys of content: Python's own code, which without memory raises MemoryError, where OpenSSL raises ValueError."""
+from twofold.hashing import content_hash
 
 _ARCHIVE = b"TWOFOLDA"
 _COUNT = struct.Struct("<Q")

@@ -20,9 +20,10 @@ from weakref import WeakValueDictionary
 
 from twofold import _core
 from twofold.cache import Cache
-from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, content_hash, default_directory
+from twofold.compiler.disk_cache import Archive, DiskCache, archive_of, default_directory
 from twofold.compiler.lower.values import SHARED
 from twofold.config import config
+from twofold.hashing import content_hash
 
 _CODE_VERSION = "3"
 _DEFINE = "define i64 @"

@@ -7,11 +7,11 @@ import time
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.compiler.disk_cache import content_hash
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.saved_plans import saved_plans
+from twofold.hashing import content_hash
 from twofold.ir.op import Op
 
 

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from twofold.compiler import jit
-from twofold.compiler.disk_cache import Archive, DiskCache, content_hash
+from twofold.compiler.disk_cache import Archive, DiskCache
 from twofold.config import config
 from twofold.dtypes import DType
+from twofold.hashing import content_hash
 from twofold.index import ENTRIES
 from twofold.ir.attribute_numbers import numbers_in
 from twofold.ir.node import Attributes

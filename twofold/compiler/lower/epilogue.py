@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from twofold.compiler.disk_cache import content_hash
 from twofold.compiler.lower.addresses import once
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.expression import Expression, Position
 from twofold.compiler.lower.loopnest import LoopNest
 from twofold.compiler.lower.values import LANES, Val
+from twofold.hashing import content_hash
 
 
 class NestEpilogue:

@@ -19,12 +19,12 @@ for symbolic sizes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 from twofold.dtypes import int64
+from twofold.hashing import content_hash
 from twofold.ir.bind import input_node, is_input
 from twofold.ir.graph import HANDLE, Graph, GraphAttribute, has_symbols, interned, rebuild_nodes, rewrite
 from twofold.ir.interpret import evaluate
@@ -74,7 +74,7 @@ class TextualAttribute(GraphAttribute):
     def digest(self) -> str:
         if self.has_symbols():
             return f"{next(_contents)}"
-        return hashlib.sha256(self.text().encode()).hexdigest()
+        return content_hash(self.text().encode()).hexdigest()
 
     def at(self, numbers: tuple[Any, ...]) -> TextualAttribute:
         """Itself: it has no parameters."""
@@ -163,7 +163,7 @@ class Parametric(GraphAttribute):
         return (self.positions, _words(self.content))
 
     def digest(self) -> str:
-        return hashlib.sha256(repr(self.key()).encode()).hexdigest()
+        return content_hash(repr(self.key()).encode()).hexdigest()
 
     def at(self, numbers: tuple[Any, ...]) -> TextualAttribute:
         """The content for these parameters: integers, or symbols of another recording."""
