@@ -39,7 +39,7 @@ _kernels: Cache[Kernel] = Cache("kernel keys", 1, lambda key, kernel: _KEY_BYTES
 
 
 class Totals:
-    """Counts and times of planning and compiling in this process."""
+    """Counts and times of planning and compiling for this process, in the worker too."""
 
     plans = 0
     fused = 0
@@ -47,6 +47,16 @@ class Totals:
     calls = 0
     plan_seconds = 0.0
     kernel_seconds = 0.0
+
+    def planned(self) -> tuple[int, float, float]:
+        """How many plans were made, and the seconds that these and their kernels took."""
+        return self.plans, self.plan_seconds, self.kernel_seconds
+
+    def add(self, plans: int, plan_seconds: float, kernel_seconds: float) -> None:
+        """Count plans that were made."""
+        self.plans += plans
+        self.plan_seconds += plan_seconds
+        self.kernel_seconds += kernel_seconds
 
 
 TOTALS = Totals()
@@ -302,9 +312,7 @@ def compile_graphs(
         program.kernel_seconds = kernel_seconds / len(graphs)
         program.plan_seconds = plan_seconds / len(graphs)
         programs.append(program)
-    TOTALS.plans += len(graphs)
-    TOTALS.plan_seconds += plan_seconds
-    TOTALS.kernel_seconds += kernel_seconds
+    TOTALS.add(len(graphs), plan_seconds, kernel_seconds)
     return programs
 
 

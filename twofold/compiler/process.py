@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from twofold.compiler import worker as compile_worker
+from twofold.compiler.compile import TOTALS
 from twofold.compiler.jit import Jit, shared
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.worker import Answer, Request, receive, send
@@ -71,8 +72,9 @@ class CompileProcess:
             for payload in found.objects:
                 jit.adopt(payload)
             result: T = pickle.loads(found.result)
-        except Exception:  # no disk cache to hand kernels over, or what only this program can read
+        except LookupError:  # kernels are handed over through the disk cache, and there is none
             return otherwise()
+        TOTALS.add(*found.planned)
         return result
 
     def _ask(self, request: bytes, jit: Jit) -> Answer | None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from twofold.compiler.compile import TOTALS
 from twofold.compiler.jit import shared
 from twofold.compiler.lower.memory import finite_checks
 
@@ -28,10 +29,17 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A pickled result, and the object files that were compiled for it, which must be loaded before it is unpickled."""
+    """A pickled result, what must be loaded before it is unpickled, and what making it took.
+
+    Attributes:
+        result: The pickled result.
+        objects: The object files that were compiled for it.
+        planned: The plans that were made and their seconds, as ``Totals.planned`` counts them.
+    """
 
     result: bytes
     objects: list[bytes]
+    planned: tuple[int, float, float]
 
 
 _LENGTH = struct.Struct("=Q")
@@ -63,13 +71,15 @@ def _read(source: int, count: int) -> bytes:
 
 def answer(request: bytes) -> bytes:
     """Serve a pickled ``Request``; returns a pickled ``Answer``, or a pickled None if the call raises."""
-    jit = shared()
+    jit, before = shared(), TOTALS.planned()
     jit.made = []
     try:
         call: Request = pickle.loads(request)
         with finite_checks(call.tells_finite):
             result = call.function(*call.arguments)
-        found = Answer(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), jit.made)
+        plans, planning, compiling = (now - then for now, then in zip(TOTALS.planned(), before))
+        made = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        found = Answer(made, jit.made, (plans, planning, compiling))
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return pickle.dumps(None)
