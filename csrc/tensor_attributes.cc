@@ -172,7 +172,8 @@ bool observe_memory(PyTensor* tensor, const char* what) {
   return observe(tensor, what) && Recorder::current().flush_readers(tensor->value->buffer.get());
 }
 
-PyObject* numpy(PyObject* self, PyObject*) {
+// `observe_tensor` computes the elements: observe_memory where the array is handed out, observe where it is only read.
+PyObject* array_by(PyObject* self, bool (*observe_tensor)(PyTensor*, const char*)) {
   PyTensor* tensor = as_tensor(self);
   if (flows(tensor)) {
     PyErr_SetString(PyExc_RuntimeError, "numpy: the tensor requires grad. Use tensor.detach().numpy().");
@@ -181,8 +182,12 @@ PyObject* numpy(PyObject* self, PyObject*) {
   PyTensor* shown = tensor;
   for (; shown->view && !shown->view->operation; shown = shown->view->parent) follow_storage(shown->view);
   if (shown->view) return observe(shown, "numpy()") ? PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(shown)) : nullptr;
-  return observe_memory(shown, "numpy()") ? array_of(shown, false) : nullptr;
+  return observe_tensor(shown, "numpy()") ? array_of(shown, false) : nullptr;
 }
+
+PyObject* numpy(PyObject* self, PyObject*) { return array_by(self, observe_memory); }
+
+PyObject* values(PyObject* self, PyObject*) { return array_by(self, observe); }
 
 PyObject* realise_method(PyObject* self, PyObject*) {
   if (!observe(as_tensor(self), "realise()")) return nullptr;
@@ -543,6 +548,7 @@ PyMethodDef tensor_methods[] = {
     {"_data", spoiling<data_of>, METH_NOARGS, "As detach, but writes do not count in the version of this tensor."},
     {"item", guarded<item>, METH_NOARGS, "The one element as a Python number."},
     {"_numpy", guarded<numpy>, METH_NOARGS, "An array that shares this tensor's memory."},
+    {"_values", guarded<values>, METH_NOARGS, "The same to be read at once, neither written to nor kept."},
     {"_realise", guarded<realise_method>, METH_NOARGS, "Compute the value now."},
     {"_data_ptr", spoiling<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
     {"_assign", spoiling<assign_method>, METH_O, "In-place: take the value of another tensor."},

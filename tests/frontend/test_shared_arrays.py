@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twofold as torch
+from twofold import _core
 
 
 def numbers():
@@ -188,3 +189,18 @@ def test_calls_recorded_before_an_array_is_taken_read_what_was_there(take, leaf)
     y, part = used * 2, used[1:] * 1
     take(x)[...] = 7
     assert y.tolist() == [2.0, 4.0] and part.tolist() == [2.0] and x.tolist() == [7.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    "read", [torch.Tensor.tolist, repr, torch.Tensor._repr_html_, torch.unique, torch.nonzero]
+)
+def test_what_reads_a_tensor_leaves_calls_recorded_on_it_pending(read):
+    x = torch.arange(4.0) + 1
+    assert x.tolist() == [1, 2, 3, 4]
+    y = x * 2
+    pending = _core.pending()
+    assert pending
+    read(x)
+    assert _core.pending() == pending
+    x.numpy()[...] = 0  # may be written to, at which the calls run
+    assert not _core.pending() and y.tolist() == [2, 4, 6, 8]

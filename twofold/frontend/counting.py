@@ -43,7 +43,7 @@ def unique(
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    array = input.detach().numpy()
+    array = input._read()
     axis = None if dim is None else normalize_axis(dim, len(input.shape))
     if axis is not None and array.ndim and 0 in array.shape[:axis] + array.shape[axis + 1 :]:
         raise ShapeError("different slices that have no elements", "Use a tensor that has some.")
@@ -83,7 +83,7 @@ def unique_consecutive(
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    array = input.detach().numpy()
+    array = input._read()
     axis = None if dim is None or not array.ndim else normalize_axis(dim, array.ndim)
     lines = array.reshape(-1) if axis is None else numpy.moveaxis(array, axis, 0)
     length = len(lines)
@@ -110,7 +110,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     if input.dtype.kind not in "iu":
         raise DTypeError(f"takes integers, not {input.dtype.name}", "Cast with .to(int64) first.")
-    numbers = input.detach().numpy()
+    numbers = input._read()
     if numbers.ndim != 1 or numbers.min(initial=0) < 0:
         what = f"numbers of shape {numbers.shape}, the smallest {numbers.min(initial=0)}"
         raise ArgumentError(what, "Use a vector of numbers from 0.")
@@ -122,7 +122,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
     dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
     sums = numpy.zeros(max(int(numbers.max()) + 1 if len(numbers) else 0, minlength), dtype)
-    numpy.add.at(sums, numbers, weights.detach().numpy())
+    numpy.add.at(sums, numbers, weights._read())
     return _lift(sums)
 
 
@@ -138,7 +138,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """
     if size < 0:
         raise ArgumentError(f"size {size}", "Use 0 or more.")
-    array = input.detach().numpy()
+    array = input._read()
     rows = numpy.argwhere(array)[:size]
     result = numpy.full((size, array.ndim), fill_value, numpy.int64)
     result[: len(rows)] = rows

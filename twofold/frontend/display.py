@@ -164,7 +164,7 @@ def display(tensor: Tensor) -> str:
         label = f"'{name}' " if name else ""
         return f"<tensor {label}shape=({shape}) dtype={tensor.dtype.name}, not yet bound>"
     prefix = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
-    array = numpy.asarray(tensor.detach().numpy())
+    array = numpy.asarray(tensor._read())
     suffixes = []
     if array.size == 0:
         body = "[]"

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-import numpy
-
 from twofold import _core
 
 Tensor = _core.Tensor
@@ -51,7 +49,7 @@ def tensor_html(tensor: Tensor) -> str:
     rows, columns = (1, *shown.shape)[-2:] if shown.ndim else (1, 1)
     across = _numbers(columns, _COLUMNS)
     lines = [_cells(["", *("…" if k is None else k for k in across)], "th")] if shown.ndim else []
-    array = numpy.asarray(shown.numpy()).reshape(rows, columns)
+    array = shown._read().reshape(rows, columns)
     for row in _numbers(rows, _ROWS):
         picked = ["…" if row is None or k is None else _element(array[row, k].item()) for k in across]
         head = _cells(["…" if row is None else row], "th") if shown.ndim else ""

@@ -78,7 +78,14 @@ def tolist(self: Tensor) -> Any:
     >>> torch.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return self.detach().numpy().tolist()
+    return self._read().tolist()
+
+
+def _read(self: Tensor) -> numpy.ndarray:
+    """The elements as an array that is read at once: unlike ``numpy`` it runs no calls that read the same memory."""
+    if self.dtype is dtypes.bfloat16:
+        return apply("cast", self.detach(), attrs=(dtypes.float32,))._values()
+    return self.detach()._values()
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
@@ -326,7 +333,7 @@ def _key(key: Any) -> Any:
 
 
 def _observe(mask: Any) -> numpy.ndarray:
-    return mask.detach().numpy()
+    return mask._read()
 
 
 def __getitem__(self: Tensor, key: Any) -> Tensor:
@@ -491,6 +498,7 @@ def _part(name: str) -> property:
 METHODS: dict[str, Any] = {
     "numpy": numpy_,
     "tolist": tolist,
+    "_read": _read,
     "__array__": _array,
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,

@@ -22,7 +22,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     tensor([[0, 1],
             [1, 0]])
     """
-    array = input.detach().numpy()
+    array = input._read()
     positions = numpy.nonzero(numpy.atleast_1d(array))
     if as_tuple:
         return tuple([_core.from_array(position, False) for position in positions])

@@ -23,7 +23,7 @@ def _known(name: str, lengths: Tensor, batch: int) -> numpy.ndarray | None:
         raise RuntimeError(f"ctc_loss: {name} must be integral, not {lengths.dtype.name}")
     if tuple(lengths.shape) != (batch,):
         raise RuntimeError(f"ctc_loss: {name} must be of size batch_size {batch}, not {tuple(lengths.shape)}")
-    return None if lengths._is_symbolic else lengths.detach().numpy()
+    return None if lengths._is_symbolic else lengths._read()
 
 
 def _padded(targets: Tensor, counts: numpy.ndarray | None) -> Tensor:

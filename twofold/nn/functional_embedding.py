@@ -100,7 +100,7 @@ def _check_offsets(offsets: Tensor, count: int, last: bool) -> None:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if offsets._is_symbolic or not offsets.shape[0]:
         return
-    ends = offsets.detach().numpy()[[0, -1]]
+    ends = offsets._read()[[0, -1]]
     if ends[0] != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "

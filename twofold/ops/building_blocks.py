@@ -189,4 +189,4 @@ def known_value(value: Any, what: str) -> Any:
     """
     if isinstance(value, Node):
         raise ArgumentError(f"{what} decides the shape of the result", "Call this where values are known.")
-    return value.detach().numpy() if hasattr(value, "detach") else numpy.asarray(value)
+    return value._read() if hasattr(value, "detach") else numpy.asarray(value)

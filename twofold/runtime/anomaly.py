@@ -161,13 +161,13 @@ def _gradient_error(
 
 
 def _values(value: Any) -> Array:
-    return numpy.asarray(value.detach().numpy() if isinstance(value, Tensor) else value)
+    return numpy.asarray(value._read() if isinstance(value, Tensor) else value)
 
 
 def _stored(value: Any) -> Array:
     if not isinstance(value, Tensor):
         return numpy.asarray(value)
-    array = numpy.asarray(value.detach().numpy())
+    array = numpy.asarray(value._read())
     return narrow(array, value.dtype) if value.dtype is bfloat16 else array
 
 

@@ -201,7 +201,7 @@ def first_values(tensor: Tensor) -> str:
     """The first values of a tensor on one line; empty if it is not computed."""
     if tensor._is_symbolic or not tensor._is_realised:
         return ""
-    array = tensor.detach().numpy() if tensor.numel() else numpy.empty(0)
+    array = tensor._read() if tensor.numel() else numpy.empty(0)
     with numpy.printoptions(precision=4, threshold=_FEW, edgeitems=2, linewidth=10**6):
         return " ".join(str(array).split())
 

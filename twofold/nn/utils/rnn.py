@@ -106,7 +106,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _lengths(lengths: Any) -> numpy.ndarray:
-    return numpy.asarray(lengths.detach().numpy() if isinstance(lengths, Tensor) else lengths, numpy.int64)
+    return numpy.asarray(lengths._read() if isinstance(lengths, Tensor) else lengths, numpy.int64)
 
 
 def _checked(lengths: numpy.ndarray, batch: int, longest: int, enforce_sorted: bool) -> None:
