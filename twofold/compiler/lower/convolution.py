@@ -25,6 +25,7 @@ from twofold.compiler.lower.convolution_numbers import (
     line_of,
     numbers_of,
 )
+from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.depthwise_unrolled import Taps
 from twofold.compiler.lower.gemm import (
     Epilogue,
@@ -276,7 +277,7 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     """The run-time numbers of the direct kernel; None where windows are better collected, or lines have no room."""
     moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
     flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
-    few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= direct.MOST_STEPS
+    few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= MOST_STEPS
     if not flat or not few or problem.filters < _FEW_LANES:
         return None
     line = line_of(problem)
@@ -454,7 +455,7 @@ def _collected_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bo
         "span": numbers["columns"],
         "span_blocks": -(-numbers["columns"] // columns),
     }
-    calls, scratch = _turned_before(problem, kinds, numbers)
+    calls, scratch = _transposed_before(problem, kinds, numbers)
     key, text = known_text(
         kernel.weight_key(kinds, accumulates), lambda: kernel.weight_text(kinds, accumulates)
     )
@@ -507,12 +508,12 @@ def _lines_weight(
     return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])
 
 
-def _turned_before(
+def _transposed_before(
     problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
 ) -> tuple[list[KernelCall], list[int]]:
     """The call that turns the results once, where several work items read them, and its scratch.
 
-    Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are turned each time.
+    Sets ``panels`` of ``numbers``. Few filters would leave most of a panel empty, so these are transposed each time.
     """
     width = kinds.tile.width
     readers = numbers["channel_blocks"] * numbers["tap_blocks"]
@@ -520,7 +521,7 @@ def _turned_before(
     numbers["panels"] = panels
     if not panels:
         return [], []
-    call, scratch = planes_plan.turn_call(problem, kinds, numbers)
+    call, scratch = planes_plan.transpose_call(problem, kinds, numbers)
     return [call], [scratch]
 
 

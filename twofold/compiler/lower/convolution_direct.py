@@ -7,14 +7,11 @@ place of collected windows. Lines are copied to the stack, zeros around them, on
 
 from __future__ import annotations
 
-from twofold import dtypes
 from twofold.compiler.lower.builder import LANES, Val
-from twofold.compiler.lower.convolution_kernel import IMAGE, PACKED_BYTES, SUM_BYTES, Kinds
-from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
+from twofold.compiler.lower.convolution_kernel import IMAGE, Kinds
+from twofold.compiler.lower.convolution_windows import WindowWriter, copy_lines
+from twofold.compiler.lower.gemm_kernel import Epilogue
 from twofold.compiler.lower.gemm_tile import tile_functions
-
-MOST_STEPS = 512
-"""Most steps of the contracted index between two visits of a sum."""
 
 MOST_FILTERS = 128
 """Most filters of a work item."""
@@ -46,56 +43,27 @@ def direct_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     return _Writer(kinds, epilogue).text()
 
 
-class _Writer:
+class _Writer(WindowWriter):
     """Writes the kernel."""
 
     def __init__(self, kinds: Kinds, epilogue: Epilogue | None) -> None:
-        self.kinds = kinds
-        self.b = b = KernelBuilder("convolution")
-        first_param, buffers = (0, 0) if epilogue is None else (epilogue.params, epilogue.buffers)
-        self.p = {name: b.param(first_param + i) for i, name in enumerate(PARAMS)}
-        if epilogue is None:
-            epilogue = Store(kinds.stored, 2, PARAMS.index("c_batch"), PARAMS.index("c_row"))
-        self.epilogue = epilogue
-        self.image, self.weight = b.buffer(buffers), b.buffer(buffers + 1)
-        dtype = kinds.compute
-        self.copy = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + 2 * LANES)
-        self.sums = b.alloca(dtype, SUM_BYTES // dtype.itemsize + LANES * MOST_FILTERS)
-        self.square = b.alloca(dtype, LANES * LANES)
-        self.table = b.alloca(dtypes.int64, MOST_STEPS)
+        super().__init__(kinds, epilogue, PARAMS, copy_slack=2 * LANES, sum_slack=LANES * MOST_FILTERS)
+        self.square = self.b.alloca(kinds.compute, LANES * LANES)
+        self.p["plane"] = self.b.mul(self.p["lines"], self.p["pitch"])
 
     def text(self) -> str:
         b, p, kinds = self.b, self.p, self.kinds
-        self._steps()
-        with b.loop(0, b.mul(p["block_channels"], b.mul(p["lines"], p["pitch"])), LANES) as i:
-            b.store(self.copy, i, b.const(0, kinds.compute, LANES))
+        self.prepare()
         with b.loop(b.begin, b.end) as item:
             rest, filter_block = b.split(item, p["filter_blocks"])
             rest, row_block = b.split(rest, p["row_blocks"])
             group, image_block = b.split(rest, p["image_blocks"])
-            images = self._part(image_block, "block_images", "images")
-            rows = self._part(row_block, "block_rows", "result_height")
-            filters = self._part(filter_block, "block_filters", "filters")
+            images = self.part(image_block, "block_images", "images")
+            rows = self.part(row_block, "block_rows", "result_height")
+            filters = self.part(filter_block, "block_filters", "filters")
             self._sums(group, images, rows, filters)
             self._finish(group, images, rows, filters)
         return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="left")
-
-    def _part(self, block: Val, size: str, whole: str) -> tuple[Val, Val]:
-        """The first and the number behind the last of a block."""
-        first = self.b.mul(block, self.p[size])
-        return first, self.b.smaller(self.b.add(first, self.p[size]), self.p[whole])
-
-    def _steps(self) -> None:
-        """Emit the table of the distances in bytes of what is met at the steps of the contracted index."""
-        b, p = self.b, self.p
-        with b.loop(0, b.mul(p["block_channels"], p["taps"])) as step:
-            rest, x = b.split(step, p["kernel_width"])
-            channel, y = b.split(rest, p["kernel_height"])
-            reach = b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"])
-            line = b.sub(b.mul(y, p["dilation_height"]), b.smaller(reach, 0))
-            at = b.mul(b.add(b.mul(channel, p["lines"]), line), p["pitch"])
-            at = b.add(b.add(at, p["left"]), b.mul(x, p["dilation_width"]))
-            b.store(self.table, step, b.mul(at, self.kinds.compute.itemsize))
 
     def _sums(
         self, group: Val, images: tuple[Val, Val], rows: tuple[Val, Val], filters: tuple[Val, Val]
@@ -106,10 +74,12 @@ class _Writer:
         panel_begin = b.mul(group, p["panels"])
         each = b.mul(b.sub(rows[1], rows[0]), p["result_width"])
         apart = b.mul(p["stride_height"], p["pitch"])
+        top = b.add(b.mul(rows[0], p["stride_height"]), p["top"])
+        seen = top, b.add(top, p["lines"])
         with b.loop(0, p["channels"], p["block_channels"]) as first, b.loop(*images) as number:
             channels = b.smaller(p["block_channels"], b.sub(p["channels"], first))
             origin = b.add(b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"]), first)
-            self._copy(origin, channels, rows[0])
+            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen)
             start, count = b.mul(first, p["taps"]), b.mul(channels, p["taps"])
             with b.loop(filters[0], filters[1], width) as column, b.loop(rows[0], rows[1]) as row:
                 panel = b.mul(b.add(panel_begin, b.split(column, b.index(width))[0]), p["panel_size"])
@@ -122,23 +92,6 @@ class _Writer:
                     b.offset(self.sums, target, dtype), b.mul(p["block_filters"], size),
                     b.cmp("gt", first, 0), p["result_width"], b.sub(filters[1], column),
                 )  # fmt: skip
-
-    def _copy(self, origin: Val, channels: Val, row: Val) -> None:
-        """Emit the copy of the lines that a block of rows sees of some channels."""
-        b, p, kinds = self.b, self.p, self.kinds
-        top = b.add(b.mul(row, p["stride_height"]), p["top"])
-        with b.loop(0, channels) as channel, b.loop(0, p["lines"]) as i:
-            line = b.add(top, i)
-            inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
-            # a line outside is one of no elements; what is stored behind the last element are zeros
-            end = b.choose(inside, p["count"], b.index(0))
-            source = b.mul(b.add(b.mul(b.add(origin, channel), p["height"]), line), p["width"])
-            source = b.add(source, p["first_column"])
-            target = b.add(b.mul(b.add(b.mul(channel, p["lines"]), i), p["pitch"]), p["margin"])
-            with b.loop(0, p["count"], LANES) as v:
-                mask = b.lane_mask(b.sub(end, v))
-                values = b.load(self.image, b.add(source, v), kinds.stored, LANES, mask)
-                b.store(self.copy, b.add(target, v), b.cast(values, kinds.compute))
 
     def _finish(
         self, group: Val, images: tuple[Val, Val], rows: tuple[Val, Val], filters: tuple[Val, Val]

@@ -45,7 +45,7 @@ WEIGHT_PARAMS = [
     *IMAGE, "block_columns", "block_filters", "filter_blocks", "block_channels", "block_taps",
     "channel_blocks", "tap_blocks", "panels", "span", "span_blocks",
 ]  # fmt: skip
-"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not turned before.
+"""The run-time numbers of the product with the results; ``panels`` is 0 if these were not transposed before.
 
 Positions of results are cut into blocks of ``block_columns``, in spans: ``span`` is the number of all, or of an image.
 """
@@ -277,7 +277,7 @@ def weight_key(kinds: Kinds, accumulates: bool) -> str:
 
 
 def weight_text(kinds: Kinds, accumulates: bool) -> str:
-    """The module of the product with the results; its buffers: images, results, kernels and turned results.
+    """The module of the product with the results; its buffers: images, results, kernels and transposed results.
 
     A work item is a block of positions of the kernel (with their channels) for a block of filters; their sums run
     over all positions of all results. Where it ``accumulates``, they begin with a buffer in front of the kernels.
@@ -311,7 +311,7 @@ def weight_text(kinds: Kinds, accumulates: bool) -> str:
                 with b.if_(b.not_(before)):
                     transpose_results(w, own, group, panel, (first, end), width)
                 block = b.split(first, p["block_columns"])[0]
-                ready = b.offset(b.buffer(result + 1), turned_at(w, group, panel, block), dtype)
+                ready = b.offset(b.buffer(result + 1), transposed_at(w, group, panel, block), dtype)
                 b.call_rows(
                     w.packed, b.mul(row_length, size), b.index(size),
                     b.choose(before, ready, own), b.index(width * size),
@@ -326,8 +326,8 @@ RESULT_COLUMNS = 128
 """Most positions of results that a weight kernel takes at a time."""
 
 
-def turned_at(w: Writer, group: Val, panel: Val, block: Val) -> Val:
-    """Where a block of results lies among the turned ones, with room behind it."""
+def transposed_at(w: Writer, group: Val, panel: Val, block: Val) -> Val:
+    """Where a block of results lies among the transposed ones, with room behind it."""
     b, p, width = w.b, w.p, w.kinds.tile.width
     blocks = b.mul(p["span_blocks"], b.split(p["columns"], p["span"])[0])
     number = b.add(b.mul(group, p["panels"]), b.split(panel, b.index(width))[0])
@@ -335,15 +335,15 @@ def turned_at(w: Writer, group: Val, panel: Val, block: Val) -> Val:
     return b.mul(block, b.mul(b.add(p["block_columns"], SLACK), width))
 
 
-def turn_key(kinds: Kinds) -> str:
-    """Names the text of `turn_text`."""
+def transpose_key(kinds: Kinds) -> str:
+    """Names the text of `transpose_text`."""
     return f"convolution turn {kinds.key}"
 
 
-def turn_text(kinds: Kinds) -> str:
+def transpose_text(kinds: Kinds) -> str:
     """The module that turns results once for all work items of `weight_text`, whose numbers it takes.
 
-    A work item is one block of positions of one panel of filters; buffers: results (twice) and their turned copy.
+    A work item is one block of positions of one panel of filters; buffers: results (twice) and their transposed copy.
     """
     w = Writer(kinds, WEIGHT_PARAMS)
     b, p = w.b, w.p
@@ -354,7 +354,7 @@ def turn_text(kinds: Kinds) -> str:
         start, panel = b.mul(number, p["span"]), b.mul(panel, kinds.tile.width)
         first = b.add(start, b.mul(part, p["block_columns"]))
         end = b.smaller(b.add(first, p["block_columns"]), b.add(start, p["span"]))
-        target = b.offset(b.buffer(2), turned_at(w, group, panel, block), kinds.compute)
+        target = b.offset(b.buffer(2), transposed_at(w, group, panel, block), kinds.compute)
         transpose_results(w, target, group, panel, (first, end), kinds.tile.width)
     return b.finish()
 

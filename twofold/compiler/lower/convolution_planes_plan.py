@@ -11,6 +11,7 @@ from twofold.compiler.lower import convolution_planes_weight as planes_weight
 from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, line_of, numbers_of
+from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
@@ -52,7 +53,7 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     """The run-time numbers of the product with the kernels; None where windows are better collected."""
     size, width, (_, rows, positions) = kinds.compute.itemsize, kinds.tile.width, problem.result
     numbers = _plane_numbers(problem)
-    if numbers is None or problem.taps > planes.MOST_STEPS or problem.windows.strides[1:] != (1, 1):
+    if numbers is None or problem.taps > MOST_STEPS or problem.windows.strides[1:] != (1, 1):
         return None
     pitch, most_filters = numbers["pitch"], kernel.SUM_BYTES // size // (MOST_PANELS * width)
     run, row_blocks = (rows - 1) * pitch + positions, -(-problem.filters // most_filters)
@@ -144,7 +145,7 @@ def weight_plan(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) ->
     numbers, kinds = _weight_numbers(problem, kinds), replace(kinds, stride=1)
     if numbers is None:
         return None
-    turn, scratch = turn_call(problem, kinds, numbers)
+    transpose, scratch = transpose_call(problem, kinds, numbers)
     key, text = known_text(
         planes_weight.planes_weight_key(kinds, accumulates),
         lambda: planes_weight.planes_weight_text(kinds, accumulates),
@@ -155,7 +156,7 @@ def weight_plan(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) ->
     grain = grain_of(rows * numbers["block_filters"] * (numbers["columns"] + 8), LANES)
     buffers = (*weight_buffers(accumulates), "scratch0")
     call = KernelCall(key, "convolution_weight", text, buffers, params, work, grain)
-    return MatmulPlan([turn, call], [scratch])
+    return MatmulPlan([transpose, call], [scratch])
 
 
 def weight_buffers(accumulates: bool) -> tuple[str, ...]:
@@ -163,11 +164,13 @@ def weight_buffers(accumulates: bool) -> tuple[str, ...]:
     return ("a", "b", "start", "c") if accumulates else ("a", "b", "c")
 
 
-def turn_call(problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]) -> tuple[KernelCall, int]:
+def transpose_call(
+    problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int]
+) -> tuple[KernelCall, int]:
     """The call that turns results once for all work items, and the bytes of its scratch."""
     blocks = numbers["columns"] // numbers["span"] * numbers["span_blocks"]
     each = (numbers["block_columns"] + kernel.SLACK) * kinds.tile.width
-    key, text = known_text(kernel.turn_key(kinds), lambda: kernel.turn_text(kinds))
+    key, text = known_text(kernel.transpose_key(kinds), lambda: kernel.transpose_text(kinds))
     params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
     work = problem.groups * numbers["panels"] * blocks
     call = KernelCall(key, "pack", text, ("b", "b", "scratch0"), params, work, grain_of(each * 24, LANES))

@@ -16,9 +16,9 @@ from twofold.compiler.lower.convolution_kernel import (
     Writer,
     load_transposed,
     store_transposed,
-    turned_at,
+    transposed_at,
 )
-from twofold.compiler.lower.convolution_planes import copy_lines, distance, reach
+from twofold.compiler.lower.convolution_windows import copy_lines, distance, reach
 
 MOST_ROWS = 512
 """Most rows of a work item."""
@@ -33,7 +33,7 @@ def planes_weight_key(kinds: Kinds, accumulates: bool) -> str:
 
 
 def planes_weight_text(kinds: Kinds, accumulates: bool) -> str:
-    """The module; buffers and work items are those of `convolution_kernel.weight_text`, results turned before."""
+    """The module; buffers and work items are those of `convolution_kernel.weight_text`, results transposed before."""
     w = Writer(kinds, PARAMS)
     b, p, dtype, size, width = w.b, w.p, kinds.compute, kinds.compute.itemsize, kinds.tile.width
     square = b.alloca(dtype, LANES * LANES)
@@ -68,7 +68,7 @@ def planes_weight_text(kinds: Kinds, accumulates: bool) -> str:
             with b.loop(low, high, width) as panel:
                 b.call_rows(
                     starts, b.index(8), steps,
-                    b.offset(b.buffer(result + 1), turned_at(w, group, panel, block), dtype), b.index(width * size),
+                    b.offset(b.buffer(result + 1), transposed_at(w, group, panel, block), dtype), b.index(width * size),
                     count, b.offset(w.sums, b.sub(panel, low), dtype), b.mul(p["block_filters"], size), resume,
                     rows, b.sub(high, panel),
                 )  # fmt: skip

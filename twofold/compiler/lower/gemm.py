@@ -44,7 +44,7 @@ _GROUP_BLOCK_K = 512
 """The same where a work item computes several panels, between two of which the rows of that part stay in the cache."""
 
 _FEW_ROWS = 16
-"""Rows for which turning the right operand in registers may be better than packing it."""
+"""Rows for which transposing the right operand in registers may be better than packing it."""
 
 _ITEMS, _LONG = 8, 1 << 20
 """Work items to make of a product of more multiplications than this."""
@@ -213,7 +213,7 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         turns = seen.a.col == seen.b.row == 1 and not flipped and not seen.accumulates
         if turns and seen.m <= _FEW_ROWS:
             height = next(h for h in gemm_vector.HEIGHTS if seen.m <= h or h == gemm_vector.HEIGHTS[-1])
-            found.append(Choice(Tile(height, 1, LANES), False, "turned"))
+            found.append(Choice(Tile(height, 1, LANES), False, "transposed"))
         halves = problem.dtype in _HALVES
         ways = ("direct", way) if way == "rows" and not halves else (way,)
         # what is of half precision is copied anyway
@@ -226,7 +226,7 @@ _STRIDED_CYCLES = 0.4
 """Cycles by which an element of the left operand takes longer to read where the next step lies elsewhere."""
 
 _TURN_CYCLES = 0.27
-"""Cycles to turn an element in registers, beside which four rows are multiplied."""
+"""Cycles to transpose an element in registers, beside which four rows are multiplied."""
 
 _PACK_CYCLES = {"rows": 4.0, "columns": 6.0, "any": 40.0}
 """Cycles to lay out 16 elements."""
@@ -256,7 +256,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     """About how long a choice takes on one core."""
     seen = problem.transposed if choice.flipped else problem
     tile, size = choice.tile, problem.dtype.compute.itemsize
-    if choice.way == "turned":
+    if choice.way == "transposed":
         height = choice.tile.height
         each = max(_TURN_CYCLES, 0.02 + 0.07 * height)
         return seen.batch * -(-seen.m // height) * up(seen.n, LANES) * (seen.k + 32) * each
@@ -376,8 +376,8 @@ class Planner:
 
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The calls of a product of floats; ``roles`` are those of the two operands."""
-        if choice.way == "turned":
-            return self.turned(roles, choice.tile.height)
+        if choice.way == "transposed":
+            return self.transposed(roles, choice.tile.height)
         if choice.flipped:
             roles = roles[1], roles[0]
         seen = self.problem.transposed if choice.flipped else self.problem
@@ -415,7 +415,7 @@ class Planner:
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
-    def turned(self, roles: tuple[str, str], height: int) -> MatmulPlan:
+    def transposed(self, roles: tuple[str, str], height: int) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
         seen = self.problem
         panels, row_blocks = -(-seen.n // LANES), -(-seen.m // height)

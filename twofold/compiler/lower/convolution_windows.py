@@ -1,0 +1,100 @@
+"""What convolution kernels share that read windows in a copy of lines of the image: the copy, and distances in it.
+
+What a window meets at one step of the contracted index lies at a fixed distance in the copy from what it meets at the
+first one, so a table of these distances takes the place of collected windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twofold import dtypes
+from twofold.compiler.lower.builder import LANES, Val
+from twofold.compiler.lower.convolution_kernel import PACKED_BYTES, SUM_BYTES, Kinds
+from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
+
+MOST_STEPS = 512
+"""Most steps of the contracted index between two visits of a sum."""
+
+
+def distance(b: KernelBuilder, p: dict[str, Val], number: Val) -> Val:
+    """How many elements behind the start of a copy lies what the first position of results meets.
+
+    ``number`` counts the positions of the kernel in a channel, then channels.
+    """
+    rest, x = b.split(number, p["kernel_width"])
+    channel, y = b.split(rest, p["kernel_height"])
+    backwards = b.smaller(b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"]), 0)
+    line = b.sub(b.mul(y, p["dilation_height"]), backwards)
+    at = b.add(b.mul(channel, p["plane"]), b.mul(line, p["pitch"]))
+    return b.add(b.add(at, p["left"]), b.mul(x, p["dilation_width"]))
+
+
+def reach(b: KernelBuilder, p: dict[str, Val]) -> Val:
+    """How many more lines than one a line of results sees."""
+    far = b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"])
+    return b.larger(far, b.sub(0, far))
+
+
+def copy_lines(
+    b: KernelBuilder,
+    p: dict[str, Val],
+    kinds: Kinds,
+    memory: tuple[Val, Val],
+    channels: tuple[Val, Val],
+    lines: tuple[Val, Val],
+) -> None:
+    """Emit the copy of some lines of some channels: the first one in all images, and their number.
+
+    ``memory`` is the image and the copy.
+    """
+    with b.loop(0, channels[1]) as channel, b.loop(*lines) as line:
+        inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
+        # a line outside is one of no elements; what is stored behind the last element are zeros
+        end = b.choose(inside, p["count"], b.index(0))
+        source = b.mul(b.add(b.mul(b.add(channels[0], channel), p["height"]), line), p["width"])
+        source = b.add(source, p["first_column"])
+        target = b.add(b.mul(channel, p["plane"]), b.mul(b.sub(line, lines[0]), p["pitch"]))
+        target = b.add(target, p["margin"])
+        with b.loop(0, p["count"], LANES) as v:
+            values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, b.lane_mask(b.sub(end, v)))
+            b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
+
+
+class WindowWriter:
+    """Writes a kernel whose buffers are image, weight and result, behind those of the epilogue.
+
+    Attributes:
+        copy: Memory for the copy of lines, with ``copy_slack`` elements that are written or read behind the last one.
+        sums: Memory for sums, with ``sum_slack`` elements that are written behind the last one.
+        table: Memory for the distances of the steps.
+    """
+
+    def __init__(
+        self, kinds: Kinds, epilogue: Epilogue | None, params: Sequence[str], copy_slack: int, sum_slack: int
+    ) -> None:
+        self.kinds = kinds
+        self.b = b = KernelBuilder("convolution")
+        first_param, buffers = (0, 0) if epilogue is None else (epilogue.params, epilogue.buffers)
+        self.p = {name: b.param(first_param + i) for i, name in enumerate(params)}
+        if epilogue is None:
+            epilogue = Store(kinds.stored, 2, params.index("c_batch"), params.index("c_row"))
+        self.epilogue = epilogue
+        self.image, self.weight = b.buffer(buffers), b.buffer(buffers + 1)
+        dtype = kinds.compute
+        self.copy = b.alloca(dtype, PACKED_BYTES // dtype.itemsize + copy_slack)
+        self.sums = b.alloca(dtype, SUM_BYTES // dtype.itemsize + sum_slack)
+        self.table = b.alloca(dtypes.int64, MOST_STEPS)
+
+    def part(self, block: Val, size: str, whole: str) -> tuple[Val, Val]:
+        """The first and the number behind the last of a block."""
+        first = self.b.mul(block, self.p[size])
+        return first, self.b.smaller(self.b.add(first, self.p[size]), self.p[whole])
+
+    def prepare(self, slack: int = 0) -> None:
+        """Emit the table, and zeros for the copies and ``slack`` elements behind them."""
+        b, p, dtype = self.b, self.p, self.kinds.compute
+        with b.loop(0, b.mul(p["block_channels"], p["taps"])) as step:
+            b.store(self.table, step, b.mul(distance(b, p, step), dtype.itemsize))
+        with b.loop(0, b.add(b.mul(p["block_channels"], p["plane"]), slack), LANES) as i:
+            b.store(self.copy, i, b.const(0, dtype, LANES))
