@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import operator
 import os
 import pickle
 import queue
@@ -39,7 +40,7 @@ class Answer(NamedTuple):
 
     result: bytes
     objects: list[bytes]
-    planned: tuple[int, float, float]
+    planned: tuple[Any, ...]
 
 
 _LENGTH = struct.Struct("=Q")
@@ -77,9 +78,8 @@ def answer(request: bytes) -> bytes:
         call: Request = pickle.loads(request)
         with finite_checks(call.tells_finite):
             result = call.function(*call.arguments)
-        plans, planning, compiling = (now - then for now, then in zip(TOTALS.planned(), before))
-        made = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-        found = Answer(made, jit.made, (plans, planning, compiling))
+        made, after = pickle.dumps(result, pickle.HIGHEST_PROTOCOL), TOTALS.planned()
+        found = Answer(made, jit.made, tuple(map(operator.sub, after, before)))
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return pickle.dumps(None)
