@@ -195,6 +195,7 @@ bool BackwardPass::capture(Scope& scope, size_t index) {
   }
   GradientSlot* watched = watched_at(scope.saved->watched, index);
   if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
+  if (scope.cotangents[index] == kNoRef) return true;
   if (watched && watched->retains) give(Destination{nullptr, kNoRef, watched}, scope.cotangents[index]);
   for (Value* target : request_.targets) {
     if (target->saved != scope.saved || target->index != static_cast<int32_t>(index) || !target->slot) continue;
@@ -212,6 +213,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
   if (!capture(scope, index)) return false;
+  if (scope.cotangents[index] == kNoRef) return true;  // a hook says that there is none
   if (!scope.needed.empty() && !scope.needed[index]) return true;
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   std::vector<Ref>& inputs = inputs_;
@@ -460,6 +462,11 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
     if (changed == Py_None) {
       Py_DECREF(changed);
       continue;
+    }
+    if (changed == Py_NotImplemented && slot->intermediate) {
+      Py_DECREF(changed);
+      Py_CLEAR(*gradient);
+      return true;
     }
     const Value* before = current_value(reinterpret_cast<PyTensor*>(*gradient));
     const Value* after = is_tensor(changed) ? current_value(reinterpret_cast<PyTensor*>(changed)) : nullptr;

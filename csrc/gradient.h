@@ -26,8 +26,12 @@ struct FoundGradient {
   ValueRef start;     // the initial `.grad`
 };
 
-// Calls the hooks on *gradient, an owned tensor, and replaces it by what they return; false with a Python error set.
+// Calls the hooks on *gradient, an owned tensor, and replaces it by what they return; null after NotImplemented for a value that is
+// no leaf: it has no cotangent. False with a Python error set.
 bool run_hooks(GradientSlot* slot, PyObject** gradient);
+// The value of a tensor with the graph of the value whose hooks run, so that what is computed of it has gradients there; what is recorded until the hooks end
+// counts as the gradient of its call.
+PyObject* at_hooked_position(PyObject* tensor);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
 

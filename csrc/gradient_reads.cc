@@ -16,7 +16,22 @@ ValueRef own_value(PyObject* tensor) {
   return value ? share(value) : ValueRef();
 }
 
+// The position of the value whose hooks run in this thread: its trace, and its number there.
+struct Hooked {
+  std::shared_ptr<SavedTrace> saved;
+  size_t index = 0;
+};
+thread_local Hooked hooked;
+
 }  // namespace
+
+PyObject* at_hooked_position(PyObject* tensor) {
+  ValueRef value = own_value(tensor);
+  if (!value || !realise(value.get())) return nullptr;
+  if (!hooked.saved) return Py_NewRef(tensor);
+  Recorder::current().differentiated = hooked.saved->provenance[hooked.index].origin();
+  return wrap(at_place_of(kept_value(hooked.saved, hooked.index).get(), value->type, value->buffer));
+}
 
 // Translates a reference of the scope's trace to one of the open trace.
 bool BackwardPass::translate(Scope& scope, Ref ref, Ref* out) {
@@ -217,10 +232,16 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   bool done;
   {
     GradientScope scoped(request_.create);
+    Hooked outer = std::exchange(hooked, Hooked{scope.saved, index});
+    const uint32_t line = std::exchange(recorder_.differentiated, 0);
     done = gradient && run_hooks(slot, &gradient);
+    recorder_.differentiated = line;
+    hooked = std::move(outer);
   }
-  ValueRef after = done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
+  const bool dropped = done && !gradient;
+  ValueRef after = dropped ? before : done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
   done = done && after && (recorder_.stamp() == stamp || refer_again(scope, held));
+  if (done && dropped) scope.cotangents[index] = kNoRef;
   if (done && after.get() != before.get()) {
     done = !after->pending || after->owner == &recorder_ || realise(after.get());
     if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());

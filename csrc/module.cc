@@ -17,6 +17,7 @@
 #include "declared.h"
 #include "describe.h"
 #include "expression.h"
+#include "gradient.h"
 #include "gradient_mode.h"
 #include "guard.h"
 #include "location.h"
@@ -368,6 +369,11 @@ void bind_functions(nb::module_& m) {
     CallWatch::spoil();
     return Recorder::current().grad_enabled;
   });
+  m.def("at_hooked_position", [](nb::handle tensor) {
+    PyObject* made = at_hooked_position(tensor.ptr());
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+  }, nb::arg("tensor"), "The value of a tensor with the graph of the value whose hooks run.");
   m.def("eager", [] { return Recorder::current().eager; });
   m.def("set_eager", [](bool on) { return std::exchange(Recorder::current().eager, on); });
   m.def("set_saved_tensor_hooks", [](nb::object pack, nb::object unpack) {

@@ -240,7 +240,7 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   if (predicted_) {
     if (predicted_matches(op, attributes, refs, count, mask)) {
       const Entry& e = predicted_->trace.entries[position_];
-      ValueRef made = make_value(position_, e.signature, e.requires_grad(), {location, 0});
+      ValueRef made = make_value(position_, e.signature, e.requires_grad(), {location, differentiated});
       ++position_;
       if (runs_at_once() && !flush()) return ValueRef();
       return made;
@@ -255,7 +255,7 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   SignatureRef signature = signature_of(op, attributes, types, count, arguments);
   if (!signature) return ValueRef();
   Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
-  ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, 0});
+  ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, differentiated});
   trace_.append(entry, refs);
   ++position_;
   if ((runs_at_once() || position_ >= static_cast<uint64_t>(settings.node_budget)) && !flush()) return ValueRef();

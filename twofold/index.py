@@ -19,7 +19,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.control_flow.observing": "observed",
     "twofold.ops.control_flow.program_results": "program_results result_block",
     "twofold.ops.control_flow.programs": "get_output branch",
-    "twofold.ops.control_flow.user_gradient": "user_gradient differentiated_once",
+    "twofold.ops.control_flow.user_gradient": "user_gradient user_link differentiated_once",
     "twofold.ops.convolution.convolutions": (
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
     ),

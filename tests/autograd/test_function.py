@@ -161,12 +161,147 @@ def _broken(backward):
 @pytest.mark.parametrize(
     ("backward", "text"),
     [
-        (lambda ctx, g: g * g.sum().item(), r"Broken\.backward asks for a value of a cotangent"),
         (lambda ctx, g: (g, g), "2 gradients for 1 arguments of forward"),
         (lambda ctx, g: g.sum(), r"Broken\.backward: the gradient of float64\[1\].* is float64\[\]"),
         (lambda ctx, g: 3, r"Broken\.backward: the gradient of float64\[1\].* is a int"),
     ],
 )
 def test_mistakes(backward, text):
+    y = _broken(backward).apply(leaf(1.0))
     with pytest.raises(RuntimeError, match=text):
-        _broken(backward).apply(leaf(1.0))
+        y.backward()
+
+
+def test_a_declared_backward_asks_for_no_values():
+    broken = _broken(lambda ctx, g: g * g.sum().item())
+    with pytest.raises(RuntimeError, match=r"Broken\.backward asks for a value of a cotangent"):
+        func.vmap(func.grad(lambda x: broken.apply(x).sum()))(torch.ones(2, 1))
+
+
+class Clipped(Cube):
+    """Looks at its cotangent, in NumPy."""
+
+    calls = 0
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        Clipped.calls += 1
+        (x,) = ctx.saved_tensors
+        largest = float(numpy.abs(cotangent.detach().numpy()).max())
+        return cotangent * 3 * x**2 / max(largest, 1.0)
+
+
+def test_backward_is_called_by_the_pass_with_values():
+    Clipped.calls, x = 0, leaf(1.0, 2.0)
+    y = Clipped.apply(x)
+    assert Clipped.calls == 0
+    (y * torch.tensor([4.0, 2.0])).sum().backward()
+    assert Clipped.calls == 1 and x.grad.tolist() == [3.0, 6.0]
+    (first,) = torch.autograd.grad((Clipped.apply(x) * 8).sum(), x, create_graph=True)
+    first.sum().backward()
+    assert x.grad.tolist() == [3.0 + 6.0, 6.0 + 12.0]
+
+
+def test_backward_is_called_once_for_all_results_that_a_pass_reaches():
+    seen = []
+
+    class Parts(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x + 1, x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, *cotangents):
+            seen.append([cotangent.tolist() for cotangent in cotangents])
+            return cotangents[0] * cotangents[2]
+
+    x = leaf(5.0)
+    first, _, third = Parts.apply(x)
+    (first.sum() + third.sum() * 4).backward()
+    assert seen == [[[1.0], [0.0], [4.0]]] and x.grad.tolist() == [4.0]
+
+
+def test_a_backward_pass_within_backward():
+    class Recomputed(torch.autograd.Function):
+        """A module that is not kept for the gradient, but run again."""
+
+        @staticmethod
+        def forward(ctx, x, module):
+            ctx.module = module
+            ctx.save_for_backward(x)
+            return module(x)
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            with torch.enable_grad():
+                y = ctx.module(x)
+            torch.autograd.backward(y, cotangent)
+            return x.grad, None
+
+    module, x = torch.nn.Linear(3, 2).double(), torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    module(x).pow(2).sum().backward()
+    wanted = [x.grad, module.weight.grad, module.bias.grad]
+    x.grad = module.weight.grad = module.bias.grad = None
+    Recomputed.apply(x, module).pow(2).sum().backward()
+    for value, found in zip(wanted, [x.grad, module.weight.grad, module.bias.grad], strict=True):
+        numpy.testing.assert_allclose(value.numpy(), found.numpy(), rtol=1e-12)
+
+
+def test_no_gradient_and_gradients_of_wider_shapes():
+    x = leaf(1.0, 2.0)
+    silent = _broken(lambda ctx, g: None).apply(x)
+    assert torch.autograd.grad(silent.sum(), x, allow_unused=True, retain_graph=True) == (None,)
+    silent.sum().backward()
+    assert x.grad is None
+    _broken(lambda ctx, g: torch.ones(3, 2)).apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_function_that_writes_to_its_argument():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            return cotangent * 2
+
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = Doubled.apply(y)
+    assert z is y and y.tolist() == [2.0, 4.0]
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        Doubled.apply(x)
+
+
+def test_saved_tensors_that_were_written_to():
+    x = leaf(1.0) * 1
+    y = Cube.apply(x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: it is at version 1, expected version 0"):
+        y.backward()
+
+
+def test_what_a_function_kept_is_freed():
+    import gc
+    import weakref
+
+    class Held(Exp):
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+            ctx.kept = held
+
+    held = type("Kept", (), {})()
+    gone = weakref.ref(held)
+    x = leaf(1.0)
+    y = Held.apply(x)
+    y.sum().item()
+    del y, held
+    gc.collect()
+    assert gone() is None

@@ -133,7 +133,8 @@ def test_an_error_in_a_backward_pass_names_both_lines_of_this_run(tier: str, obs
             forward_line, backward_line = line_in(forward, mark), line_in(backward, "backward()")
             text = str(caught.value)
             assert f", at {forward_line} " in text or f", at {forward_line}," in text
-            assert f", in the backward pass at {backward_line}" in text
+            gradient_line = line_in(Picked.backward, "index_select")
+            assert f", in the backward pass at {gradient_line} in backward, called at {backward_line}" in text
     finally:
         _core.set_tier("auto")
 

@@ -123,8 +123,19 @@ class _Cube(torch.autograd.Function):
         return ct * x * 7  # not the derivative, so that it is seen to be used
 
 
+@internal("user_link")
+def _user_link() -> Found:
+    x = tensor(normal(3), grad=True)
+    y = _Cube.apply(x)
+    yield array(y), normal(3) ** 3
+    (y * y).sum().backward()
+    yield array(x.grad), 2 * normal(3) ** 3 * normal(3) * 7
+
+
 @internal("user_gradient", "pullback", "ruled")
 def _user_gradient() -> Found:
+    found = torch.func.vmap(torch.func.grad(lambda x: _Cube.apply(x).sum()))(tensor(normal(2, 3)))
+    yield array(found), normal(2, 3) * 7
     x = tensor(normal(3), grad=True)
     y = _Cube.apply(x)
     yield array(y), normal(3) ** 3

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.autograd.called_backward import CalledBackward
 from twofold.errors import GraphError
 from twofold.frontend.gradients import no_grad
 from twofold.ir.graph import interned
+from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
 from twofold.runtime.closure_conversion import closure_convert, record_calls
@@ -29,8 +31,10 @@ class FunctionCtx:
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
         self._saved: tuple[Any, ...] = ()
+        self._versions: list[int | None] = []  # of saved tensors that backward reads when a pass calls it
         self._results: dict[int, Tensor] = {}  # by key of a result: what stands for it in backward
         self._not_differentiable: list[Tensor] = []
+        self._dirty: tuple[Tensor, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``."""
@@ -45,7 +49,13 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` was given."""
+        """What ``save_for_backward`` was given; raises RuntimeError if it was written to meanwhile."""
+        for value, version in zip(self._saved, self._versions):
+            if version is not None and value._version != version:
+                raise RuntimeError(
+                    f"saved_tensors: {value.type_} ({value._where}), which is needed for the gradient, has been modified "
+                    f"by an inplace operation: it is at version {value._version}, expected version {version}. Save a clone()."
+                )
         return tuple(value if value is None else self._stand_in(value) for value in self._saved)
 
     def _stand_in(self, value: Any) -> Any:
@@ -58,7 +68,8 @@ class FunctionCtx:
         self._not_differentiable.extend(tensors)
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say that ``forward`` changed inputs in place; nothing depends on it here."""
+        """Say that ``forward`` changed inputs in place; if it returns them, they get the gradient."""
+        self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether ``backward`` is given zeros (or else None) for results without a cotangent."""
@@ -73,10 +84,10 @@ class Function:
 
     ``forward(ctx, *args)`` runs without gradients and returns a tensor or a tuple of them; or it is
     ``forward(*args)`` with a ``setup_context(ctx, inputs, output)`` beside it. ``backward(ctx, *cotangents)``
-    returns a cotangent, or None, for every argument. It is declared when ``apply`` is called, for each result
-    alone and with the other cotangents zero, so it is written with tensor operations and cannot ask for their
-    values; it must be linear in the cotangents if there are several results. If it consists of differentiable
-    operations, the gradient has gradients.
+    returns a cotangent, or None, for every argument, once for a backward pass. If it consists of differentiable
+    operations, the gradient has gradients. Where an argument has no value yet (in transforms of ``twofold.func``, loops,
+    sessions), ``backward`` is declared with the call, for each result alone and with the other cotangents zero: there it
+    cannot ask for values, and must be linear in the cotangents.
 
     >>> import twofold as torch
     >>> class Cube(torch.autograd.Function):
@@ -115,18 +126,97 @@ class Function:
         needs = tuple(isinstance(value, Tensor) and _may_flow(value) for value in args)
         enabled = _core.grad_enabled() and any(needs)
         ctx = FunctionCtx(needs if _core.grad_enabled() else (False,) * len(args))
+        declared = enabled and any(isinstance(value, Tensor) and value._is_symbolic for value in args)
+        called = _CalledGradient(cls, ctx, args) if enabled and not declared else None
         with no_grad():
             if cls.setup_context is None:
                 result = cls.forward(ctx, *args, **kwargs)
             else:
                 result = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
+        if called is not None:
+            return called.of(result)
         result = tree_map_only(Tensor, Tensor.detach, result)
-        return _with_gradient(cls, ctx, args, result) if enabled else result
+        return _with_gradient(cls, ctx, args, result) if declared else result
 
 
 def _may_flow(value: Tensor) -> bool:
     return value.requires_grad or (value._is_symbolic and value.dtype.is_differentiable)
+
+
+def _has_gradient(value: Any, excluded: set[int]) -> bool:
+    return isinstance(value, Tensor) and value.dtype.is_differentiable and _core.value_key(value) not in excluded
+
+
+class _CalledGradient:
+    """The gradient of a call: ``backward``, called by each backward pass."""
+
+    def __init__(self, cls: Any, ctx: FunctionCtx, args: Sequence[Any]) -> None:
+        self._cls, self._ctx = cls, ctx
+        self._args = [(value.type_, value._where) if isinstance(value, Tensor) else None for value in args]
+        self._types: list[TensorType | None] = []  # of the results
+        self._numbers: dict[int, int] = {}  # of results with a gradient, by their values
+        inputs = [value for value, flows in zip(args, ctx.needs_input_grad, strict=True) if flows]
+        self._gradient = CalledBackward(cls.__name__, inputs, self._shares)
+
+    def of(self, result: Any) -> Any:
+        """What ``forward`` returned, with the gradient."""
+        ctx = self._ctx
+        results = [result] if isinstance(result, Tensor) else list(result)
+        self._types = [value.type_ if isinstance(value, Tensor) else None for value in results]
+        excluded = {_core.value_key(value) for value in ctx._not_differentiable}
+        found = []
+        for k, value in enumerate(results):
+            if _has_gradient(value, excluded):
+                made = self._gradient.result(k, value.detach())
+                self._numbers[_core.value_key(value)] = k
+                found.append(_rebound(value, made) if any(value is one for one in ctx._dirty) else made)
+            else:
+                found.append(value.detach() if isinstance(value, Tensor) else value)
+        self._gradient.close()
+        ctx._versions = [value._version if isinstance(value, Tensor) else None for value in ctx._saved]
+        return found[0] if isinstance(result, Tensor) else tuple(found)
+
+    def _shares(self, cotangents: dict[int, Tensor]) -> list[Tensor | None]:
+        ctx = self._ctx
+        given = [
+            cotangents[k]
+            if k in cotangents
+            else apply("zeros", attrs=(tuple(one.shape), one.dtype))
+            if one is not None and ctx.materialize_grads
+            else None
+            for k, one in enumerate(self._types)
+        ]
+        if _core.grad_enabled():
+            ctx._results = self._saved_results()
+        try:
+            found = self._cls.backward(ctx, *given)
+        finally:
+            ctx._results = {}
+        shares = _of_arguments(self._cls, len(self._args), found)
+        return [
+            None if share is None else _fitting(self._cls, *arg, share)
+            for arg, flows, share in zip(self._args, ctx.needs_input_grad, shares, strict=True)
+            if flows and arg is not None
+        ]
+
+
+    def _saved_results(self) -> dict[int, Tensor]:
+        """Saved results as values that have gradients."""
+        saved = [value for value in self._ctx._saved if isinstance(value, Tensor)]
+        numbered = [(_core.value_key(value), value) for value in saved]
+        return {
+            key: self._gradient.result(self._numbers[key], value.detach())
+            for key, value in numbered
+            if key in self._numbers
+        }
+
+
+def _rebound(value: Tensor, made: Tensor) -> Tensor:
+    """An argument that ``forward`` wrote to and returned, from now on with the gradient."""
+    if value.is_leaf and value.requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    return value._assign(made)
 
 
 def _with_gradient(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], result: Any) -> Any:
@@ -134,13 +224,9 @@ def _with_gradient(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], r
     results = [result] if single else list(result)
     excluded = {_core.value_key(value) for value in ctx._not_differentiable}
     tensors = [value for value in results if isinstance(value, Tensor)]
-    found = []
-    for value in results:
-        plain = not isinstance(value, Tensor) or not value.dtype.is_differentiable
-        if plain or _core.value_key(value) in excluded:
-            found.append(value)
-        else:
-            found.append(_result(cls, ctx, args, value, tensors))
+    found = [
+        _result(cls, ctx, args, value, tensors) if _has_gradient(value, excluded) else value for value in results
+    ]
     return found[0] if single else tuple(found)
 
 
@@ -180,35 +266,48 @@ def _result(
 
 def _shares(cls: Any, args: Sequence[Any], found: Any, positions: list[int]) -> list[Tensor]:
     """The cotangents of tensors that may have one; ``positions`` becomes their positions among the tensors."""
-    shares = list(found) if isinstance(found, tuple) else [found]
-    while len(shares) > len(args) and shares[-1] is None:
-        shares.pop()
-    if len(shares) != len(args):
-        error = RuntimeError(
-            f"{cls.__name__}.backward: {len(shares)} gradients for {len(args)} arguments of forward. Return one for "
-            "each, None for those that are no tensors."
-        )
-        raise end_in(error, cls.backward, None)
     kept: list[Tensor] = []
     position = 0
-    for arg, share in zip(args, shares, strict=True):
+    for arg, share in zip(args, _of_arguments(cls, len(args), found), strict=True):
         if not isinstance(arg, Tensor):
             continue
         if share is not None and _may_flow(arg):
-            kept.append(_fitting(cls, arg, share))
+            kept.append(_fitting(cls, arg.type_, arg._where, share))
             positions.append(position)
         position += 1
     return kept
 
 
-def _fitting(cls: Any, arg: Tensor, share: Any) -> Tensor:
+def _of_arguments(cls: Any, count: int, found: Any) -> list[Any]:
+    """What ``backward`` returned for each of ``count`` arguments."""
+    shares = list(found) if isinstance(found, tuple) else [found]
+    while len(shares) > count and shares[-1] is None:
+        shares.pop()
+    if len(shares) != count:
+        error = RuntimeError(
+            f"{cls.__name__}.backward: {len(shares)} gradients for {count} arguments of forward. Return one for "
+            "each, None for those that are no tensors."
+        )
+        raise end_in(error, cls.backward, None)
+    return shares
+
+
+def _fitting(cls: Any, arg: TensorType, where: str, share: Any) -> Tensor:
+    """``share`` as the gradient of an argument of type ``arg``, summed over axes along which that broadcasts."""
+    if isinstance(share, Tensor) and share.shape != arg.shape and _expands(arg.shape, share.shape):
+        share = share.sum_to_size(arg.shape)
     if not isinstance(share, Tensor) or share.shape != arg.shape:
         found = share.type_ if isinstance(share, Tensor) else f"a {type(share).__name__}"
         error = RuntimeError(
-            f"{cls.__name__}.backward: the gradient of {arg.type_} ({arg._where}) is {found}. Return one of its shape."
+            f"{cls.__name__}.backward: the gradient of {arg} ({where}) is {found}. Return one of its shape."
         )
         raise end_in(error, cls.backward, share)
     return share.to(arg.dtype)
+
+
+def _expands(shape: Sequence[int], wide: Sequence[int]) -> bool:
+    own = (1,) * (len(wide) - len(shape)) + tuple(shape)
+    return len(own) == len(wide) and all(one in (1, other) for one, other in zip(own, wide))
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

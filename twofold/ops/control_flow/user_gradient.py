@@ -11,7 +11,7 @@ from twofold.ir.node import Node
 from twofold.ir.sizes import Symbol
 from twofold.ir.text import format_graph
 from twofold.ops.base import apply, composite
-from twofold.ops.control_flow.programs import TextualAttribute, resized, with_parameters
+from twofold.ops.control_flow.programs import TextualAttribute, resized, with_parameters, zeros
 
 
 class Pullback(TextualAttribute):
@@ -69,6 +69,19 @@ class user_gradient:
     )
     compute = lambda value, *rest: value
     vjp = _vjp
+
+
+@composite
+class user_link:
+    """Its first input, named for a function of the user's; the others get zero cotangents, for hooks to replace."""
+
+    autograd_name = lambda attrs, types: f"{attrs[0]}Backward"
+    functions = ()
+    methods = ()
+    complex_rule = True
+    call = staticmethod(lambda *inputs, name: apply("user_link", *inputs, attrs=(name,)))
+    compute = lambda value, *rest: value
+    vjp = lambda ct, y, value, *rest: [ct, *[zeros(one.type) for one in rest[:-1]]]
 
 
 def _no_second(ct: Node, y: Node, value: Node) -> Sequence[Node | None]:

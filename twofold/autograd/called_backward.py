@@ -1,0 +1,64 @@
+"""Results of a ``Function`` whose ``backward`` the backward pass calls, once, with the cotangents of all results.
+
+The results hang on a hub, and the hub on the inputs. Hooks on the results keep their cotangents; that of the hub, which the
+pass reaches next, calls ``backward``; and hooks on the inputs put its results in place of zero cotangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.dtypes import float32
+from twofold.ops.base import apply
+
+Tensor = _core.Tensor
+Shares = Callable[[dict[int, Tensor]], Sequence[Tensor | None]]
+
+
+class CalledBackward:
+    """The gradient of one call of a function, made before the call, which may write to its inputs.
+
+    ``shares`` is given the cotangents of the results that a pass reaches, by number, and returns those of ``inputs``, which
+    are tensors that require grad.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[Tensor], shares: Shares) -> None:
+        self._name, self._shares = name, shares
+        self._cotangents: dict[int, Tensor] = {}
+        self._found: list[Tensor | None] = []
+        taps = [self._link(one) for one in inputs]
+        for k, tap in enumerate(taps):
+            tap.register_hook(lambda _, k=k: self._share(k))
+        self._hub: Tensor | None = self._link(apply("zeros", attrs=((), float32)), *taps)
+        self._hub.register_hook(self._call)
+
+    def _link(self, value: Tensor, *others: Tensor) -> Tensor:
+        return apply("user_link", value, *others, attrs=(self._name,))
+
+    def result(self, k: int, value: Tensor) -> Tensor:
+        """Result ``k``: ``value`` with the gradient; while ``shares`` runs, for the gradient of that gradient."""
+        inner = self._link(value, self._hub)
+        inner.register_hook(lambda cotangent: self._keep(k, cotangent))
+        return self._link(inner)
+
+    def close(self) -> None:
+        """All results were made: now only their graph holds the hub, whose hook holds this object."""
+        self._hub = None
+
+    def _keep(self, k: int, cotangent: Tensor) -> None:
+        known = self._cotangents.get(k)
+        self._cotangents[k] = cotangent if known is None else known + cotangent
+
+    def _call(self, zero: Tensor) -> None:
+        cotangents, self._cotangents = self._cotangents, {}
+        self._hub = _core.at_hooked_position(zero)
+        try:
+            self._found = list(self._shares(cotangents))
+        finally:
+            self._hub = None
+
+    def _share(self, k: int) -> Any:
+        found, self._found[k] = self._found[k], None
+        return NotImplemented if found is None else found  # which says that there is no cotangent
