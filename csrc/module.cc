@@ -60,6 +60,7 @@ const HookSlot kHooks[] = {
     {"cast", &hooks.cast},
     {"error_class", &hooks.error_class},
     {"locate_error", &hooks.locate_error},
+    {"renamed_keywords", &hooks.renamed_keywords},
     {"write_out", &hooks.write_out},
     {"display", &hooks.display},
     {"construct", &hooks.construct},

@@ -172,6 +172,24 @@ PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize
   return nullptr;
 }
 
+// After a call raised TypeError: its keywords under the names that the function has for them, or null.
+PyObject* renamed_keywords(PyObject* function, PyObject* names) {
+  if (!names || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* renamed = PyObject_CallFunctionObjArgs(hooks.renamed_keywords, function, names, nullptr);
+  PyErr_Clear();
+  if (renamed == Py_None) Py_CLEAR(renamed);
+  if (!renamed) {
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return renamed;
+}
+
 // After a call raised: the result of `__torch_function__`, or the error, with the user's line unless `worded`.
 PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool worded = false) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
@@ -205,7 +223,9 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   PyObject* result = position >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, position)
                      : position < 0 && op->memo ? call_by_types(op, arguments, flags, names)
                                              : PyObject_Vectorcall(op->slow, arguments, flags, names);
-  return result ? result : after_failure(self, arguments, count, names);
+  if (result) return result;
+  if (const Owned renamed{renamed_keywords(op->slow, names)}) return call(self, arguments, flags, renamed.object);
+  return after_failure(self, arguments, count, names);
 }
 
 // A lazily loaded callable: at first use `slow` makes the callable that replaces it.

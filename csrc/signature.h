@@ -141,6 +141,7 @@ struct Hooks {
   PyObject* cast = nullptr;             // (tensor, type) -> tensor
   PyObject* error_class = nullptr;      // of errors that locate_error words
   PyObject* locate_error = nullptr;     // (error, function, arguments, their keywords or None) -> error that tells them, or the same
+  PyObject* renamed_keywords = nullptr; // (function, names) -> the names that the function has for these keywords, or None
   PyObject* write_out = nullptr;        // (out, result) -> out, which holds the result from then on
   PyObject* display = nullptr;          // (tensor) -> str
   PyObject* construct = nullptr;        // (*sizes or data) -> tensor: what calling the tensor type makes

@@ -240,6 +240,7 @@ _LATE_HOOKS = {
     "plan_trace": "twofold.compiler.fusing",
     "pullback_chain": "twofold.transforms.derived",
     "pullback_rows": "twofold.transforms.derived",
+    "renamed_keywords": "twofold.runtime.keywords",
     "template_gradients": "twofold.compiler.templates",
     "template_of": "twofold.runtime.instances",
     "template_program": "twofold.compiler.templates",

@@ -543,8 +543,8 @@ def _extreme(largest: bool, input: Any, dim: Any, keepdim: bool) -> Any:
 
 
 @public("max", methods=("max",))
-def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; along ``dim`` also its first index; with a tensor in its place, ``maximum``.
+def max_(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The largest element; along ``dim`` also its first index; with ``other``, a tensor, ``maximum``.
 
     >>> import twofold as torch
     >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
@@ -552,12 +552,12 @@ def max_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
     ValuesAndIndices(values=tensor([5., 7.]), indices=tensor([1, 0]))
     """
-    return _extreme(True, input, dim, keepdim)
+    return _extreme(True, input, given_once(dim=dim, other=other), keepdim)
 
 
 @public("min", methods=("min",))
-def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; along ``dim`` also its first index; with a tensor in its place, ``minimum``.
+def min_(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The smallest element; along ``dim`` also its first index; with ``other``, a tensor, ``minimum``.
 
     >>> import twofold as torch
     >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
@@ -565,7 +565,7 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
     ValuesAndIndices(values=tensor([1., 4.]), indices=tensor([0, 1]))
     """
-    return _extreme(False, input, dim, keepdim)
+    return _extreme(False, input, given_once(dim=dim, other=other), keepdim)
 
 
 @public(methods=("aminmax",))
