@@ -54,8 +54,8 @@ bool write_into(PyTensor* tensor, ValueRef value) {
   fresh->consumed = value->consumed;
   fresh->made_by = value->made_by;
   fresh->saved = leaf_gradient ? nullptr : value->saved;
-  fresh->slot = leaf_gradient ? old->slot : value->slot;
-  if (fresh->slot) ++fresh->slot->references;
+  if (!leaf_gradient) keep_gradient(value.get(), fresh.get());
+  if (keeps_gradient(tensor) && (leaf_gradient || !value->requires_grad)) keep_gradient(old, fresh.get());
   tensor->value = fresh.take();
   release(old);
   ++tensor->version;
@@ -112,10 +112,8 @@ bool store(PyTensor* tensor, ValueRef value, bool silent) {
   if (tensor->value->buffer && !tensor->value->buffer->read_only && tensor->value->buffer->shared_outside()) {
     if (!write_into(tensor, std::move(value))) return false;
   } else {
-    if (old->is_leaf && old->requires_grad) {
-      value->requires_grad = value->is_leaf = true;
-      if (old->slot && !value->slot) ++(value->slot = old->slot)->references;
-    }
+    if (old->is_leaf && old->requires_grad) value->requires_grad = value->is_leaf = true;
+    if (keeps_gradient(tensor) && (old->requires_grad || !value->requires_grad)) keep_gradient(old.get(), value.get());
     release(std::exchange(tensor->value, value.take()));
     ++tensor->version;
   }

@@ -45,11 +45,8 @@ ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
   ValueRef own(new_value(value->type));
   own->buffer = value->buffer;
   own->location = value->location;
-  if (old->requires_grad && old->is_leaf) {
-    own->requires_grad = true;
-    own->slot = old->slot;
-    if (own->slot) ++own->slot->references;
-  }
+  own->requires_grad = old->requires_grad && old->is_leaf;
+  if (keeps_gradient(tensor)) keep_gradient(old, own.get());
   return own;
 }
 
@@ -103,6 +100,7 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
       make_alias(other, tensor, data);
     } else {
       make_alias(tensor, shown, data);
+      tensor->detached = !flows(tensor);  // it shares the memory, not the gradient
     }
   }
   Py_DECREF(held);

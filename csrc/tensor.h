@@ -80,6 +80,11 @@ Storage* storage_of(PyTensor* tensor);
 inline bool flows(const PyTensor* tensor) { return tensor->value->requires_grad && !tensor->detached; }
 inline bool is_tracked_leaf(const PyTensor* tensor) { return flows(tensor) && tensor->value->is_leaf; }
 GradientSlot* slot_of(Value* value);
+// Whether a handle whose memory changes keeps its gradient: a leaf does, also one that requires no gradient any more.
+inline bool keeps_gradient(const PyTensor* tensor) { return !tensor->detached && (tensor->value->is_leaf || !tensor->value->requires_grad); }
+inline void keep_gradient(const Value* old, Value* fresh) {
+  if (old->slot && !fresh->slot) ++(fresh->slot = old->slot)->references;
+}
 // Whether foreign code may change the value's memory.
 inline bool is_shared_outside(const Value* value) { return value->buffer && value->buffer->shared_outside(); }
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set

@@ -32,9 +32,30 @@ PyObject* get_ndim(PyObject* self, void*) {
   return PyLong_FromSize_t(as_tensor(self)->value->type->shape.size());
 }
 
+// A detached handle without aliases gets new storage.
+void drop_lonely_view(PyTensor* tensor) {
+  View* view = tensor->view;
+  if (!view || view->operation || view->parent != view->root || Py_REFCNT(reinterpret_cast<PyObject*>(view->root)) > 2 || view->root->view) return;
+  leave_storage(tensor);
+}
+
+// The handle becomes a leaf of its own; the value it shared keeps its flags.
+bool own_value(PyTensor* tensor) {
+  Value* value = tensor->value;
+  if (!realise(value)) return false;
+  ValueRef own(new_value(value->type));
+  own->buffer = value->buffer;
+  own->location = value->location;
+  if (keeps_gradient(tensor)) keep_gradient(value, own.get());
+  release(std::exchange(tensor->value, own.take()));
+  tensor->detached = false;
+  drop_lonely_view(tensor);
+  return true;
+}
+
 PyObject* get_grad(PyObject* self, void*) {
   const Value* value = as_tensor(self)->value;
-  GradientSlot* slot = value->slot;
+  GradientSlot* slot = as_tensor(self)->detached ? nullptr : value->slot;
   bool empty = flows(as_tensor(self)) && !value->is_leaf && !is_symbolic(value) && !(slot && (slot->retains || slot->gradient));
   if (empty && PyErr_WarnEx(PyExc_UserWarning,
                             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. A backward pass does not "
@@ -60,12 +81,13 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
                    value->type->text().c_str());
       return -1;
     }
-    Py_INCREF(gradient);
   } else {
     gradient = nullptr;
-    if (!value->slot) return 0;
+    if (!value->slot || as_tensor(self)->detached) return 0;
   }
-  GradientSlot* slot = slot_of(value);
+  if (as_tensor(self)->detached && !own_value(as_tensor(self))) return -1;
+  Py_XINCREF(gradient);
+  GradientSlot* slot = slot_of(as_tensor(self)->value);
   PyObject* old = std::exchange(slot->gradient, gradient);
   Py_XDECREF(old);
   return 0;
@@ -74,13 +96,6 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
 PyObject* get_requires_grad(PyObject* self, void*) {
   if (!current_value(as_tensor(self))) return nullptr;
   return PyBool_FromLong(flows(as_tensor(self)));
-}
-
-// A detached handle without aliases gets new storage.
-void drop_lonely_view(PyTensor* tensor) {
-  View* view = tensor->view;
-  if (!view || view->operation || view->parent != view->root || Py_REFCNT(reinterpret_cast<PyObject*>(view->root)) > 2 || view->root->view) return;
-  leave_storage(tensor);
 }
 
 int set_requires_grad(PyObject* self, PyObject* flag, void*) {
@@ -100,15 +115,8 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   }
   if (wanted && flows(tensor)) return 0;
   if (tensor->detached || (wanted && (value->pending || value->deferred))) {
-    // The handle becomes a leaf of its own; the value it shared keeps its flags.
-    if (!realise(value)) return -1;
-    ValueRef own(new_value(value->type));
-    own->buffer = value->buffer;
-    own->location = value->location;
-    release(std::exchange(tensor->value, own.take()));
-    tensor->detached = false;
+    if (!own_value(tensor)) return -1;
     value = tensor->value;
-    drop_lonely_view(tensor);
   }
   value->requires_grad = wanted;
   value->is_leaf = true;

@@ -534,7 +534,7 @@ class Module:
             if set_to_none:
                 parameter.grad = None
             else:
-                parameter.grad = parameter.grad.detach() * 0
+                parameter.grad.detach_().zero_()
 
     # Display
 

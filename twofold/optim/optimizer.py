@@ -230,7 +230,7 @@ class Optimizer(Hooked):
                 if set_to_none:
                     param.grad = None
                 elif param.grad is not None:
-                    param.grad = param.grad.detach() * 0
+                    param.grad.detach_().zero_()
 
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters as numbers in the order of the groups."""

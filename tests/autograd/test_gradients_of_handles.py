@@ -1,0 +1,91 @@
+"""Whose ``.grad`` it is where handles share memory, stop requiring gradients, or have their gradients set to 0."""
+
+import pytest
+
+import twofold as torch
+
+
+def trained(*values):
+    w = torch.tensor(list(values), requires_grad=True)
+    (w * w).sum().backward()
+    return w
+
+
+@pytest.mark.parametrize("share", [lambda x: x.detach(), lambda x: x.data])
+def test_a_detached_handle_has_a_gradient_of_its_own(share):
+    x = trained(1.0, 2.0)
+    other = share(x)
+    assert other.grad is None
+    other.grad = None
+    assert x.grad.tolist() == [2.0, 4.0]
+    other.grad = torch.tensor([7.0, 7.0])
+    assert x.grad.tolist() == [2.0, 4.0] and other.grad.tolist() == [7.0, 7.0]
+    other.mul_(3)
+    assert x.tolist() == [3.0, 6.0]
+
+
+CHANGES = {
+    "in place": lambda w: w.mul_(2),
+    "data": lambda w: setattr(w, "data", w.data * 2),
+    "through data": lambda w: w.data.mul_(2),
+    "array": lambda w: w.numpy().__imul__(2),
+    "array and in place": lambda w: (w.numpy(), w.mul_(2)),
+    "step": lambda w: torch.optim.SGD([w], lr=0.5, maximize=True).step(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_leaf_that_requires_no_gradient_any_more_keeps_the_one_it_has(change):
+    w = trained(1.0, 2.0)
+    w.requires_grad_(False)
+    held = CHANGES[change](w)
+    assert w.grad.tolist() == [2.0, 4.0]
+    w.requires_grad_(True)
+    assert w.is_leaf and w.grad.tolist() == [2.0, 4.0] and w.tolist() == [2.0, 4.0]
+    w.sum().backward()
+    assert w.grad.tolist() == [3.0, 5.0] and held is not w.grad
+
+
+@pytest.mark.parametrize("make", [torch.zeros, lambda n: torch.nn.Parameter(torch.zeros(n), False)])
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("source", [lambda v: v, lambda v: v.data, lambda v: v[:], lambda v: v[:].data])
+def test_a_tensor_does_not_require_gradients_because_its_data_does(make, computed, source):
+    v = torch.tensor([1.0, 2.0], requires_grad=True)
+    vector = v * 2 if computed else v
+    p = make(2)
+    p.data = source(vector)
+    assert not p.requires_grad and p.is_leaf and p.tolist() == vector.tolist()
+    (p * v).sum().backward()
+    assert v.grad.tolist() == vector.tolist() and p.grad is None
+    p.requires_grad_(True)
+    assert p.is_leaf
+    torch.optim.SGD([p], lr=0.1)
+
+
+def test_parameters_that_are_frozen_stay_so_when_a_vector_is_assigned():
+    model = torch.nn.Linear(2, 2)
+    model.bias.requires_grad_(False)
+    vector = torch.nn.utils.parameters_to_vector(model.parameters())
+    torch.nn.utils.vector_to_parameters(vector * 0.5, model.parameters())
+    assert not model.bias.requires_grad and model.bias.is_leaf and model.weight.is_leaf
+    for _ in range(2):
+        model(torch.ones(1, 2)).sum().backward()
+    model.double()
+    assert model.bias.grad is None and model.weight.grad.tolist() == [[2.0, 2.0]] * 2
+
+
+@pytest.mark.parametrize(
+    "owner", [lambda p: torch.optim.SGD([p], lr=0.1), lambda p: torch.nn.ParameterList([p])]
+)
+def test_gradients_are_set_to_zero_in_place_whatever_they_were(owner):
+    p = torch.nn.Parameter(torch.tensor([0.0, 1.0]))
+    (p.log() * 2).sum().backward()
+    held = p.grad
+    assert held.tolist() == [float("inf"), 2.0]
+    owner(p).zero_grad(set_to_none=False)
+    assert held is p.grad and held.tolist() == [0.0, 0.0]
+    (p * 3).sum().backward()
+    assert held.tolist() == [3.0, 3.0]
+    (p**3).sum().backward(create_graph=True)
+    owner(p).zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0, 0.0] and not p.grad.requires_grad
