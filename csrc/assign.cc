@@ -169,7 +169,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
     if (!written || !assign(target, std::move(written), silent || view->data)) return false;
   }
   if (view->data) ++tensor->version;
-  bool same_position = flows(tensor) && (tensor->value->is_leaf || !before);
+  bool same_position = flows(tensor) ? tensor->value->is_leaf || !before : !view->operation && !tensor->detached && !has_graph;
   if (same_position) return true;  // read again when it is asked for
   if (!view->operation && !has_graph) {
     Value* shown = current_value(view->parent);

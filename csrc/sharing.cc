@@ -100,7 +100,6 @@ bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
       make_alias(other, tensor, data);
     } else {
       make_alias(tensor, shown, data);
-      tensor->detached = !flows(tensor);  // it shares the memory, not the gradient
     }
   }
   Py_DECREF(held);

@@ -296,7 +296,7 @@ bool at_once(const PyTensor* tensor) {
 // Reads the view again through its parent.
 Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
-  bool own = flows(tensor) && (tensor->value->is_leaf || !view->operation);  // another position in the graph than the parent's
+  bool own = view->operation ? is_tracked_leaf(tensor) : !tensor->detached;  // another position in the graph than the parent's
   ValueRef fresh;
   if (at_once(tensor)) {
     if (!(fresh = read_storage(tensor))) return nullptr;

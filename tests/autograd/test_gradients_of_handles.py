@@ -62,6 +62,28 @@ def test_a_tensor_does_not_require_gradients_because_its_data_does(make, compute
     torch.optim.SGD([p], lr=0.1)
 
 
+@pytest.mark.parametrize("frozen_before", [False, True])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_frozen_parameter_in_shared_memory_stays_a_leaf_when_it_is_written(frozen_before, times):
+    w = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    p = torch.nn.Parameter(torch.zeros(2), requires_grad=not frozen_before)
+    for _ in range(times):
+        vector = w * 2
+        p.data = vector[:2].view(2).data
+    if not frozen_before:
+        (p * p).sum().backward()
+        p.requires_grad_(False)
+    with torch.no_grad():
+        p.copy_(torch.tensor([5.0, 6.0]))
+    assert p.tolist() == [5.0, 6.0] and vector.tolist() == [5.0, 6.0, 6.0, 8.0]
+    assert p.is_leaf and not p.requires_grad
+    (p * w[:2]).sum().backward()
+    assert w.grad.tolist() == [5.0, 6.0, 0.0, 0.0]
+    assert (p.grad is None) if frozen_before else p.grad.tolist() == [4.0, 8.0]
+    vector.detach().mul_(2)
+    assert p.tolist() == [10.0, 12.0] and not (p * 1).requires_grad
+
+
 def test_parameters_that_are_frozen_stay_so_when_a_vector_is_assigned():
     model = torch.nn.Linear(2, 2)
     model.bias.requires_grad_(False)
