@@ -283,7 +283,9 @@ def test_saved_tensors_that_were_written_to():
     x = leaf(1.0) * 1
     y = Cube.apply(x)
     x.add_(1)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: it is at version 1, expected version 0"):
+    with pytest.raises(
+        RuntimeError, match=r"modified by an inplace operation: it is at version 1, expected version 0"
+    ):
         y.backward()
 
 
@@ -295,13 +297,14 @@ def test_what_a_function_kept_is_freed():
         @staticmethod
         def setup_context(ctx, inputs, output):
             ctx.save_for_backward(output)
-            ctx.kept = held
+            ctx.kept = held.pop()
 
-    held = type("Kept", (), {})()
-    gone = weakref.ref(held)
+    held = [type("Kept", (), {})()]
+    gone = weakref.ref(held[0])
     x = leaf(1.0)
     y = Held.apply(x)
     y.sum().item()
-    del y, held
+    assert gone() is not None
+    del y
     gc.collect()
     assert gone() is None

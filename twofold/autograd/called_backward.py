@@ -1,12 +1,13 @@
 """Results of a ``Function`` whose ``backward`` the backward pass calls, once, with the cotangents of all results.
 
-The results hang on a hub, and the hub on the inputs. Hooks on the results keep their cotangents; that of the hub, which the
-pass reaches next, calls ``backward``; and hooks on the inputs put its results in place of zero cotangents.
+The results depend on a hub, and the hub on the inputs. Hooks on the results keep their cotangents; that of the hub,
+which the pass reaches next, calls ``backward``; and hooks on the inputs put its results in place of zero cotangents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from twofold import _core
@@ -20,8 +21,8 @@ Shares = Callable[[dict[int, Tensor]], Sequence[Tensor | None]]
 class CalledBackward:
     """The gradient of one call of a function, made before the call, which may write to its inputs.
 
-    ``shares`` is given the cotangents of the results that a pass reaches, by number, and returns those of ``inputs``, which
-    are tensors that require grad.
+    ``shares`` is given the cotangents of the results that a pass reaches, by number, and returns those of ``inputs``,
+    which are tensors that require grad.
     """
 
     def __init__(self, name: str, inputs: Sequence[Tensor], shares: Shares) -> None:
@@ -30,7 +31,7 @@ class CalledBackward:
         self._found: list[Tensor | None] = []
         taps = [self._link(one) for one in inputs]
         for k, tap in enumerate(taps):
-            tap.register_hook(lambda _, k=k: self._share(k))
+            tap.register_hook(partial(self._share, k))
         self._hub: Tensor | None = self._link(apply("zeros", attrs=((), float32)), *taps)
         self._hub.register_hook(self._call)
 
@@ -39,8 +40,9 @@ class CalledBackward:
 
     def result(self, k: int, value: Tensor) -> Tensor:
         """Result ``k``: ``value`` with the gradient; while ``shares`` runs, for the gradient of that gradient."""
+        assert self._hub is not None
         inner = self._link(value, self._hub)
-        inner.register_hook(lambda cotangent: self._keep(k, cotangent))
+        inner.register_hook(partial(self._keep, k))
         return self._link(inner)
 
     def close(self) -> None:
@@ -59,6 +61,6 @@ class CalledBackward:
         finally:
             self._hub = None
 
-    def _share(self, k: int) -> Any:
+    def _share(self, k: int, zero: Tensor) -> Any:
         found, self._found[k] = self._found[k], None
         return NotImplemented if found is None else found  # which says that there is no cotangent

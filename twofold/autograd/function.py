@@ -53,8 +53,9 @@ class FunctionCtx:
         for value, version in zip(self._saved, self._versions):
             if version is not None and value._version != version:
                 raise RuntimeError(
-                    f"saved_tensors: {value.type_} ({value._where}), which is needed for the gradient, has been modified "
-                    f"by an inplace operation: it is at version {value._version}, expected version {version}. Save a clone()."
+                    f"saved_tensors: {value.type_} ({value._where}), which is needed for the gradient, has been "
+                    f"modified by an inplace operation: it is at version {value._version}, expected version "
+                    f"{version}. Save a clone()."
                 )
         return tuple(value if value is None else self._stand_in(value) for value in self._saved)
 
@@ -82,12 +83,12 @@ BackwardCFunction = FunctionCtx
 class Function:
     """An operation that a program defines by a ``forward`` and a ``backward`` static method; ``apply`` calls it.
 
-    ``forward(ctx, *args)`` runs without gradients and returns a tensor or a tuple of them; or it is
-    ``forward(*args)`` with a ``setup_context(ctx, inputs, output)`` beside it. ``backward(ctx, *cotangents)``
-    returns a cotangent, or None, for every argument, once for a backward pass. If it consists of differentiable
-    operations, the gradient has gradients. Where an argument has no value yet (in transforms of ``twofold.func``, loops,
-    sessions), ``backward`` is declared with the call, for each result alone and with the other cotangents zero: there it
-    cannot ask for values, and must be linear in the cotangents.
+    ``forward(ctx, *args)`` runs without gradients and returns a tensor or a tuple of them; or it is ``forward(*args)``
+    with a ``setup_context(ctx, inputs, output)`` beside it. ``backward(ctx, *cotangents)`` returns a cotangent, or
+    None, for every argument, once for a backward pass. If it consists of differentiable operations, the gradient has
+    gradients. Where an argument has no value yet (in transforms of ``twofold.func``, loops, sessions), ``backward`` is
+    declared with the call, for each result alone and with the other cotangents zero: there it cannot ask for values,
+    and must be linear in the cotangents.
 
     >>> import twofold as torch
     >>> class Cube(torch.autograd.Function):
@@ -145,7 +146,9 @@ def _may_flow(value: Tensor) -> bool:
 
 
 def _has_gradient(value: Any, excluded: set[int]) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_differentiable and _core.value_key(value) not in excluded
+    return (
+        isinstance(value, Tensor) and value.dtype.is_differentiable and _core.value_key(value) not in excluded
+    )
 
 
 class _CalledGradient:
@@ -200,7 +203,6 @@ class _CalledGradient:
             if flows and arg is not None
         ]
 
-
     def _saved_results(self) -> dict[int, Tensor]:
         """Saved results as values that have gradients."""
         saved = [value for value in self._ctx._saved if isinstance(value, Tensor)]
@@ -225,7 +227,8 @@ def _with_gradient(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], r
     excluded = {_core.value_key(value) for value in ctx._not_differentiable}
     tensors = [value for value in results if isinstance(value, Tensor)]
     found = [
-        _result(cls, ctx, args, value, tensors) if _has_gradient(value, excluded) else value for value in results
+        _result(cls, ctx, args, value, tensors) if _has_gradient(value, excluded) else value
+        for value in results
     ]
     return found[0] if single else tuple(found)
 
