@@ -5,9 +5,12 @@ Which module has what is written down in ``twofold.index`` and ``twofold.names``
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
+from threading import get_ident
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -192,3 +195,16 @@ def other_files(package: str, table: Mapping[str, str]) -> None:
             for module, names in table.items()
         },
     )
+
+
+def _drop_unfinished_imports() -> None:
+    """In a forked child: forget modules that threads of the parent were importing, whose locks stay locked here."""
+    locks = getattr(importlib._bootstrap, "_module_locks", {})
+    for name, reference in list(locks.items()):
+        owner = getattr(reference(), "owner", None)
+        if owner not in (None, get_ident()):
+            del locks[name]
+            sys.modules.pop(name, None)
+
+
+os.register_at_fork(after_in_child=_drop_unfinished_imports)

@@ -157,6 +157,27 @@ for _ in range(2):
 assert seen == [2.0 * k for k in range(40)] * 2, seen
 """
 
+IMPORT_DURING_FORK = (
+    FORK
+    + """
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+folder = tempfile.TemporaryDirectory()
+for k in range(3):
+    Path(folder.name, f"slow{k}.py").write_text("import time\\ntime.sleep(0.5)")
+torch.__path__.append(folder.name)
+for k in range(3):
+    thread = threading.Thread(target=import_module, args=(f"twofold.slow{k}",))
+    thread.start()
+    while f"twofold.slow{k}" not in sys.modules:
+        time.sleep(0.01)
+    child(lambda: import_module(f"twofold.slow{k}"))
+    thread.join()
+"""
+)
+
 SLOW_COMPILE = """
 import sys, time
 import twofold as torch
@@ -212,6 +233,10 @@ def test_a_forked_child_has_a_compiler() -> None:
 
 def test_a_forked_child_has_kernel_threads() -> None:
     run(KERNEL_THREADS_AFTER_FORK)
+
+
+def test_a_forked_child_imports_what_another_thread_was_importing() -> None:
+    run(IMPORT_DURING_FORK)
 
 
 def test_a_value_that_another_thread_computes_is_an_error_in_the_child() -> None:
