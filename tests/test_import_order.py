@@ -84,7 +84,7 @@ LATE_IMPORTS = {
     ("frontend/options.py", "twofold.frontend.operand_casts"),
     ("frontend/gradients.py", "twofold.frontend.transforms"),
     ("frontend/function.py", "twofold.frontend.captures"),
-    ("static/config.py", "twofold.event_files"),
+    ("static/session/config.py", "twofold.event_files"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.columns"),
     ("compiler/lower/loops.py", "twofold.compiler.lower.tiles"),
     ("compiler/lower/target.py", "llvmlite.binding"),

@@ -151,7 +151,10 @@ def attach(
         source, there = late[name]
         if source == package:
             return prepare(name, import_module(f"{package}.{there}"))
-        return space.setdefault(name, prepare(name, getattr(import_module(source), there)))
+        value = getattr(import_module(source), there, _MISSING)
+        if value is _MISSING:  # a module of another package that nothing has imported yet
+            value = import_module(f"{source}.{there}")
+        return space.setdefault(name, prepare(name, value))
 
     def listed() -> list[str]:
         return sorted({*space, *late})

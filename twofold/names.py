@@ -50,52 +50,73 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "array bitwise checks compat contrib coordination ctc data datasets debugging distributions "
-            "dtypes errors estimator examples filled graph_util image initializers io keras layers linalg "
-            "logs lookup losses manip math metrics nest nn python_io queue random reordering rnn_cell "
-            "sampling saved_model segments selection sequence signal sparse special spectral summary train "
-            "variable_rows logging=logs test=testing"
+            "bitwise compat contrib data debugging distributions dtypes errors estimator examples "
+            "graph_util image initializers io keras layers linalg lookup losses manip math metrics nest nn "
+            "python_io queue random saved_model sequence signal sparse spectral strings summary train"
         ),
-        "twofold.static.array": (
-            "concat_v2=concat placeholder placeholder_with_default identity reshape shape size rank "
-            "transpose matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile "
-            "slice gather gather_nd one_hot reverse reverse_v2 sequence_mask"
-        ),
-        "twofold.static.checks": (
-            "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
-            "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "
-            "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer"
-        ),
-        "twofold.static.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
-        "twofold.static.config": (
-            "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
-        ),
-        "twofold.static.control": (
-            "Assert Print case colocate_with cond control_dependencies device group init_scope name_scope "
-            "no_op op_scope py_func switch_case tuple=tuple_"
-        ),
-        "twofold.static.custom_gradients": (
-            "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
-        ),
-        "twofold.static.define": "is_tensor=is_tensor_like",
-        "twofold.static.differentiation": "AggregationMethod UnconnectedGradients gradients hessians",
-        "twofold.static.eager": (
-            "GradientTape TensorSpec disable_eager_execution enable_eager_execution executing_eagerly "
-            "function"
-        ),
-        "twofold.static.filled": (
+        "twofold.static.api.op_functions": "is_tensor=is_tensor_like",
+        "twofold.static.arrays.creation": (
             "zeros_like ones_like fill zeros ones eye range diag diag_part matrix_diag matrix_diag_part "
             "broadcast_to matrix_band_part pad top_k"
         ),
-        "twofold.static.flow": "foldl foldr map_fn scan while_loop",
-        "twofold.static.graph_def": "AttrValue GraphDef NodeDef",
-        "twofold.static.graph_import": "import_graph_def",
-        "twofold.static.graph_util": "make_ndarray make_tensor_proto",
-        "twofold.static.image": "extract_image_patches random_crop",
-        "twofold.static.indexed_slices": "IndexedSlices IndexedSlicesValue",
-        "twofold.static.initialized": (
-            "assert_variables_initialized is_variable_initialized report_uninitialized_variables"
+        "twofold.static.arrays.reordering": (
+            "reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd "
+            "space_to_batch batch_to_space roll sort argsort searchsorted invert_permutation meshgrid "
+            "batch_gather unravel_index strided_slice"
         ),
+        "twofold.static.arrays.segments": (
+            "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
+            "unsorted_segment_prod unsorted_segment_mean unsorted_segment_max unsorted_segment_min "
+            "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_add tensor_scatter_sub "
+            "sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n"
+        ),
+        "twofold.static.arrays.selection": (
+            "where select boolean_mask unique_with_counts unique setdiff1d dynamic_partition dynamic_stitch "
+            "count_nonzero confusion_matrix bincount histogram_fixed_width"
+        ),
+        "twofold.static.arrays.shape_ops": (
+            "concat_v2=concat placeholder placeholder_with_default identity reshape shape size rank "
+            "transpose matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile "
+            "slice gather gather_nd one_hot reverse reverse_v2 sequence_mask shape_n identity_n "
+            "broadcast_static_shape broadcast_dynamic_shape"
+        ),
+        "twofold.static.autodiff.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
+        "twofold.static.autodiff.custom_gradients": (
+            "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
+        ),
+        "twofold.static.autodiff.gradients": "AggregationMethod UnconnectedGradients gradients hessians",
+        "twofold.static.autodiff.indexed_slices": "IndexedSlices IndexedSlicesValue",
+        "twofold.static.control_flow.conditional": "case cond switch_case",
+        "twofold.static.control_flow.dependencies": "group no_op tuple=tuple_",
+        "twofold.static.control_flow.host_calls": "Assert Print py_func",
+        "twofold.static.control_flow.map_scan": "foldl foldr map_fn scan",
+        "twofold.static.control_flow.tensor_array": "TensorArray",
+        "twofold.static.control_flow.while_loop": "while_loop",
+        "twofold.static.data.example_parsing": (
+            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
+        ),
+        "twofold.static.data.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
+        "twofold.static.data.readers": (
+            "FixedLengthRecordReader IdentityReader TextLineReader TFRecordReader WholeFileReader "
+            "decode_csv"
+        ),
+        "twofold.static.debugging": (
+            "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
+            "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "
+            "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer "
+            "verify_tensor_all_finite check_numerics add_check_numerics_ops"
+        ),
+        "twofold.static.eager.gradient_tape": (
+            "GradientTape TensorSpec disable_eager_execution enable_eager_execution executing_eagerly "
+            "function"
+        ),
+        "twofold.static.graph.scopes": (
+            "colocate_with control_dependencies device init_scope name_scope op_scope"
+        ),
+        "twofold.static.graph_def.importer": "import_graph_def",
+        "twofold.static.graph_def.meta_graph": "MetaGraphDef",
+        "twofold.static.graph_util": "make_ndarray make_tensor_proto",
+        "twofold.static.image.transformations": "extract_image_patches random_crop",
         "twofold.static.initializers": (
             "constant_initializer glorot_normal_initializer glorot_uniform_initializer identity_initializer "
             "ones_initializer orthogonal_initializer random_normal_initializer random_uniform_initializer "
@@ -109,7 +130,6 @@ NAMES: dict[str, dict[str, str]] = {
             "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq "
             "LinearOperatorLowerTriangular"
         ),
-        "twofold.static.logs": "get_logger",
         "twofold.static.lookup": "initialize_all_tables tables_initializer",
         "twofold.static.math": (
             "div_no_nan=divide_no_nan inv abs negative neg sign square sqrt rsqrt reciprocal exp expm1 log "
@@ -121,76 +141,57 @@ NAMES: dict[str, dict[str, str]] = {
             "reduce_max reduce_min reduce_all reduce_any reduce_logsumexp reduce_variance reduce_std argmax "
             "arg_max argmin arg_min matmul batch_matmul tensordot einsum add_n accumulate_n cumsum cumprod "
             "cast to_float to_double to_int32 to_int64 to_complex64 to_complex128 to_bfloat16 linspace "
-            "lin_space trace cross"
+            "lin_space trace cross acosh asinh atanh lgamma digamma igamma igammac zeta complex conj angle "
+            "polygamma real imag bitcast saturate_cast scalar_mul lbeta cumulative_logsumexp"
         ),
-        "twofold.static.meta_graph": "MetaGraphDef",
-        "twofold.static.nn": "softmax",
-        "twofold.static.parsing": (
-            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
-        ),
-        "twofold.static.partitions": (
-            "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner "
-            "variable_axis_size_partitioner"
-        ),
-        "twofold.static.platform": "app flags gfile",
-        "twofold.static.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
+        "twofold.static.nn.activations": "softmax",
+        "twofold.static.platform": "logging=logs test=testing",
+        "twofold.static.platform.file_io": "gfile",
+        "twofold.static.platform.flags": "app flags",
+        "twofold.static.platform.logs": "get_logger",
+        "twofold.static.protobuf.graph_def": "AttrValue GraphDef NodeDef",
+        "twofold.static.protobuf.summary": "Event HistogramProto Summary",
         "twofold.static.random": (
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
         ),
-        "twofold.static.readers": (
-            "FixedLengthRecordReader IdentityReader TextLineReader TFRecordReader WholeFileReader "
-            "decode_csv"
-        ),
-        "twofold.static.reordering": (
-            "reverse_sequence space_to_depth depth_to_space space_to_batch_nd batch_to_space_nd "
-            "space_to_batch batch_to_space roll sort argsort searchsorted invert_permutation meshgrid "
-            "batch_gather unravel_index strided_slice"
-        ),
-        "twofold.static.scopes": (
-            "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope variable_op_scope "
-            "variable_scope"
-        ),
-        "twofold.static.segments": (
-            "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
-            "unsorted_segment_prod unsorted_segment_mean unsorted_segment_max unsorted_segment_min "
-            "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_add tensor_scatter_sub "
-            "sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n"
-        ),
-        "twofold.static.selection": (
-            "where select boolean_mask unique_with_counts unique setdiff1d dynamic_partition dynamic_stitch "
-            "count_nonzero confusion_matrix bincount histogram_fixed_width"
+        "twofold.static.recurrent": "rnn_cell",
+        "twofold.static.session.config": (
+            "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
         ),
         "twofold.static.sparse": (
-            "strings SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense "
-            "sparse_tensor_to_dense sparse_tensor_dense_matmul sparse_softmax sparse_add sparse_reduce_sum "
-            "sparse_reorder sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
+            "SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense sparse_tensor_to_dense "
+            "sparse_tensor_dense_matmul sparse_softmax sparse_add sparse_reduce_sum sparse_reorder "
+            "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
         ),
-        "twofold.static.special": (
-            "acosh asinh atanh lgamma digamma igamma igammac zeta complex conj angle polygamma real imag "
-            "bitcast saturate_cast scalar_mul lbeta cumulative_logsumexp shape_n identity_n "
-            "verify_tensor_all_finite check_numerics add_check_numerics_ops broadcast_static_shape "
-            "broadcast_dynamic_shape make_template"
-        ),
-        "twofold.static.string_functions": (
+        "twofold.static.strings.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"
         ),
         "twofold.static.summary": (
             "histogram_summary=histogram image_summary=image merge_summary=merge "
             "merge_all_summaries=merge_all scalar_summary=scalar"
         ),
-        "twofold.static.summary_messages": "Event HistogramProto Summary",
-        "twofold.static.tensor_array": "TensorArray",
-        "twofold.static.variable_rows": (
+        "twofold.static.variables.initialization": (
+            "assert_variables_initialized is_variable_initialized report_uninitialized_variables"
+        ),
+        "twofold.static.variables.partitioned": (
+            "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner "
+            "variable_axis_size_partitioner"
+        ),
+        "twofold.static.variables.scatter_updates": (
             "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
             "scatter_nd_update scatter_nd_add scatter_nd_sub"
         ),
-        "twofold.static.variables": (
+        "twofold.static.variables.variable": (
             "Variable all_variables assign assign_add assign_sub disable_resource_variables "
             "enable_resource_variables global_variables global_variables_initializer "
             "initialize_all_variables initialize_local_variables initialize_variables local_variables "
             "local_variables_initializer model_variables moving_average_variables "
             "resource_variables_enabled trainable_variables variables_initializer"
+        ),
+        "twofold.static.variables.variable_scope": (
+            "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope make_template "
+            "variable_op_scope variable_scope"
         ),
     },
     "twofold.static.contrib": {
@@ -200,49 +201,137 @@ NAMES: dict[str, dict[str, str]] = {
             "training util"
         ),
     },
+    "twofold.static.data": {
+        "twofold.static.contrib": "experimental=data",
+        "twofold.static.data.datasets": "Dataset",
+        "twofold.static.data.file_datasets": "FixedLengthRecordDataset TextLineDataset TFRecordDataset",
+        "twofold.static.data.iterators": (
+            "Iterator get_output_shapes get_output_types make_initializable_iterator make_one_shot_iterator"
+        ),
+    },
+    "twofold.static.image": {
+        "twofold.static.image.boxes": "crop_and_resize non_max_suppression resize_area",
+        "twofold.static.image.files": (
+            "decode_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg encode_png "
+            "extract_jpeg_shape is_jpeg"
+        ),
+        "twofold.static.image.transformations": (
+            "ResizeMethod resize_bilinear resize_bicubic resize_nearest_neighbor resize_images resize "
+            "extract_image_patches flip_left_right flip_up_down transpose_image transpose rot90 "
+            "random_flip_left_right random_flip_up_down crop_to_bounding_box pad_to_bounding_box "
+            "resize_image_with_crop_or_pad resize_with_crop_or_pad central_crop random_crop "
+            "convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb adjust_brightness "
+            "adjust_contrast adjust_gamma adjust_hue adjust_saturation random_brightness random_contrast "
+            "random_hue random_saturation per_image_standardization total_variation image_gradients psnr"
+        ),
+    },
     "twofold.static.nn": {
-        "twofold.static": "rnn_cell",
-        "twofold.static.convolution": (
+        "twofold.static.arrays.creation": "top_k",
+        "twofold.static.arrays.reordering": (
+            "batch_to_space depth_to_space space_to_batch space_to_depth"
+        ),
+        "twofold.static.layers.normalization": "fused_batch_norm",
+        "twofold.static.math": "log_sigmoid sigmoid softplus tanh",
+        "twofold.static.nn.activations": (
+            "relu relu6 elu selu softsign swish zero_fraction quantized_relu_x leaky_relu crelu softmax "
+            "log_softmax dropout"
+        ),
+        "twofold.static.nn.convolutions": (
             "atrous_conv2d conv1d conv2d conv2d_backprop_input conv2d_transpose conv3d convolution "
             "depthwise_conv2d depthwise_conv2d_native separable_conv2d"
         ),
-        "twofold.static.ctc": "ctc_greedy_decoder ctc_loss",
-        "twofold.static.embeddings": (
+        "twofold.static.nn.cross_entropy": (
+            "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
+            "sparse_softmax_cross_entropy_with_logits sigmoid_cross_entropy_with_logits "
+            "weighted_cross_entropy_with_logits log_poisson_loss l2_loss in_top_k"
+        ),
+        "twofold.static.nn.ctc": "ctc_greedy_decoder ctc_loss",
+        "twofold.static.nn.embeddings": (
             "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse"
         ),
-        "twofold.static.moments": "moments normalize_moments sufficient_statistics weighted_moments",
-        "twofold.static.normalization_layers": "fused_batch_norm",
-        "twofold.static.pooling": (
+        "twofold.static.nn.linear": "bias_add xw_plus_b relu_layer",
+        "twofold.static.nn.normalization": (
+            "batch_norm_with_global_normalization batch_normalization l2_normalize moments "
+            "normalize_moments sufficient_statistics weighted_moments"
+        ),
+        "twofold.static.nn.pooling": (
             "avg_pool avg_pool1d avg_pool2d avg_pool3d local_response_normalization lrn max_pool max_pool1d "
             "max_pool2d max_pool3d max_pool_with_argmax pool"
         ),
+        "twofold.static.nn.sampled_losses": (
+            "log_uniform_candidate_sampler nce_loss sampled_softmax_loss uniform_candidate_sampler"
+        ),
         "twofold.static.random": "multinomial",
-        "twofold.static.raw_rnn": "raw_rnn",
-        "twofold.static.reordering": "batch_to_space depth_to_space space_to_batch space_to_depth",
-        "twofold.static.rnn": (
+        "twofold.static.recurrent": "rnn_cell",
+        "twofold.static.recurrent.raw_rnn": "raw_rnn",
+        "twofold.static.recurrent.rnn": (
             "bidirectional_dynamic_rnn dynamic_rnn static_bidirectional_rnn static_rnn"
         ),
-        "twofold.static.sampling": (
-            "log_uniform_candidate_sampler nce_loss sampled_softmax_loss uniform_candidate_sampler"
+    },
+    "twofold.static.sequence": {
+        "twofold.static.sequence.axes": "Axis",
+        "twofold.static.sequence.operations": (
+            "placeholder input_variable lengths first last is_first is_last reduce_sum reduce_mean "
+            "reduce_max reduce_min softmax broadcast_as delay past_value future_value reverse gather where "
+            "scatter slice unpack to_sequence Recurrence Fold"
+        ),
+    },
+    "twofold.static.strings": {
+        "twofold.static.sparse": "split=string_split",
+        "twofold.static.strings.string_functions": (
+            "as_string substr join=string_join length=string_length to_number=string_to_number"
         ),
     },
     "twofold.static.train": {
-        "twofold.static.meta_graph": "export_meta_graph",
-        "twofold.static.monitored_session": (
+        "twofold.static.data.queues": (
+            "QueueRunner add_queue_runner batch range_input_producer shuffle_batch slice_input_producer "
+            "start_queue_runners"
+        ),
+        "twofold.static.data.readers": "string_input_producer",
+        "twofold.static.graph_def.meta_graph": "export_meta_graph",
+        "twofold.static.graph_util": "write_graph",
+        "twofold.static.optimizers.learning_rate_schedules": (
+            "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
+            "natural_exp_decay noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay "
+            "polynomial_decay"
+        ),
+        "twofold.static.optimizers.moving_averages": "ExponentialMovingAverage",
+        "twofold.static.optimizers.optimizer": "Optimizer",
+        "twofold.static.optimizers.update_rules": (
+            "AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer FtrlOptimizer "
+            "GradientDescentOptimizer MomentumOptimizer ProximalAdagradOptimizer "
+            "ProximalGradientDescentOptimizer RMSPropOptimizer"
+        ),
+        "twofold.static.protobuf.example": (
+            "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
+            "SequenceExample"
+        ),
+        "twofold.static.protobuf.summary": "summary_iterator",
+        "twofold.static.saving.checkpoint_reader": (
+            "NewCheckpointReader list_variables load_checkpoint load_variable"
+        ),
+        "twofold.static.saving.saver": (
+            "Saver checkpoint_exists get_checkpoint_state import_meta_graph latest_checkpoint"
+        ),
+        "twofold.static.saving.warm_start": "init_from_checkpoint",
+        "twofold.static.summary": "SummaryWriter=FileWriter",
+        "twofold.static.train.coordinator": "Coordinator",
+        "twofold.static.train.monitored_session": (
             "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "
             "SessionManager SingularMonitoredSession"
         ),
-        "twofold.static.server": "ClusterSpec Server replica_device_setter",
-        "twofold.static.session_hooks": (
+        "twofold.static.train.server": "ClusterSpec Server replica_device_setter",
+        "twofold.static.train.session_hooks": (
             "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook "
             "LoggingTensorHook NanLossDuringTrainingError NanTensorHook StepCounterHook StopAtStepHook "
             "SummarySaverHook"
         ),
-        "twofold.static.session_run_hook": (
+        "twofold.static.train.session_run_hook": (
             "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
-        "twofold.static.summary": "SummaryWriter=FileWriter",
-        "twofold.static.supervisor": "Supervisor",
-        "twofold.static.warm_start": "init_from_checkpoint",
+        "twofold.static.train.step_counter": (
+            "create_global_step get_global_step get_or_create_global_step global_step"
+        ),
+        "twofold.static.train.supervisor": "Supervisor",
     },
 }

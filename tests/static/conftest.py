@@ -2,18 +2,18 @@
 
 import pytest
 
-from twofold.static import declarer
+from twofold.static.session import lowering
 
 
 @pytest.fixture
 def bodies(monkeypatch):
     """The names of operations whose bodies run."""
     found = []
-    call = declarer.call_body
+    call = lowering.call_body
 
     def counted(operation, *arguments):
         found.append(operation.name)
         return call(operation, *arguments)
 
-    monkeypatch.setattr(declarer, "call_body", counted)
+    monkeypatch.setattr(lowering, "call_body", counted)
     return found

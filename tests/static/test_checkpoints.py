@@ -9,7 +9,7 @@ import pytest
 import twofold.static as tf
 from twofold import crc32c, protobuf
 from twofold.dtypes import ALL, float32
-from twofold.static import tensor_bundle
+from twofold.static.saving import tensor_bundle
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 import twofold
 import twofold.static as tf
-from twofold.static import config
+from twofold.static.session import config
 
 
 @pytest.fixture(autouse=True)

@@ -179,7 +179,7 @@ def test_values_are_not_there_before_a_run(session):
 
 
 def _without_default(tensor):
-    from twofold.static.graph import local
+    from twofold.static.graph.context import local
 
     before, local.sessions = local.sessions, []
     try:

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import twofold.static as tf
-from twofold.static.graph_def import GraphDef, NodeDef, TensorProto, array_of_message
+from twofold.static.protobuf.graph_def import GraphDef, NodeDef, TensorProto, array_of_message
 from twofold.static.python.framework import graph_util
 
 FROZEN = json.loads((Path(__file__).parent / "frozen_graphs.json").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import twofold.static as tf
-from twofold.static.platform import Flags
+from twofold.static.platform.flags import Flags
 
 
 @pytest.fixture(autouse=True)

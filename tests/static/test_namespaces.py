@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import twofold.static as tf
-from twofold.static.namespaces import NAMESPACES
+from twofold.static.api.namespaces import NAMESPACES
 
 ROWS = [(module, *entry.partition("=")[::2]) for module, row in NAMESPACES.items() for entry in row.split()]
 

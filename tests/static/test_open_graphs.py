@@ -7,7 +7,7 @@ import twofold
 import twofold.static as tf
 from twofold import _core
 from twofold.compiler import families
-from twofold.static import declared
+from twofold.static.session import lowered_graphs
 
 RANDOM = numpy.random.default_rng(5)
 
@@ -206,7 +206,7 @@ def test_the_bits_are_those_of_a_graph_for_each_size(build, monkeypatch):
     with tf.Graph().as_default():
         found = results(build, feeds)
     assert twofold.stats().open_graph_uses - before.open_graph_uses >= 2
-    monkeypatch.setattr(declared.DeclaredGraphs, "for_all_sizes", lambda *arguments: None)
+    monkeypatch.setattr(lowered_graphs.DeclaredGraphs, "for_all_sizes", lambda *arguments: None)
     with tf.Graph().as_default():
         wanted = results(build, feeds)
     for own, other in zip(found, wanted, strict=True):

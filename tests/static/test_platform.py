@@ -4,12 +4,12 @@ import numpy
 import pytest
 
 import twofold.static as tf
-from twofold.static import platform
+from twofold.static.platform import flags as flag_file
 
 
 def test_flags(monkeypatch):
-    flags = platform.Flags()
-    monkeypatch.setattr(platform, "FLAGS", flags)
+    flags = flag_file.Flags()
+    monkeypatch.setattr(flag_file, "FLAGS", flags)
     tf.app.flags.DEFINE_string("name", "digits", "What to read.")
     tf.app.flags.DEFINE_float("rate", 0.1, "")
     tf.flags.DEFINE_integer("steps", 10, "")
@@ -94,7 +94,7 @@ def test_checks_of_what_is_known():
 
 
 def test_flags_where_older_programs_look_for_them():
-    flags = platform.Flags()
+    flags = flag_file.Flags()
     flags.define("rate", 0.5, None, float)
     flags.parse(["--rate", "0.25"])
     assert getattr(flags, "__flags") == {"rate": 0.25}

@@ -11,8 +11,8 @@ import pytest
 import twofold.static as tf
 from twofold.errors import ArgumentError
 from twofold.static import saved_model
-from twofold.static.graph_def import GraphDef, NodeDef
-from twofold.static.graph_import import Importer
+from twofold.static.graph_def.importer import Importer
+from twofold.static.protobuf.graph_def import GraphDef, NodeDef
 
 X = numpy.array([[1.0, 2.0, 3.0]], numpy.float32)
 

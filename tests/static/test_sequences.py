@@ -9,7 +9,7 @@ import twofold as torch
 import twofold.static as tf
 from twofold.errors import ArgumentError, GraphError, InvalidArgumentError, ShapeError
 from twofold.runtime.pytree import flatten
-from twofold.static.sequence_axes import WASTE, lanes_of
+from twofold.static.sequence.axes import WASTE, lanes_of
 
 sequence = tf.sequence
 LENGTHS = (3, 1, 5, 2, 2, 7)

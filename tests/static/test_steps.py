@@ -7,9 +7,9 @@ import numpy
 import pytest
 
 import twofold.static as tf
-from twofold.static import session as sessions
-from twofold.static import steps
-from twofold.static.plan import Plan
+from twofold.static.session import partition
+from twofold.static.session import session as sessions
+from twofold.static.session.cached_run import Plan
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_numbers_that_are_always_new_do_not_gather(session, monkeypatch):
     for size in (size for size in range(1, 721) if not 720 % size):
         assert session.run(rows, {shape: [-1, size]}).shape == (720 // size, size)
     assert session._plans <= 8
-    seen: list[steps.Step] = []
+    seen: list[partition.Step] = []
     waiting = list(session._steps.values())
     while waiting:
         step = waiting.pop()

@@ -15,7 +15,7 @@ from typing import Any
 from twofold.debug.stepping import run, untraced
 from twofold.frontend import function
 from twofold.frontend.breakpoints import stopping
-from twofold.static.session import BaseSession
+from twofold.static.session.session import BaseSession
 
 
 def debug_script(script: str, arguments: Sequence[str]) -> int:

@@ -8,8 +8,8 @@ from threading import get_ident
 from twofold import _core
 from twofold.debug.stepping import untraced
 from twofold.frontend.breakpoints import stopping
-from twofold.static.eager import executing_eagerly
-from twofold.static.graph import get_default_graph
+from twofold.static.eager.gradient_tape import executing_eagerly
+from twofold.static.graph.graph import get_default_graph
 
 
 @untraced

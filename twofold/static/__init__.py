@@ -8,7 +8,7 @@ Where this differs from TensorFlow 1:
 - A function that ``py_func`` calls cannot add to the graph that runs; other threads can, as in TensorFlow.
 - The order of reads and updates of variables, which TensorFlow leaves open, is fixed: see ``Session.run``.
 - ``tensor / tensor`` of integers is float32; ``tf.truediv`` gives float64 as in TensorFlow.
-- Strings are elements of ``tf.string`` tensors, which Python computes with (see ``string_functions``).
+- Strings are elements of ``tf.string`` tensors, which Python computes with (see ``strings``).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from twofold.dtypes import (
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
 from twofold.lazy import attach as _attach
-from twofold.static import install
-from twofold.static.define import as_dtype, constant, convert_to_tensor
-from twofold.static.graph import (
+from twofold.static.api.op_functions import as_dtype, constant, convert_to_tensor
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import (
     Graph,
     Operation,
     Tensor,
@@ -46,30 +46,24 @@ from twofold.static.graph import (
     get_default_session,
     reset_default_graph,
 )
-from twofold.static.keys import GraphKeys
-from twofold.static.session import InteractiveSession, Session
-from twofold.static.shapes import Dimension, TensorShape
+from twofold.static.graph.tensor_shape import Dimension, TensorShape
+from twofold.static.session import tensor_methods as _tensor_methods
+from twofold.static.session.session import InteractiveSession, Session
 from twofold.tracebacks import guard_namespace as _guard_namespace
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static import (
-        array,
         bitwise,
-        checks,
         compat,
         contrib,
-        coordination,
-        ctc,
         data,
-        datasets,
         debugging,
         distributions,
         dtypes,
         errors,
         estimator,
         examples,
-        filled,
         graph_util,
         image,
         initializers,
@@ -77,7 +71,6 @@ if TYPE_CHECKING:
         keras,
         layers,
         linalg,
-        logs,
         lookup,
         losses,
         manip,
@@ -88,53 +81,24 @@ if TYPE_CHECKING:
         python_io,
         queue,
         random,
-        reordering,
-        rnn_cell,
-        sampling,
         saved_model,
-        segments,
-        selection,
         sequence,
         signal,
         sparse,
-        special,
         spectral,
+        strings,
         summary,
         train,
-        variable_rows,
     )
-    from twofold.static import logs as logging
-    from twofold.static import testing as test
-    from twofold.static.array import *  # type: ignore[no-redef]  # noqa: F403
-    from twofold.static.array import concat as concat_v2
-    from twofold.static.checks import *  # noqa: F403
-    from twofold.static.clipping import *  # noqa: F403
-    from twofold.static.config import (
-        ConfigProto,
-        GPUOptions,
-        GraphOptions,
-        OptimizerOptions,
-        RunMetadata,
-        RunOptions,
-    )
-    from twofold.static.control import (
-        Assert,
-        Print,
-        case,
-        colocate_with,
-        cond,
-        control_dependencies,
-        device,
-        group,
-        init_scope,
-        name_scope,
-        no_op,
-        op_scope,
-        py_func,
-        switch_case,
-    )
-    from twofold.static.control import tuple_ as tuple
-    from twofold.static.custom_gradients import (
+    from twofold.static.api.op_functions import is_tensor_like as is_tensor
+    from twofold.static.arrays.creation import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.arrays.reordering import *  # noqa: F403
+    from twofold.static.arrays.segments import *  # noqa: F403
+    from twofold.static.arrays.selection import *  # noqa: F403
+    from twofold.static.arrays.shape_ops import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.arrays.shape_ops import concat as concat_v2
+    from twofold.static.autodiff.clipping import *  # noqa: F403
+    from twofold.static.autodiff.custom_gradients import (
         NoGradient,
         NotDifferentiable,
         RegisterGradient,
@@ -142,14 +106,33 @@ if TYPE_CHECKING:
         grad_pass_through,
         recompute_grad,
     )
-    from twofold.static.define import is_tensor_like as is_tensor
-    from twofold.static.differentiation import (
-        AggregationMethod,
-        UnconnectedGradients,
-        gradients,
-        hessians,
+    from twofold.static.autodiff.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
+    from twofold.static.autodiff.indexed_slices import IndexedSlices, IndexedSlicesValue
+    from twofold.static.control_flow.conditional import case, cond, switch_case
+    from twofold.static.control_flow.dependencies import group, no_op
+    from twofold.static.control_flow.dependencies import tuple_ as tuple
+    from twofold.static.control_flow.host_calls import Assert, Print, py_func
+    from twofold.static.control_flow.map_scan import foldl, foldr, map_fn, scan
+    from twofold.static.control_flow.tensor_array import TensorArray
+    from twofold.static.control_flow.while_loop import while_loop
+    from twofold.static.data.example_parsing import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        VarLenFeature,
+        parse_example,
+        parse_single_example,
     )
-    from twofold.static.eager import (
+    from twofold.static.data.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+    from twofold.static.data.readers import (
+        FixedLengthRecordReader,
+        IdentityReader,
+        TextLineReader,
+        TFRecordReader,
+        WholeFileReader,
+        decode_csv,
+    )
+    from twofold.static.debugging import *  # noqa: F403
+    from twofold.static.eager.gradient_tape import (
         GradientTape,
         TensorSpec,
         disable_eager_execution,
@@ -157,18 +140,18 @@ if TYPE_CHECKING:
         executing_eagerly,
         function,
     )
-    from twofold.static.filled import *  # type: ignore[no-redef]  # noqa: F403
-    from twofold.static.flow import foldl, foldr, map_fn, scan, while_loop
-    from twofold.static.graph_def import AttrValue, GraphDef, NodeDef
-    from twofold.static.graph_import import import_graph_def
-    from twofold.static.graph_util import make_ndarray, make_tensor_proto
-    from twofold.static.image import extract_image_patches, random_crop
-    from twofold.static.indexed_slices import IndexedSlices, IndexedSlicesValue
-    from twofold.static.initialized import (
-        assert_variables_initialized,
-        is_variable_initialized,
-        report_uninitialized_variables,
+    from twofold.static.graph.scopes import (
+        colocate_with,
+        control_dependencies,
+        device,
+        init_scope,
+        name_scope,
+        op_scope,
     )
+    from twofold.static.graph_def.importer import import_graph_def
+    from twofold.static.graph_def.meta_graph import MetaGraphDef
+    from twofold.static.graph_util import make_ndarray, make_tensor_proto
+    from twofold.static.image.transformations import extract_image_patches, random_crop
     from twofold.static.initializers import (
         constant_initializer,
         glorot_normal_initializer,
@@ -184,28 +167,18 @@ if TYPE_CHECKING:
         zeros_initializer,
     )
     from twofold.static.linalg import *  # noqa: F403
-    from twofold.static.logs import get_logger
     from twofold.static.lookup import initialize_all_tables, tables_initializer
     from twofold.static.math import *  # noqa: F403
     from twofold.static.math import divide_no_nan as div_no_nan
     from twofold.static.math import inv
-    from twofold.static.meta_graph import MetaGraphDef
-    from twofold.static.nn import softmax
-    from twofold.static.parsing import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        VarLenFeature,
-        parse_example,
-        parse_single_example,
-    )
-    from twofold.static.partitions import (
-        PartitionedVariable,
-        fixed_size_partitioner,
-        min_max_variable_partitioner,
-        variable_axis_size_partitioner,
-    )
-    from twofold.static.platform import app, flags, gfile
-    from twofold.static.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+    from twofold.static.nn.activations import softmax
+    from twofold.static.platform import logs as logging
+    from twofold.static.platform import testing as test
+    from twofold.static.platform.file_io import gfile
+    from twofold.static.platform.flags import app, flags
+    from twofold.static.platform.logs import get_logger
+    from twofold.static.protobuf.graph_def import AttrValue, GraphDef, NodeDef
+    from twofold.static.protobuf.summary import Event, HistogramProto, Summary
     from twofold.static.random import (
         multinomial,
         random_gamma,
@@ -216,30 +189,17 @@ if TYPE_CHECKING:
         set_random_seed,
         truncated_normal,
     )
-    from twofold.static.readers import (
-        FixedLengthRecordReader,
-        IdentityReader,
-        TextLineReader,
-        TFRecordReader,
-        WholeFileReader,
-        decode_csv,
+    from twofold.static.recurrent import rnn_cell
+    from twofold.static.session.config import (
+        ConfigProto,
+        GPUOptions,
+        GraphOptions,
+        OptimizerOptions,
+        RunMetadata,
+        RunOptions,
     )
-    from twofold.static.reordering import *  # noqa: F403
-    from twofold.static.scopes import (
-        AUTO_REUSE,
-        VariableScope,
-        get_local_variable,
-        get_variable,
-        get_variable_scope,
-        variable_op_scope,
-        variable_scope,
-    )
-    from twofold.static.segments import *  # noqa: F403
-    from twofold.static.selection import *  # noqa: F403
     from twofold.static.sparse import *  # noqa: F403
-    from twofold.static.sparse import strings
-    from twofold.static.special import *  # noqa: F403
-    from twofold.static.string_functions import (
+    from twofold.static.strings.string_functions import (
         as_string,
         decode_raw,
         read_file,
@@ -252,10 +212,19 @@ if TYPE_CHECKING:
     from twofold.static.summary import merge as merge_summary
     from twofold.static.summary import merge_all as merge_all_summaries
     from twofold.static.summary import scalar as scalar_summary
-    from twofold.static.summary_messages import Event, HistogramProto, Summary
-    from twofold.static.tensor_array import TensorArray
-    from twofold.static.variable_rows import *  # noqa: F403
-    from twofold.static.variables import (
+    from twofold.static.variables.initialization import (
+        assert_variables_initialized,
+        is_variable_initialized,
+        report_uninitialized_variables,
+    )
+    from twofold.static.variables.partitioned import (
+        PartitionedVariable,
+        fixed_size_partitioner,
+        min_max_variable_partitioner,
+        variable_axis_size_partitioner,
+    )
+    from twofold.static.variables.scatter_updates import *  # noqa: F403
+    from twofold.static.variables.variable import (
         Variable,
         all_variables,
         assign,
@@ -276,8 +245,18 @@ if TYPE_CHECKING:
         trainable_variables,
         variables_initializer,
     )
+    from twofold.static.variables.variable_scope import (
+        AUTO_REUSE,
+        VariableScope,
+        get_local_variable,
+        get_variable,
+        get_variable_scope,
+        make_template,
+        variable_op_scope,
+        variable_scope,
+    )
 
-install.install()
+_tensor_methods.install()
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
 

@@ -1,6 +1,6 @@
 """Bits of integers: ``tf.bitwise``."""
 
-from twofold.static.renamed import renamed
+from twofold.static.api.aliases import renamed
 
 bitwise_and = renamed("BitwiseAnd", "bitwise_and", "x y")
 bitwise_or = renamed("BitwiseOr", "bitwise_or", "x y")

@@ -18,13 +18,14 @@ from twofold.ir.bind import input_node
 from twofold.ir.node import Node
 from twofold.ir.sizes import is_symbolic
 from twofold.ops.base import ops
-from twofold.static import array, filled, math
-from twofold.static.control import name_scope as _name_scope
-from twofold.static.define import as_dtype, convert_to_tensor, define, refuse, sizes
-from twofold.static.docstrings import example, with_example
-from twofold.static.flow import failed
+from twofold.runtime.calls import failed
+from twofold.static import math
+from twofold.static.api.docstrings import example, with_example
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define, refuse, sizes
+from twofold.static.api.signatures import REQUIRED, with_parameters
+from twofold.static.arrays import creation, shape_ops
+from twofold.static.graph.scopes import name_scope as _name_scope
 from twofold.static.random import next_key
-from twofold.static.signatures import REQUIRED, with_parameters
 
 _Make = Callable[..., distributions.Distribution]
 
@@ -202,7 +203,7 @@ class Distribution:
     def batch_shape_tensor(self, name: str | None = None) -> Any:
         """The shape of the parameters together, as a tensor."""
         with self._scope(name or "batch_shape_tensor"):
-            shape = array.shape(self._whole_shape())
+            shape = shape_ops.shape(self._whole_shape())
             return shape[: -self._event_axes] if self._event_axes else shape
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Any:
@@ -408,11 +409,11 @@ class MultivariateNormalDiag(Distribution):
         like = convert_to_tensor(scale_diag if loc is None else loc)
         scale = None if scale_diag is None else convert_to_tensor(scale_diag, like.dtype)
         if scale_identity_multiplier is not None:
-            more = array.expand_dims(convert_to_tensor(scale_identity_multiplier, like.dtype), -1)
-            scale = more + (filled.zeros_like(like) if scale is None else scale)
+            more = shape_ops.expand_dims(convert_to_tensor(scale_identity_multiplier, like.dtype), -1)
+            scale = more + (creation.zeros_like(like) if scale is None else scale)
         given = {
-            "loc": filled.zeros_like(like) if loc is None else like,
-            "scale_diag": filled.ones_like(like) if scale is None else scale,
+            "loc": creation.zeros_like(like) if loc is None else like,
+            "scale_diag": creation.ones_like(like) if scale is None else scale,
         }
         super().__init__(
             lambda loc, scale: distributions.Independent(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from twofold.errors import FailedPreconditionError as FailedPreconditionError
 from twofold.errors import GraphError
 from twofold.errors import InvalidArgumentError as InvalidArgumentError
-from twofold.static.coordination import CancelledError as CancelledError
-from twofold.static.dataset_elements import OutOfRangeError as OutOfRangeError
 
 OpError = GraphError
 
@@ -57,3 +55,11 @@ class UnimplementedError(OpError):
 
 class UnknownError(OpError):
     """None of the others."""
+
+
+class CancelledError(GraphError):
+    """What was waited for was given up."""
+
+
+class OutOfRangeError(GraphError):
+    """An iterator has no more elements."""

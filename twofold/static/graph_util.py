@@ -8,9 +8,10 @@ from typing import Any
 
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
-from twofold.static.define import constant
-from twofold.static.graph import Graph
-from twofold.static.graph_def import (
+from twofold.static.api.namespaces import look_up
+from twofold.static.api.op_functions import constant
+from twofold.static.graph.graph import Graph
+from twofold.static.protobuf.graph_def import (
     CODES,
     GraphDef,
     NodeDef,
@@ -19,7 +20,6 @@ from twofold.static.graph_def import (
     message_of,
     tensor_message,
 )
-from twofold.static.namespaces import look_up
 
 __getattr__, __dir__ = look_up(__name__)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, float32
-from twofold.static.define import as_dtype, constant
-from twofold.static.docstrings import described, example
-from twofold.static.namespaces import look_up
+from twofold.static.api.docstrings import described, example
+from twofold.static.api.namespaces import look_up
+from twofold.static.api.op_functions import as_dtype, constant
+from twofold.static.api.signatures import with_parameters
 from twofold.static.random import random_normal, random_uniform, truncated_normal
-from twofold.static.signatures import with_parameters
 
 
 def _sizes(shape: Any) -> list[int]:

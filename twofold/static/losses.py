@@ -11,15 +11,16 @@ from twofold.errors import ShapeError
 from twofold.ir.sizes import index
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
-from twofold.static import array, math, nn
-from twofold.static.control import name_scope
-from twofold.static.define import Number, as_tensor, convert_to_tensor, numbers, operation, whole
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
-from twofold.static.graph import operation_of as _operation_of
-from twofold.static.keys import GraphKeys
-from twofold.static.modes import at_once as _at_once
-from twofold.static.signatures import REQUIRED, defaults_of, takes, with_parameters
+from twofold.static import math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import Number, as_tensor, convert_to_tensor, numbers, operation, whole
+from twofold.static.api.signatures import REQUIRED, defaults_of, takes, with_parameters
+from twofold.static.arrays import shape_ops
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.context import at_once as _at_once
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.graph import operation_of as _operation_of
+from twofold.static.graph.scopes import name_scope
 
 
 class Reduction:
@@ -157,7 +158,7 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, label_smoothing: floa
     scores = convert_to_tensor(logits)
     labels = math.cast(convert_to_tensor(onehot_labels), scores.dtype)
     if label_smoothing:
-        classes = math.cast(array.shape(scores)[-1], scores.dtype)
+        classes = math.cast(shape_ops.shape(scores)[-1], scores.dtype)
         labels = math.add(math.multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
     return nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores)
 

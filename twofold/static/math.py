@@ -13,26 +13,29 @@ from twofold.dtypes import DType, bfloat16, complex64, complex128, float32, floa
 from twofold.errors import ArgumentError
 from twofold.ir.sizes import index
 from twofold.ops.axes import given_once
-from twofold.ops.base import apply, ops
+from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
-from twofold.static.define import (
+from twofold.static.api.aliases import renamed
+from twofold.static.api.docstrings import described, example
+from twofold.static.api.namespaces import look_up
+from twofold.static.api.op_functions import (
+    Alone,
     Dtype,
     Number,
     Tensors,
     as_dtype,
     axis_of,
     convert_to_tensor,
+    full_of,
+    limits_of,
     numbers,
     operation,
     whole,
 )
-from twofold.static.docstrings import described, example
-from twofold.static.graph import check_same_dtype as _check_same_dtype
-from twofold.static.graph import describe as _describe
-from twofold.static.namespaces import look_up
-from twofold.static.renamed import renamed
-from twofold.static.string_functions import string_join as _string_join
-from twofold.static.string_table import holds_strings as _holds_strings
+from twofold.static.graph.graph import check_same_dtype as _check_same_dtype
+from twofold.static.graph.graph import describe as _describe
+from twofold.static.strings.string_functions import string_join as _string_join
+from twofold.static.strings.string_table import holds_strings as _holds_strings
 
 abs = renamed("Abs", "abs")
 negative = neg = renamed("Neg", "negative")
@@ -354,6 +357,80 @@ def cross(a: Any, b: Any) -> Any:
     """Cross product of vectors of three elements on the last axis."""
     left = [ops.roll(value, shift, -1) for value in (a, b) for shift in (-1, -2)]
     return apply("subtract", apply("multiply", left[0], left[3]), apply("multiply", left[1], left[2]))
+
+
+acosh = renamed("Acosh", "acosh")
+asinh = renamed("Asinh", "asinh")
+atanh = renamed("Atanh", "atanh")
+lgamma = renamed("Lgamma", "lgamma")
+digamma = renamed("Digamma", "digamma")
+igamma = renamed("Igamma", "igamma", "a x")
+igammac = renamed("Igammac", "igammac", "a x")
+zeta = renamed("Zeta", "special.zeta", "x q")
+complex = renamed("Complex", "complex", "real imag")
+conj = renamed("Conj", "conj", "input")
+angle = renamed("Angle", "angle", "input")
+
+
+polygamma = renamed("Polygamma", "polygamma", "a:whole x")
+
+
+@operation("Real")
+@example("tf.real([1 + 2j])", "[1.]")
+def real(input: Any) -> Any:
+    """The real part; real numbers as they are."""
+    return ops.real(input) if input.dtype.kind == "c" else input
+
+
+@operation("Imag")
+@example("tf.imag([1 + 2j])", "[2.]")
+def imag(input: Any) -> Any:
+    """The imaginary part; zeros for real numbers."""
+    return ops.imag(input) if input.dtype.kind == "c" else ops.full_like(input, 0)
+
+
+bitcast = renamed("Bitcast", "bitcast", "input type:dtype")
+
+
+@operation("SaturateCast", default="saturate_cast")
+@example("tf.saturate_cast([-1.0, 300.0], tf.uint8)", "[  0 255]")
+def saturate_cast(value: Alone, dtype: Dtype) -> Any:
+    """``value`` in another dtype, limited to what that can hold."""
+    low, high = limits_of(dtype)
+    first, last = limits_of(value.dtype)
+    # the largest float that is not above a limit that it cannot hold itself
+    if value.dtype.kind == "f" and dtype.kind != "f":
+        wide = ops.cast(value, float64) if value.dtype is not float64 else value
+        inside = ops.clamp(wide, float(low), float(high) if high < 2**53 else float(high // 1024 * 1024))
+        return ops.cast(inside, dtype)
+    return ops.cast(ops.clamp(value, max(low, first), min(high, last)), dtype)
+
+
+@example("tf.scalar_mul(3.0, [1.0, 2.0])", "[3. 6.]")
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """``scalar * x``."""
+    return multiply(scalar, x, name=name)
+
+
+@operation("Lbeta")
+@example("tf.lbeta([1.0, 1.0, 1.0])", "-0.6931472")
+def lbeta(x: Any) -> Any:
+    """The logarithm of the absolute value of the beta function of the last axis."""
+    return ops.subtract(ops.sum(ops.lgamma(x), -1), ops.lgamma(ops.sum(x, -1)))
+
+
+@operation("CumulativeLogsumexp")
+@example("tf.cumulative_logsumexp([0.0, 0.0])", "[0.        0.6931472]")
+def cumulative_logsumexp(x: Any, axis: Number = 0, exclusive: Number = False, reverse: Number = False) -> Any:
+    """The logarithms of cumulative sums of exponentials along ``axis``."""
+    position = normalize_axis(int(axis_of(axis)), x.ndim)
+    given = ops.flip(x, (position,)) if reverse else x
+    made = ops.logcumsumexp(given, position)
+    if exclusive:
+        shape = (*x.shape[:position], 1, *x.shape[position + 1 :])
+        first = full_of(-float("inf"), shape, x.dtype, x)
+        made = ops.concat([first, ops.narrow(made, position, 0, x.shape[position] - 1)], position)
+    return ops.flip(made, (position,)) if reverse else made
 
 
 __getattr__, __dir__ = look_up(__name__)

@@ -11,21 +11,22 @@ from typing import Any
 
 from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
-from twofold.static import array, filled, math
-from twofold.static.define import Number, convert_to_tensor, counted, operation, whole
-from twofold.static.docstrings import START_LOCAL, example, with_example
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.scopes import variable_scope
-from twofold.static.selection import confusion_matrix
-from twofold.static.signatures import defaults_of, takes, with_parameters
-from twofold.static.variables import Variable, assign_add
+from twofold.static import math
+from twofold.static.api.docstrings import START_LOCAL, example, with_example
+from twofold.static.api.op_functions import Number, convert_to_tensor, counted, operation, whole
+from twofold.static.api.signatures import defaults_of, takes, with_parameters
+from twofold.static.arrays import creation, shape_ops
+from twofold.static.arrays.selection import confusion_matrix
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.variables.variable import Variable, assign_add
+from twofold.static.variables.variable_scope import variable_scope
 
 
 def _gathered(name: str, amount: Any, shape: Sequence[int] = ()) -> tuple[Variable, Any]:
     """A sum over all runs, and what adds ``amount`` to it."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
-    total = Variable(lambda: filled.zeros(list(shape)), False, keys, name=name)
+    total = Variable(lambda: creation.zeros(list(shape)), False, keys, name=name)
     return total, assign_add(total, amount)
 
 
@@ -129,16 +130,16 @@ def mean(values: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    return array.reshape(convert_to_tensor(value), [-1])
+    return shape_ops.reshape(convert_to_tensor(value), [-1])
 
 
 def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
     """Both as tensors; a last axis of size one that only one of them has is dropped."""
     one, two = convert_to_tensor(predictions), convert_to_tensor(labels)
     if one.type_.ndim == two.type_.ndim + 1:
-        one = array.squeeze(one, [-1])
+        one = shape_ops.squeeze(one, [-1])
     elif two.type_.ndim == one.type_.ndim + 1:
-        two = array.squeeze(two, [-1])
+        two = shape_ops.squeeze(two, [-1])
     return one, two
 
 

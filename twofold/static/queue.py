@@ -1,5 +1,5 @@
 """Queues under the names of ``tf.queue``: a row of the table of namespaces."""
 
-from twofold.static.namespaces import look_up
+from twofold.static.api.namespaces import look_up
 
 __getattr__, __dir__ = look_up(__name__)

@@ -13,11 +13,19 @@ from twofold.dtypes import finfo, float32, float64
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import sample_log_gamma
-from twofold.static.define import Alone, Dtype, Number, as_dtype, convert_to_tensor, operation, sizes
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
-from twofold.static.namespaces import look_up
-from twofold.static.signatures import defaults_of, with_parameters
+from twofold.static.api.docstrings import example
+from twofold.static.api.namespaces import look_up
+from twofold.static.api.op_functions import (
+    Alone,
+    Dtype,
+    Number,
+    as_dtype,
+    convert_to_tensor,
+    operation,
+    sizes,
+)
+from twofold.static.api.signatures import defaults_of, with_parameters
+from twofold.static.graph.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF
 

@@ -14,13 +14,19 @@ from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.lazy import submodules
 from twofold.runtime.tracing import here
-from twofold.static.define import convert_to_tensor, refuse
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph, name_of
-from twofold.static.graph_def import CODES, shape_message
-from twofold.static.messages import Field, Message
-from twofold.static.meta_graph import MetaGraphDef, SignatureDef, TensorInfo, enter_meta_graph, meta_graph_of
-from twofold.static.saver import Saver
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.graph.graph import get_default_graph, name_of
+from twofold.static.graph_def.meta_graph import (
+    MetaGraphDef,
+    SignatureDef,
+    TensorInfo,
+    enter_meta_graph,
+    meta_graph_of,
+)
+from twofold.static.protobuf.graph_def import CODES, shape_message
+from twofold.static.protobuf.messages import Field, Message
+from twofold.static.saving.saver import Saver
 from twofold.static.sparse import SparseTensor
 
 _TAG_CONSTANTS = {"SERVING": "serve", "TRAINING": "train", "GPU": "gpu", "TPU": "tpu", "EVAL": "eval"}

@@ -1,5 +1,5 @@
 """Fourier transforms and windows of signals under the names of ``tf.signal``: a row of the table of namespaces."""
 
-from twofold.static.namespaces import look_up
+from twofold.static.api.namespaces import look_up
 
 __getattr__, __dir__ = look_up(__name__)

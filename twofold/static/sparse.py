@@ -14,10 +14,12 @@ from twofold.dtypes import float32, int64, string
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import normalize_axis, ops
+from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static import array, filled, math, segments, selection
-from twofold.static.control import Assert, control_dependencies, name_scope
-from twofold.static.define import (
+from twofold.static import math
+from twofold.static.api.docstrings import example
+from twofold.static.api.namespaces import look_up
+from twofold.static.api.op_functions import (
     Number,
     axis_of,
     constant,
@@ -29,16 +31,15 @@ from twofold.static.define import (
     operation,
     sizes,
 )
-from twofold.static.docstrings import example
-from twofold.static.flow import failed
-from twofold.static.graph import Tensor, need_session
-from twofold.static.host_calls import in_python
-from twofold.static.namespaces import look_up
-from twofold.static.positions import flat_indices
-from twofold.static.shapes import TensorShape
-from twofold.static.string_functions import as_string_tensor, strings
-from twofold.static.values import known_sizes_of
-from twofold.static.variables import is_nested
+from twofold.static.arrays import creation, segments, selection, shape_ops
+from twofold.static.arrays.indexing import flat_indices
+from twofold.static.control_flow.host_calls import Assert, in_python
+from twofold.static.graph.graph import Tensor, need_session
+from twofold.static.graph.inference import known_sizes_of
+from twofold.static.graph.scopes import control_dependencies, name_scope
+from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.strings.string_functions import as_string_tensor
+from twofold.static.variables.variable import is_nested
 
 
 @example("print(tf.SparseTensorValue([[0, 1]], [5.0], [2, 2]).dense_shape)", "[2, 2]")
@@ -152,7 +153,7 @@ def _at(sparse: SparseTensor, dense: Any) -> Any:
     tensor = convert_to_tensor(dense, sparse.dtype)
     if not tensor.type_.ndim:
         return tensor
-    found = array.gather_nd(tensor + filled.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
+    found = shape_ops.gather_nd(tensor + creation.zeros(sparse.dense_shape, sparse.dtype), sparse.indices)
     found.set_shape([None])  # also where the number of axes is not known
     return found
 
@@ -173,9 +174,9 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         shape = known_sizes_of(convert_to_tensor(shape))
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
-    sizes_ = constant(list(shape), int64) if known else array.placeholder(int64, [rank], f"{label}/shape")
-    positions = array.placeholder(int64, [None, rank], f"{label}/indices")
-    return SparseTensor(positions, array.placeholder(dtype, [None], f"{label}/values"), sizes_)
+    sizes_ = constant(list(shape), int64) if known else shape_ops.placeholder(int64, [rank], f"{label}/shape")
+    positions = shape_ops.placeholder(int64, [None, rank], f"{label}/indices")
+    return SparseTensor(positions, shape_ops.placeholder(dtype, [None], f"{label}/values"), sizes_)
 
 
 @operation("SparseToDense")
@@ -285,8 +286,8 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     with name_scope(name, "SparseSoftmax"):
         row, rows = _rows(given.indices, given.dense_shape), math.reduce_prod(given.dense_shape[:-1])
         largest = segments.unsorted_segment_max(given.values, row, rows)
-        powers = math.exp(given.values - math.stop_gradient(array.gather(largest, row)))
-        return given._with(powers / array.gather(segments.unsorted_segment_sum(powers, row, rows), row))
+        powers = math.exp(given.values - math.stop_gradient(shape_ops.gather(largest, row)))
+        return given._with(powers / shape_ops.gather(segments.unsorted_segment_sum(powers, row, rows), row))
 
 
 def _rows(indices: Any, shape: Any) -> Any:
@@ -318,11 +319,15 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     one, two = (SparseTensor.from_value(part) for part in parts)
     least = given_once(threshold=threshold, thresh=thresh)
     strides = math.cumprod(one.dense_shape, exclusive=True, reverse=True)
-    joined = array.concat([one.indices, two.indices], 0)
+    joined = shape_ops.concat([one.indices, two.indices], 0)
     flat = math.reduce_sum(joined * strides, 1)
     cells, group = selection.unique(flat)
-    total = segments.unsorted_segment_sum(array.concat([one.values, two.values], 0), group, array.size(cells))
-    made = sparse_reorder(SparseTensor(array.gather(joined, _first_of(group, cells)), total, one.dense_shape))
+    total = segments.unsorted_segment_sum(
+        shape_ops.concat([one.values, two.values], 0), group, shape_ops.size(cells)
+    )
+    made = sparse_reorder(
+        SparseTensor(shape_ops.gather(joined, _first_of(group, cells)), total, one.dense_shape)
+    )
     if least is None or (isinstance(least, (int, float)) and least == 0):
         return made
     return sparse_retain(made, math.abs(made.values) >= least)
@@ -330,7 +335,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
 def _first_of(group: Any, cells: Any) -> Any:
     """Where the first element of each group is."""
-    return segments.unsorted_segment_min(filled.range(array.size(group)), group, array.size(cells))
+    return segments.unsorted_segment_min(creation.range(shape_ops.size(group)), group, shape_ops.size(cells))
 
 
 @example(
@@ -367,7 +372,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     order = _order(given.indices, given.dense_shape, name=name)
     order.set_shape([None])  # also where the number of axes is not known
     made = SparseTensor(
-        array.gather(given.indices, order), array.gather(given.values, order), given.dense_shape
+        shape_ops.gather(given.indices, order), shape_ops.gather(given.values, order), given.dense_shape
     )
     return made
 
@@ -407,8 +412,8 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     given = SparseTensor.from_value(sp_input)
     order = list(range(given.rank))[::-1] if perm is None else [int(k) for k in numbers(perm)]
     with name_scope(name, "SparseTranspose"):
-        shape = array.gather(given.dense_shape, order)
-        positions = array.gather(given.indices, order, axis=1)
+        shape = shape_ops.gather(given.dense_shape, order)
+        positions = shape_ops.gather(given.indices, order, axis=1)
         return sparse_reorder(SparseTensor(positions, given.values, shape))
 
 
@@ -422,7 +427,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     given = SparseTensor.from_value(sp_input)
     (kept,) = in_python("Where", numpy.flatnonzero, [to_retain], [(int64, (None,))], None)
     return SparseTensor(
-        array.gather(given.indices, kept), array.gather(given.values, kept), given.dense_shape
+        shape_ops.gather(given.indices, kept), shape_ops.gather(given.values, kept), given.dense_shape
     )
 
 
@@ -518,7 +523,5 @@ def _parts(line: bytes, separators: bytes, skip_empty: bool) -> list[bytes]:
         line = line.replace(bytes([separator]), separators[:1])
     return [part for part in line.split(separators[:1]) if part or not skip_empty]
 
-
-strings.split = string_split
 
 __getattr__, __dir__ = look_up(__name__)

@@ -21,13 +21,13 @@ from twofold.event_files import (
 )
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
-from twofold.static.control import py_func
-from twofold.static.define import constant
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.summary_messages import Event as Event
-from twofold.static.summary_messages import Summary as Summary
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import constant
+from twofold.static.control_flow.host_calls import py_func
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.protobuf.summary import Event as Event
+from twofold.static.protobuf.summary import Summary as Summary
 
 
 def _summary(

@@ -9,13 +9,14 @@ from twofold.dtypes import int32
 from twofold.errors import ArgumentError
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static import array, filled, initializers, math, nn, selection
-from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import example
+from twofold.static import initializers, math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, selection, shape_ops
+from twofold.static.control_flow.tensor_array import TensorArray
 from twofold.static.layers import dense
-from twofold.static.rnn_cell import RNNCell, snake_case
-from twofold.static.scopes import get_variable, get_variable_scope, variable_scope
-from twofold.static.tensor_array import TensorArray
+from twofold.static.recurrent.rnn_cell import RNNCell, snake_case
+from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 class AttentionMechanism:
@@ -33,8 +34,8 @@ class AttentionMechanism:
         self.values = convert_to_tensor(memory)
         self._mask = None
         if lengths is not None:
-            self._mask = array.sequence_mask(lengths, array.shape(self.values)[1])
-            mask = math.cast(array.expand_dims(self._mask, -1), self.values.dtype)
+            self._mask = shape_ops.sequence_mask(lengths, shape_ops.shape(self.values)[1])
+            mask = math.cast(shape_ops.expand_dims(self._mask, -1), self.values.dtype)
             self.values = self.values * mask
         with variable_scope("memory_layer"):
             self.keys = dense(self.values, units, use_bias=False, name=get_variable_scope())
@@ -42,8 +43,8 @@ class AttentionMechanism:
         self._probability = probability_fn or nn.softmax
         self._masked = float("-inf") if score_mask_value is None else score_mask_value
         sizes = self.values.type_.shape
-        self.batch_size = sizes[0] if sizes[0] >= 0 else array.shape(self.values)[0]
-        self.alignments_size = sizes[1] if sizes[1] >= 0 else array.shape(self.values)[1]
+        self.batch_size = sizes[0] if sizes[0] >= 0 else shape_ops.shape(self.values)[0]
+        self.alignments_size = sizes[1] if sizes[1] >= 0 else shape_ops.shape(self.values)[1]
 
     def _score(self, query: Any) -> Any:
         raise NotImplementedError
@@ -53,12 +54,12 @@ class AttentionMechanism:
         with variable_scope(snake_case(self._name)):
             score = self._score(query)
             if self._mask is not None:
-                score = selection.where(self._mask, score, filled.ones_like(score) * self._masked)
+                score = selection.where(self._mask, score, creation.ones_like(score) * self._masked)
             return self._probability(score)
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """Zeros for a batch."""
-        return filled.zeros([batch_size, self.alignments_size], dtype)
+        return creation.zeros([batch_size, self.alignments_size], dtype)
 
 
 class BahdanauAttention(AttentionMechanism):
@@ -82,7 +83,7 @@ class BahdanauAttention(AttentionMechanism):
         with variable_scope("query_layer"):
             asked = dense(query, self._units, use_bias=False, name=get_variable_scope())
         vector = get_variable("attention_v", [self._units], self._dtype)
-        added = self.keys + array.expand_dims(asked, 1)
+        added = self.keys + shape_ops.expand_dims(asked, 1)
         if not self._normalize:
             return math.reduce_sum(vector * math.tanh(added), 2)
         first = initializers.constant_initializer(self._units**-0.5)
@@ -113,7 +114,9 @@ class LuongAttention(AttentionMechanism):
         if query.type_.shape[-1] != self._units:
             what = f"{self._name}: a query of {query.type_.shape[-1]} features for {self._units} units, at {here()}"
             raise ArgumentError(what, "Give num_units the size of the cell.")
-        score = array.squeeze(math.matmul(array.expand_dims(query, 1), self.keys, transpose_b=True), [1])
+        score = shape_ops.squeeze(
+            math.matmul(shape_ops.expand_dims(query, 1), self.keys, transpose_b=True), [1]
+        )
         if self._scale:
             score = score * get_variable("attention_g", [], self._dtype, initializers.ones_initializer())
         return score
@@ -159,7 +162,7 @@ class AttentionWrapper(RNNCell):
         sizes = attention_layer_size if isinstance(attention_layer_size, (list, tuple)) else None
         self._sizes = list(sizes) if sizes else [attention_layer_size] * len(self._mechanisms)
         self._cell, self._history, self._output_attention = cell, alignment_history, output_attention
-        self._join = cell_input_fn or (lambda inputs, attention: array.concat([inputs, attention], -1))
+        self._join = cell_input_fn or (lambda inputs, attention: shape_ops.concat([inputs, attention], -1))
         self._initial = initial_cell_state
 
     def _as_given(self, values: list[Any]) -> Any:
@@ -188,8 +191,8 @@ class AttentionWrapper(RNNCell):
             kept = self._as_given([TensorArray(dtype, 0, dynamic_size=True) for _ in none])
         return AttentionWrapperState(
             first,
-            filled.zeros([batch_size, self._width], dtype),
-            filled.zeros([], int32),
+            creation.zeros([batch_size, self._width], dtype),
+            creation.zeros([], int32),
             self._as_given(none),
             kept,
             self._as_given(none),
@@ -200,16 +203,19 @@ class AttentionWrapper(RNNCell):
         found, weights = [], []
         for number, (mechanism, size) in enumerate(zip(self._mechanisms, self._sizes, strict=True)):
             taken = mechanism(output)
-            context = array.squeeze(math.matmul(array.expand_dims(taken, 1), mechanism.values), [1])
+            context = shape_ops.squeeze(math.matmul(shape_ops.expand_dims(taken, 1), mechanism.values), [1])
             if size is not None:
                 name = "attention_layer" if number == 0 else f"attention_layer_{number}"
                 with variable_scope(name):
                     context = dense(
-                        array.concat([output, context], 1), size, use_bias=False, name=get_variable_scope()
+                        shape_ops.concat([output, context], 1),
+                        size,
+                        use_bias=False,
+                        name=get_variable_scope(),
                     )
             found.append(context)
             weights.append(taken)
-        attention = found[0] if len(found) == 1 else array.concat(found, 1)
+        attention = found[0] if len(found) == 1 else shape_ops.concat(found, 1)
         kept = state.alignment_history
         if self._history:
             given = list(kept) if self._many else [kept]
@@ -230,9 +236,9 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 
 def _tiled(value: Any, count: int, name: str | None) -> Any:
     ndim = value.type_.ndim
-    apart = array.tile(array.expand_dims(value, 1), [1, count, *[1] * (ndim - 1)])
-    sizes = array.shape(value)
-    made = array.reshape(apart, array.concat([[sizes[0] * count], sizes[1:]], 0), name=name)
+    apart = shape_ops.tile(shape_ops.expand_dims(value, 1), [1, count, *[1] * (ndim - 1)])
+    sizes = shape_ops.shape(value)
+    made = shape_ops.reshape(apart, shape_ops.concat([[sizes[0] * count], sizes[1:]], 0), name=name)
     first, *rest = value.get_shape().as_list()
     made.set_shape([None if first is None else first * count, *rest])
     return made

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from twofold.dtypes import bool_, int32, int64
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import array, filled, math, nn, selection
+from twofold.static import math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor, limits_of
+from twofold.static.arrays import creation, selection, shape_ops
+from twofold.static.arrays.reordering import batch_gather
 from twofold.static.contrib.decoding import Decoder, look_up, mapped
-from twofold.static.define import convert_to_tensor, limits_of
-from twofold.static.docstrings import example
-from twofold.static.flow import scan
+from twofold.static.control_flow.map_scan import scan
 from twofold.static.math import cumsum
-from twofold.static.reordering import batch_gather
 
 
 class BeamSearchDecoderState(NamedTuple):
@@ -85,8 +86,8 @@ class BeamSearchDecoder(Decoder):
                 what = f"BeamSearchDecoder: {label} of shape {value.get_shape()} has not {ndim} axes, at {here()}"
                 raise ArgumentError(what, "Give one start token for each sequence, and one end token.")
         known = start.get_shape()[0].value
-        self._batch = array.shape(start)[0] if known is None else known
-        self._start = array.tile(array.expand_dims(start, 1), [1, self._width])
+        self._batch = shape_ops.shape(start)[0] if known is None else known
+        self._start = shape_ops.tile(shape_ops.expand_dims(start, 1), [1, self._width])
         self._state = mapped(self._apart, initial_state)
 
     @property
@@ -117,20 +118,20 @@ class BeamSearchDecoder(Decoder):
     @staticmethod
     def _shaped(value: Any, first: list[Any], count: int) -> Any:
         """``value`` with sizes ``first`` in place of those of its first ``count`` axes."""
-        found = array.shape(value)
+        found = shape_ops.shape(value)
         sizes = [size.value for size in value.get_shape()]
         rest = [found[axis] if sizes[axis] is None else sizes[axis] for axis in range(count, len(sizes))]
-        return array.reshape(value, [*first, *rest])
+        return shape_ops.reshape(value, [*first, *rest])
 
     def initialize(self) -> tuple[Any, Any, BeamSearchDecoderState]:
         """All beams but the first have ended: at the first step they are equal."""
         kind = mapped(convert_to_tensor, self._state)
         while isinstance(kind, (list, tuple)):
             kind = kind[0]
-        first = filled.zeros([self._batch], int32)
-        finished = array.one_hot(first, self._width, False, True, dtype=bool_)
-        log_probs = array.one_hot(first, self._width, 0.0, float("-inf"), dtype=kind.dtype)
-        lengths = filled.zeros([self._batch, self._width], int64)
+        first = creation.zeros([self._batch], int32)
+        finished = shape_ops.one_hot(first, self._width, False, True, dtype=bool_)
+        log_probs = shape_ops.one_hot(first, self._width, 0.0, float("-inf"), dtype=kind.dtype)
+        lengths = creation.zeros([self._batch, self._width], int64)
         state = BeamSearchDecoderState(self._state, log_probs, finished, lengths)
         return finished, self._embed(self._start), state
 
@@ -142,23 +143,25 @@ class BeamSearchDecoder(Decoder):
         outputs, cell_state = mapped(self._apart, outputs), mapped(self._apart, cell_state)
         logits = outputs if self._layer is None else self._layer(outputs)
         known = logits.get_shape()[-1].value
-        count = array.shape(logits)[2] if known is None else known
+        count = shape_ops.shape(logits)[2] if known is None else known
 
         logs = nn.log_softmax(logits)
-        ends = array.one_hot(self._end, count, 0.0, limits_of(logits.dtype)[0], dtype=logits.dtype)
-        ended = array.expand_dims(state.finished, 2)
-        total = array.expand_dims(state.log_probs, 2) + selection.where(
-            math.logical_and(ended, filled.ones_like(logits, dtype=bool_)),
-            filled.zeros_like(logits) + ends,
+        ends = shape_ops.one_hot(self._end, count, 0.0, limits_of(logits.dtype)[0], dtype=logits.dtype)
+        ended = shape_ops.expand_dims(state.finished, 2)
+        total = shape_ops.expand_dims(state.log_probs, 2) + selection.where(
+            math.logical_and(ended, creation.ones_like(logits, dtype=bool_)),
+            creation.zeros_like(logits) + ends,
             logs,
         )
         scores = total
         if not (isinstance(self._penalty, (int, float)) and self._penalty == 0):
-            longer = array.one_hot(self._end, count, 0, 1, dtype=int64)
-            lengths = array.expand_dims(state.lengths, 2) + longer * math.cast(math.logical_not(ended), int64)
+            longer = shape_ops.one_hot(self._end, count, 0, 1, dtype=int64)
+            lengths = shape_ops.expand_dims(state.lengths, 2) + longer * math.cast(
+                math.logical_not(ended), int64
+            )
             scores = total / math.pow((5.0 + math.cast(lengths, logits.dtype)) / 6.0, self._penalty)
         flat = [self._batch, self._width * count]
-        best, places = nn.top_k(array.reshape(scores, flat), self._width)
+        best, places = nn.top_k(shape_ops.reshape(scores, flat), self._width)
         parents, ids = math.floordiv(places, count), math.floormod(places, count)
 
         def of_parent(value: Any) -> Any:
@@ -167,7 +170,7 @@ class BeamSearchDecoder(Decoder):
         before = of_parent(state.finished)
         finished = math.logical_or(before, math.equal(ids, self._end))
         lengths = of_parent(state.lengths) + math.cast(math.logical_not(before), int64)
-        logs = batch_gather(array.reshape(total, flat), places)
+        logs = batch_gather(shape_ops.reshape(total, flat), places)
         new = BeamSearchDecoderState(mapped(of_parent, cell_state), logs, finished, lengths)
         return BeamSearchDecoderOutput(best, ids, parents), new, self._embed(ids), finished
 
@@ -191,17 +194,17 @@ def gather_tree(
     Behind the first ``end_token`` of a beam, and from ``max_sequence_lengths`` of a sequence on, all are ``end_token``.
     """
     ids, parents = convert_to_tensor(step_ids), convert_to_tensor(parent_ids)
-    shape, end = array.shape(ids), convert_to_tensor(end_token, ids.dtype)
-    inside = array.transpose(array.sequence_mask(max_sequence_lengths, shape[0]))
-    first = array.tile(array.expand_dims(filled.range(shape[2]), 0), [shape[1], 1])
-    nothing = filled.zeros_like(ids[0]) + end
+    shape, end = shape_ops.shape(ids), convert_to_tensor(end_token, ids.dtype)
+    inside = shape_ops.transpose(shape_ops.sequence_mask(max_sequence_lengths, shape[0]))
+    first = shape_ops.tile(shape_ops.expand_dims(creation.range(shape[2]), 0), [shape[1], 1])
+    nothing = creation.zeros_like(ids[0]) + end
 
     def back(later: Any, step: Any) -> Any:
         symbols, origin, live = step
-        live = math.logical_and(array.expand_dims(live, 1), filled.ones_like(symbols, dtype=bool_))
+        live = math.logical_and(shape_ops.expand_dims(live, 1), creation.ones_like(symbols, dtype=bool_))
         found = selection.where(live, batch_gather(symbols, later[1]), nothing)
         return found, selection.where(live, batch_gather(origin, later[1]), later[1])
 
     found, _ = scan(back, (ids, parents, inside), initializer=(nothing, first), reverse=True)
     ended = cumsum(math.cast(math.equal(found, end), int32), exclusive=True) > 0
-    return selection.where(ended, filled.zeros_like(found) + end, found, name=name)
+    return selection.where(ended, creation.zeros_like(found) + end, found, name=name)

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold.runtime.pytree import flatten
-from twofold.static import array, convolution, initializers, math, nn
-from twofold.static.define import convert_to_tensor
-from twofold.static.projected_cells import linear
-from twofold.static.rnn import dynamic_rnn
-from twofold.static.rnn_cell import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, Wrapper, last_size
-from twofold.static.scopes import variable_scope
-from twofold.static.shapes import TensorShape
+from twofold.static import initializers, math, nn
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import shape_ops
+from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.nn import convolutions
+from twofold.static.recurrent.projected_cells import linear
+from twofold.static.recurrent.rnn import dynamic_rnn
+from twofold.static.recurrent.rnn_cell import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, Wrapper, last_size
+from twofold.static.variables.variable_scope import variable_scope
 
 
 class LSTMBlockCell(LSTMCell):
@@ -126,8 +128,8 @@ class NASCell(RNNCell):
         recurrent = math.matmul(output, self._recurrent)
         if self._use_bias:
             recurrent = nn.bias_add(recurrent, self._bias)
-        x = array.split(math.matmul(inputs, self._kernel), 8, 1)
-        h = array.split(recurrent, 8, 1)
+        x = shape_ops.split(math.matmul(inputs, self._kernel), 8, 1)
+        h = shape_ops.split(recurrent, 8, 1)
         sigmoid, tanh, relu = math.sigmoid, math.tanh, nn.relu
         first = tanh(sigmoid(x[0] + h[0]) * relu(x[1] + h[1]))
         second = tanh(sigmoid(x[2] + h[2]) + relu(x[3] * h[3]))
@@ -167,8 +169,8 @@ class UGRNNCell(RNNCell):
         self._bias = self.add_variable("bias", [2 * self._units], None, initializers.zeros_initializer())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        made = nn.bias_add(math.matmul(array.concat([inputs, state], 1), self._kernel), self._bias)
-        gate, candidate = array.split(made, 2, 1)
+        made = nn.bias_add(math.matmul(shape_ops.concat([inputs, state], 1), self._kernel), self._bias)
+        gate, candidate = shape_ops.split(made, 2, 1)
         gate = math.sigmoid(gate + self._forget_bias)
         new = gate * state + (1.0 - gate) * self._activation(candidate)
         return new, new
@@ -225,18 +227,18 @@ class ConvLSTMCell(RNNCell):
         wide = 4 * self._channels
         shape = [*self._kernel_shape, self._sizes[-1] + self._channels, wide]
         kernel = self.add_variable("kernel", shape, None, self._initializer)
-        convolve = {1: convolution.conv1d, 2: convolution.conv2d, 3: convolution.conv3d}[
+        convolve = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}[
             len(self._kernel_shape)
         ]
         step: Any = 1 if len(self._kernel_shape) == 1 else [1] * (len(self._kernel_shape) + 2)
-        made = convolve(array.concat([inputs, hidden], -1), kernel, step, "SAME")
+        made = convolve(shape_ops.concat([inputs, hidden], -1), kernel, step, "SAME")
         if self._use_bias:
             made = made + self.add_variable("biases", [wide], None, initializers.zeros_initializer())
-        into, candidate, forget, out = array.split(made, 4, -1)
+        into, candidate, forget, out = shape_ops.split(made, 4, -1)
         memory = math.sigmoid(forget + self._forget_bias) * memory + math.sigmoid(into) * math.tanh(candidate)
         output = hidden = math.tanh(memory) * math.sigmoid(out)
         if self._skip:
-            output = array.concat([output, inputs], -1)
+            output = shape_ops.concat([output, inputs], -1)
         return output, LSTMStateTuple(memory, hidden)
 
 
@@ -326,20 +328,20 @@ class AttentionCellWrapper(Wrapper):
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         sizes = [self._cell.state_size, self._size, self._size * self._length]
-        cell_state, attention, kept = state if self._tuple else array.split(state, sizes, 1)
-        kept = array.reshape(kept, [-1, self._length, self._size])
+        cell_state, attention, kept = state if self._tuple else shape_ops.split(state, sizes, 1)
+        kept = shape_ops.reshape(kept, [-1, self._length, self._size])
         width = self._input or last_size("AttentionCellWrapper", inputs.get_shape())
-        output, new = self._cell(linear(array.concat([inputs, attention], 1), width, True), cell_state)
-        asked = array.concat(flatten(new, "state")[0], 1)
+        output, new = self._cell(linear(shape_ops.concat([inputs, attention], 1), width, True), cell_state)
+        asked = shape_ops.concat(flatten(new, "state")[0], 1)
         with variable_scope("attention"):
             matrix = self.add_variable("attn_w", [1, 1, self._size, self._vector])
             vector = self.add_variable("attn_v", [self._vector])
             hidden = math.tensordot(kept, matrix[0, 0], 1)
-            query = array.expand_dims(linear(asked, self._vector, True), 1)
+            query = shape_ops.expand_dims(linear(asked, self._vector, True), 1)
             weights = nn.softmax(math.reduce_sum(vector * math.tanh(hidden + query), 2))
-            found = math.reduce_sum(array.expand_dims(weights, 2) * kept, 1)
+            found = math.reduce_sum(shape_ops.expand_dims(weights, 2) * kept, 1)
         with variable_scope("attn_output_projection"):
-            made = linear(array.concat([output, found], 1), self._size, True)
-        kept = array.concat([kept[:, 1:], array.expand_dims(made, 1)], 1)
-        after = (new, found, array.reshape(kept, [-1, self._size * self._length]))
-        return made, after if self._tuple else array.concat(list(after), 1)
+            made = linear(shape_ops.concat([output, found], 1), self._size, True)
+        kept = shape_ops.concat([kept[:, 1:], shape_ops.expand_dims(made, 1)], 1)
+        after = (new, found, shape_ops.reshape(kept, [-1, self._size * self._length]))
+        return made, after if self._tuple else shape_ops.concat(list(after), 1)

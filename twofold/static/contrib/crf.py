@@ -7,11 +7,12 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int32
-from twofold.static import array, filled, math, selection
-from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import example
-from twofold.static.flow import scan
-from twofold.static.scopes import get_variable, variable_scope
+from twofold.static import math
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, selection, shape_ops
+from twofold.static.control_flow.map_scan import scan
+from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
 def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
@@ -22,15 +23,15 @@ def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, tra
 
 def _mask(lengths: Any, like: Any, less: int = 0) -> Any:
     """1 for the steps of each sequence, without the last ``less``; 0 behind."""
-    steps = array.shape(like)[1]
+    steps = shape_ops.shape(like)[1]
     rest = math.maximum(math.cast(lengths, int32) - less, 0)
-    return array.sequence_mask(rest, steps - less, dtype="float32")
+    return shape_ops.sequence_mask(rest, steps - less, dtype="float32")
 
 
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
     """The sum of the inputs of the tags."""
     tensor = convert_to_tensor(inputs)
-    chosen = array.one_hot(tag_indices, tensor.type_.shape[2], dtype=tensor.dtype)
+    chosen = shape_ops.one_hot(tag_indices, tensor.type_.shape[2], dtype=tensor.dtype)
     mask = math.cast(_mask(sequence_lengths, tensor), tensor.dtype)
     return math.reduce_sum(math.reduce_sum(tensor * chosen, 2) * mask, 1)
 
@@ -40,15 +41,15 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
     table, tags = convert_to_tensor(transition_params), convert_to_tensor(tag_indices)
     count = table.type_.shape[0]
     positions = math.cast(tags[:, :-1], int32) * count + math.cast(tags[:, 1:], int32)
-    found = array.gather(array.reshape(table, [-1]), positions)
+    found = shape_ops.gather(shape_ops.reshape(table, [-1]), positions)
     return math.reduce_sum(found * math.cast(_mask(sequence_lengths, tags, 1), table.dtype), 1)
 
 
 def _steps(inputs: Any, lengths: Any) -> tuple[Any, Any, Any]:
     """The first step, the others with time first, and which of these count."""
-    rest = array.transpose(inputs[:, 1:], [1, 0, 2])
-    later = filled.range(1, array.shape(inputs)[1])
-    alive = math.less(array.expand_dims(later, 1), array.expand_dims(math.cast(lengths, int32), 0))
+    rest = shape_ops.transpose(inputs[:, 1:], [1, 0, 2])
+    later = creation.range(1, shape_ops.shape(inputs)[1])
+    alive = math.less(shape_ops.expand_dims(later, 1), shape_ops.expand_dims(math.cast(lengths, int32), 0))
     return inputs[:, 0], rest, alive
 
 
@@ -59,15 +60,15 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 
     def step(before: Any, row: Any) -> Any:
         scores, goes_on = row
-        found = math.reduce_logsumexp(array.expand_dims(before, 2) + table, 1) + scores
+        found = math.reduce_logsumexp(shape_ops.expand_dims(before, 2) + table, 1) + scores
         return selection.where(goes_on, found, before)
 
     def last(states: Any) -> Any:
-        return array.concat([array.expand_dims(first, 0), states], 0)[-1]
+        return shape_ops.concat([shape_ops.expand_dims(first, 0), states], 0)[-1]
 
     zero = math.less_equal(math.cast(sequence_lengths, int32), 0)
     found = math.reduce_logsumexp(last(scan(step, (rest, alive), initializer=first)), 1)
-    return selection.where(zero, filled.zeros_like(found), found)
+    return selection.where(zero, creation.zeros_like(found), found)
 
 
 @example(
@@ -109,24 +110,24 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
     lengths = math.cast(sequence_length, int32)
     first, rest, alive = _steps(tensor, lengths)
     count = tensor.type_.shape[2]
-    same = filled.zeros_like(first, dtype=int32) + filled.range(count)
+    same = creation.zeros_like(first, dtype=int32) + creation.range(count)
 
     def forward(carried: Any, row: Any) -> Any:
         before, _ = carried
         scores, goes_on = row
-        sums = array.expand_dims(before, 2) + table
+        sums = shape_ops.expand_dims(before, 2) + table
         choice = math.cast(math.argmax(sums, 1), int32)
         best = math.reduce_max(sums, 1) + scores
         return selection.where(goes_on, best, before), selection.where(goes_on, choice, same)
 
     states, choices = scan(forward, (rest, alive), initializer=(first, same))
-    best = array.concat([array.expand_dims(first, 0), states], 0)[-1]
+    best = shape_ops.concat([shape_ops.expand_dims(first, 0), states], 0)[-1]
     end = math.cast(math.argmax(best, 1), int32)
 
     def backward(tag: Any, choice: Any) -> Any:
-        return math.reduce_sum(array.one_hot(tag, count, dtype=int32) * choice, 1)
+        return math.reduce_sum(shape_ops.one_hot(tag, count, dtype=int32) * choice, 1)
 
     before = scan(backward, choices, initializer=end, reverse=True)
-    tags = array.transpose(array.concat([before, array.expand_dims(end, 0)], 0))
-    inside = array.sequence_mask(lengths, array.shape(tensor)[1], dtype=int32)
+    tags = shape_ops.transpose(shape_ops.concat([before, shape_ops.expand_dims(end, 0)], 0))
+    inside = shape_ops.sequence_mask(lengths, shape_ops.shape(tensor)[1], dtype=int32)
     return tags * inside, math.reduce_max(best, 1)

@@ -11,18 +11,19 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
-from twofold.static import array, math
+from twofold.runtime.calls import failed
+from twofold.static import math
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.arrays import shape_ops
 from twofold.static.data import AUTOTUNE as AUTOTUNE
 from twofold.static.data import Dataset as Dataset
 from twofold.static.data import FixedLengthRecordDataset as FixedLengthRecordDataset
 from twofold.static.data import Iterator as Iterator
 from twofold.static.data import TextLineDataset as TextLineDataset
 from twofold.static.data import TFRecordDataset as TFRecordDataset
-from twofold.static.dataset_elements import Element, ElementFunction, Fed
-from twofold.static.define import convert_to_tensor, refuse
-from twofold.static.docstrings import example
-from twofold.static.flow import failed
-from twofold.static.shapes import TensorShape
+from twofold.static.data.dataset_elements import Element, ElementFunction, Fed
+from twofold.static.graph.tensor_shape import TensorShape
 
 _Change = Callable[[Dataset], Dataset]
 
@@ -187,7 +188,7 @@ def bucket_by_sequence_length(
         return math.reduce_sum(math.cast(above, int64))
 
     def size(key: Any) -> Any:
-        return array.gather(convert_to_tensor(list(bucket_batch_sizes), int64), key)
+        return shape_ops.gather(convert_to_tensor(list(bucket_batch_sizes), int64), key)
 
     def change(dataset: Dataset) -> Dataset:
         shapes = dataset.output_shapes if padded_shapes is None else padded_shapes

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from twofold.dtypes import int32
 from twofold.runtime.pytree import flatten, unflatten
-from twofold.static import array, filled, math, random, selection
-from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import example
-from twofold.static.embeddings import embedding_lookup
-from twofold.static.flow import while_loop
-from twofold.static.scopes import variable_scope
-from twofold.static.tensor_array import TensorArray
+from twofold.static import math, random
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, selection, shape_ops
+from twofold.static.control_flow.tensor_array import TensorArray
+from twofold.static.control_flow.while_loop import while_loop
+from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.variables.variable_scope import variable_scope
 
 
 def mapped(function: Callable[..., Any], *values: Any) -> Any:
@@ -57,7 +58,7 @@ class CustomHelper(Helper):
 
     def initialize(self) -> tuple[Any, Any]:
         finished, inputs = self._initialize()
-        self.batch_size = array.shape(finished)[0]
+        self.batch_size = shape_ops.shape(finished)[0]
         return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any) -> Any:
@@ -76,11 +77,11 @@ class TrainingHelper(Helper):
         def first(value: Any) -> Any:
             tensor = convert_to_tensor(value)
             axes = [1, 0, *range(2, tensor.type_.ndim)]
-            return tensor if time_major else array.transpose(tensor, axes, name=name)
+            return tensor if time_major else shape_ops.transpose(tensor, axes, name=name)
 
         self._inputs = mapped(first, inputs)
         self._lengths = convert_to_tensor(sequence_length)
-        self.batch_size = array.shape(self._lengths)[0]
+        self.batch_size = shape_ops.shape(self._lengths)[0]
 
     @property
     def sequence_length(self) -> Any:
@@ -94,8 +95,8 @@ class TrainingHelper(Helper):
         """The inputs of a step; zeros past the last."""
 
         def row(value: Any) -> Any:
-            last = array.shape(value)[0] - 1
-            return array.gather(value, math.minimum(time, last)) * math.cast(time <= last, value.dtype)
+            last = shape_ops.shape(value)[0] - 1
+            return shape_ops.gather(value, math.minimum(time, last)) * math.cast(time <= last, value.dtype)
 
         return mapped(row, self._inputs)
 
@@ -130,7 +131,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def sample(self, time: Any, outputs: Any, state: Any) -> Any:
         sampled = math.cast(random.multinomial(outputs, 1, seed=self._seeds[0])[:, 0], int32)
         chosen = random.random_uniform([self.batch_size], seed=self._seeds[1]) < self._probability
-        return selection.where(chosen, sampled, filled.ones_like(sampled) * -1)
+        return selection.where(chosen, sampled, creation.ones_like(sampled) * -1)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids)
@@ -144,10 +145,10 @@ class GreedyEmbeddingHelper(Helper):
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embed = look_up(embedding)
         self._start, self._end = convert_to_tensor(start_tokens), convert_to_tensor(end_token)
-        self.batch_size = array.shape(self._start)[0]
+        self.batch_size = shape_ops.shape(self._start)[0]
 
     def initialize(self) -> tuple[Any, Any]:
-        return filled.zeros_like(self._start, dtype="bool"), self._embed(self._start)
+        return creation.zeros_like(self._start, dtype="bool"), self._embed(self._start)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         return math.equal(sample_ids, math.cast(self._end, sample_ids.dtype)), self._embed(sample_ids), state
@@ -266,7 +267,7 @@ def dynamic_decode(
         kinds, _, structure = flatten(first, "output")
         arrays = [TensorArray(one.dtype, 0, dynamic_size=True) for one in kinds]
         lengths, own_ends = (
-            filled.zeros_like(finished, dtype=int32),
+            creation.zeros_like(finished, dtype=int32),
             getattr(decoder, "tracks_own_finished", False),
         )
 
@@ -281,12 +282,12 @@ def dynamic_decode(
                 now = math.logical_or(now, math.greater_equal(time + 1, maximum_iterations))
             if impute_finished:
                 new = mapped(lambda before, after: _row(ended, before, after), kept, new)
-                output = mapped(lambda one: _row(ended, filled.zeros_like(one), one), output)
+                output = mapped(lambda one: _row(ended, creation.zeros_like(one), one), output)
             live = math.logical_not(ended)
             if own_ends and hasattr(new, "lengths"):
                 lengths = math.cast(new.lengths, int32)
             else:
-                lengths = selection.where(live, filled.ones_like(lengths) * (time + 1), lengths)
+                lengths = selection.where(live, creation.ones_like(lengths) * (time + 1), lengths)
             values = flatten(output, "output")[0]
             grown = [one.write(time, value) for one, value in zip(written, values, strict=True)]
             return [time + 1, now, lengths, following, new, grown]
@@ -297,5 +298,5 @@ def dynamic_decode(
         if hasattr(decoder, "finalize"):
             outputs, last = decoder.finalize(outputs, last, found[2])
         if not output_time_major:
-            outputs = mapped(lambda one: array.transpose(one, [1, 0, *range(2, one.type_.ndim)]), outputs)
+            outputs = mapped(lambda one: shape_ops.transpose(one, [1, 0, *range(2, one.type_.ndim)]), outputs)
         return outputs, last, found[2]

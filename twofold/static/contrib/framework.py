@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import nest as nest
-from twofold.static.checkpoint_reader import list_variables as list_variables
-from twofold.static.checkpoint_reader import load_checkpoint as load_checkpoint
-from twofold.static.checkpoint_reader import load_variable as load_variable
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import enter_variable
-from twofold.static.saver import Saver
-from twofold.static.scopes import get_variable
-from twofold.static.tensor_util import smart_cond as smart_cond
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.layers.graph_collections import enter_variable
+from twofold.static.python.tensor_util import smart_cond as smart_cond
+from twofold.static.saving.checkpoint_reader import list_variables as list_variables
+from twofold.static.saving.checkpoint_reader import load_checkpoint as load_checkpoint
+from twofold.static.saving.checkpoint_reader import load_variable as load_variable
+from twofold.static.saving.saver import Saver
 from twofold.static.train import create_global_step as create_global_step
 from twofold.static.train import get_global_step as get_global_step
 from twofold.static.train import get_or_create_global_step as get_or_create_global_step
+from twofold.static.variables.variable_scope import get_variable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

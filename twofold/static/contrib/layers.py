@@ -11,7 +11,11 @@ from typing import Any
 
 from twofold.dtypes import float32
 from twofold.ops.base import ops
-from twofold.static import array, embeddings, initializers, math, nn
+from twofold.static import initializers, math, nn
+from twofold.static.api.docstrings import described, example
+from twofold.static.api.op_functions import convert_to_tensor, operation
+from twofold.static.api.signatures import takes
+from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.normalizers import batch_norm as batch_norm
 from twofold.static.contrib.normalizers import group_norm as group_norm
@@ -25,23 +29,26 @@ from twofold.static.contrib.summaries import summarize_activations as summarize_
 from twofold.static.contrib.summaries import summarize_collection as summarize_collection
 from twofold.static.contrib.summaries import summarize_tensor as summarize_tensor
 from twofold.static.contrib.summaries import summarize_tensors as summarize_tensors
-from twofold.static.convolution_layers import conv1d as _conv1d
-from twofold.static.convolution_layers import conv2d as _conv2d
-from twofold.static.convolution_layers import conv2d_transpose as _conv2d_transpose
-from twofold.static.convolution_layers import conv3d as _conv3d
-from twofold.static.convolution_layers import separable_conv2d as _separable_conv2d
-from twofold.static.define import convert_to_tensor, operation
-from twofold.static.docstrings import described, example
-from twofold.static.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers import dense
 from twofold.static.layers import dropout as _dropout
 from twofold.static.layers import flatten as _flatten
-from twofold.static.pooling import average_pooling2d, max_pooling2d
+from twofold.static.layers.convolutional import conv1d as _conv1d
+from twofold.static.layers.convolutional import conv2d as _conv2d
+from twofold.static.layers.convolutional import conv2d_transpose as _conv2d_transpose
+from twofold.static.layers.convolutional import conv3d as _conv3d
+from twofold.static.layers.convolutional import separable_conv2d as _separable_conv2d
+from twofold.static.nn import embeddings
+from twofold.static.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from twofold.static.nn.pooling import average_pooling2d, max_pooling2d
 from twofold.static.python.positions import enter
-from twofold.static.scopes import VariableScope, get_variable, get_variable_scope, variable_scope
-from twofold.static.signatures import takes
+from twofold.static.variables.variable_scope import (
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 
 relu = nn.relu
 relu6 = nn.relu6
@@ -370,7 +377,7 @@ def one_hot_encoding(
     scope: Any = None,
 ) -> Any:
     """Rows with ``on_value`` at the class of each label."""
-    made = array.one_hot(labels, num_classes, on_value, off_value, name=scope)
+    made = shape_ops.one_hot(labels, num_classes, on_value, off_value, name=scope)
     return collected(made, outputs_collections)
 
 

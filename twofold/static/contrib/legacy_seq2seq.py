@@ -6,16 +6,17 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.static import array, filled, math, nn
+from twofold.static import math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, shape_ops
 from twofold.static.contrib.seq2seq_losses import sequence_loss_by_example as sequence_loss_by_example
 from twofold.static.contrib.seq2seq_losses import sequence_loss_of_lists as sequence_loss
-from twofold.static.control import cond
-from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import example
-from twofold.static.embeddings import embedding_lookup
-from twofold.static.projected_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
-from twofold.static.rnn import static_rnn
-from twofold.static.scopes import get_variable, get_variable_scope, variable_scope
+from twofold.static.control_flow.conditional import cond
+from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.recurrent.projected_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
+from twofold.static.recurrent.rnn import static_rnn
+from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 Loop = Callable[[Any, int], Any]
 
@@ -163,8 +164,8 @@ class _Attention:
 
     def __init__(self, states: Any, heads: int) -> None:
         size, length = states.type_.shape[2], states.type_.shape[1]
-        self.size, self.length = size, array.shape(states)[1] if length < 0 else length
-        self.hidden = array.reshape(states, [-1, self.length, 1, size])
+        self.size, self.length = size, shape_ops.shape(states)[1] if length < 0 else length
+        self.hidden = shape_ops.reshape(states, [-1, self.length, 1, size])
         self.keys, self.vectors = [], []
         for head in range(heads):
             kernel = get_variable(f"AttnW_{head}", [1, 1, size, size])
@@ -174,14 +175,16 @@ class _Attention:
     def __call__(self, query: Any) -> list[Any]:
         """A weighted mean of the states for each head."""
         parts = query if isinstance(query, (list, tuple)) else [query]
-        flat = array.concat([item for one in parts for item in (one if isinstance(one, tuple) else [one])], 1)
+        flat = shape_ops.concat(
+            [item for one in parts for item in (one if isinstance(one, tuple) else [one])], 1
+        )
         found = []
         for head, (key, vector) in enumerate(zip(self.keys, self.vectors, strict=True)):
             with variable_scope(f"Attention_{head}"):
-                asked = array.reshape(linear(flat, self.size, True), [-1, 1, 1, self.size])
+                asked = shape_ops.reshape(linear(flat, self.size, True), [-1, 1, 1, self.size])
                 weights = nn.softmax(math.reduce_sum(vector * math.tanh(key + asked), [2, 3]))
-                weighted = array.reshape(weights, [-1, self.length, 1, 1]) * self.hidden
-                found.append(array.reshape(math.reduce_sum(weighted, [1, 2]), [-1, self.size]))
+                weighted = shape_ops.reshape(weights, [-1, self.length, 1, 1]) * self.hidden
+                found.append(shape_ops.reshape(math.reduce_sum(weighted, [1, 2]), [-1, self.size]))
         return found
 
 
@@ -205,8 +208,8 @@ def attention_decoder(
     with variable_scope(scope or "attention_decoder", dtype=dtype):
         attention = _Attention(states, num_heads)
         state, outputs, before = initial_state, [], None
-        rows = array.shape(decoder_inputs[0])[0]
-        looks = [filled.zeros([rows, attention.size], states.dtype) for _ in range(num_heads)]
+        rows = shape_ops.shape(decoder_inputs[0])[0]
+        looks = [creation.zeros([rows, attention.size], states.dtype) for _ in range(num_heads)]
         if initial_state_attention:
             looks = attention(initial_state)
         for number, given in enumerate(decoder_inputs):
@@ -216,13 +219,13 @@ def attention_decoder(
                 with variable_scope("loop_function", reuse=True):
                     given = loop_function(before, number)
             width = convert_to_tensor(given).type_.shape[-1]
-            output, state = cell(linear(array.concat([given, *looks], 1), width, True), state)
+            output, state = cell(linear(shape_ops.concat([given, *looks], 1), width, True), state)
             reuse = True if number == 0 and initial_state_attention else None
             with variable_scope(get_variable_scope(), reuse=reuse):
                 looks = attention(state)
             with variable_scope("AttnOutputProjection"):
                 wanted = cell.output_size if output_size is None else output_size
-                output = linear(array.concat([output, *looks], 1), wanted, True)
+                output = linear(shape_ops.concat([output, *looks], 1), wanted, True)
             before = output if loop_function is not None else None
             outputs.append(output)
     return outputs, state
@@ -282,7 +285,7 @@ def embedding_attention_seq2seq(
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype):
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
         outputs, state = static_rnn(encoder, encoder_inputs, dtype=dtype or "float32")
-        states = array.stack(outputs, 1)
+        states = shape_ops.stack(outputs, 1)
         size = None
         if output_projection is None:
             cell, size = OutputProjectionWrapper(cell, num_decoder_symbols), num_decoder_symbols

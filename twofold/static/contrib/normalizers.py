@@ -9,17 +9,18 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import normalize_axis
 from twofold.ops.shape.shapes import many_axes
 from twofold.runtime.tracing import here
-from twofold.static import array, initializers, math, nn
+from twofold.static import initializers, math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.scopes import collected, layer_scope
-from twofold.static.control import control_dependencies
-from twofold.static.define import convert_to_tensor, refuse
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.moments import moments
-from twofold.static.normalization_layers import batch_normalization
-from twofold.static.scopes import get_variable
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import control_dependencies
+from twofold.static.layers.normalization import batch_normalization
+from twofold.static.nn.normalization import moments
+from twofold.static.variables.variable_scope import get_variable
 
 
 @add_arg_scope
@@ -85,7 +86,7 @@ def _updated(made: Any, known: int, collections: Any) -> Any:
     del updates[known:]
     if collections is None:
         with control_dependencies(new):
-            return array.identity(made)
+            return shape_ops.identity(made)
     for one in new:
         get_default_graph().add_to_collections(collections, one)
     return made
@@ -97,10 +98,10 @@ def _parameters(
     """Normalised values times ``gamma`` plus ``beta``: variables of ``shape``, reshaped to ``aligned``."""
     if scale:
         gamma = get_variable("gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable)
-        made = made * array.reshape(gamma, aligned)
+        made = made * shape_ops.reshape(gamma, aligned)
     if center:
         beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)
-        made = made + array.reshape(beta, aligned)
+        made = made + shape_ops.reshape(beta, aligned)
     return made
 
 
@@ -193,13 +194,13 @@ def group_norm(
     if sizes[channel] % groups:
         what = f"group_norm: {sizes[channel]} channels in {groups} groups, at {here()}"
         raise ArgumentError(what, "Give a number of groups that divides the channels.")
-    known = [array.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
+    known = [shape_ops.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
     apart = [*known[:channel], groups, sizes[channel] // groups, *known[channel + 1 :]]
     over = [axis + (axis > channel) for axis in many_axes(reduction_axes, ndim)]
     aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
     with layer_scope(scope, "GroupNorm", reuse, variables_collections):
-        made = _standard(array.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)
-        made = array.reshape(made, known)
+        made = _standard(shape_ops.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)
+        made = shape_ops.reshape(made, known)
         made = _parameters(made, [sizes[channel]], aligned, center, scale, trainable)
         return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
 

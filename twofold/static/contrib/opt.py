@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 
 from twofold.runtime.tracing import here
-from twofold.static.define import refuse
-from twofold.static.differentiation import gradients
-from twofold.static.graph import need_session
-from twofold.static.variables import Variable, trainable_variables
+from twofold.static.api.op_functions import refuse
+from twofold.static.autodiff.gradients import gradients
+from twofold.static.graph.graph import need_session
+from twofold.static.variables.variable import Variable, trainable_variables
 
 
 class ScipyOptimizerInterface:

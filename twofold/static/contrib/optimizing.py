@@ -7,14 +7,15 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import array, random, summary, train
-from twofold.static.clipping import clip_by_global_norm, global_norm
-from twofold.static.control import control_dependencies
-from twofold.static.define import as_tensor, convert_to_tensor
-from twofold.static.docstrings import example
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.scopes import variable_scope
+from twofold.static import random, summary, train
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import as_tensor, convert_to_tensor
+from twofold.static.arrays import shape_ops
+from twofold.static.autodiff.clipping import clip_by_global_norm, global_norm
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import control_dependencies
+from twofold.static.variables.variable_scope import variable_scope
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
     "Adagrad": train.AdagradOptimizer,
@@ -51,7 +52,7 @@ def _noisy(pairs: list[Any], scale: float) -> list[Any]:
         (
             None
             if gradient is None
-            else as_tensor(gradient) + random.random_normal(array.shape(gradient)) * scale,
+            else as_tensor(gradient) + random.random_normal(shape_ops.shape(gradient)) * scale,
             variable,
         )
         for gradient, variable in pairs
@@ -100,7 +101,7 @@ def optimize_loss(
         step = train.get_global_step() if global_step is None else global_step
         before = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
         with control_dependencies(before):
-            loss = array.identity(convert_to_tensor(loss))
+            loss = shape_ops.identity(convert_to_tensor(loss))
         shown = ["loss", "learning_rate"] if summaries is None else list(summaries)
         made = _made(optimizer, _rate(learning_rate, learning_rate_decay_fn, step, shown))
         chosen = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if variables is None else variables
@@ -114,7 +115,7 @@ def optimize_loss(
         _summarise(shown, loss, pairs)
         update = made.apply_gradients(pairs, step if increment_global_step else None, name="train")
         with control_dependencies([update]):
-            return array.identity(loss)
+            return shape_ops.identity(loss)
 
 
 def _rate(given: Any, decay: Callable[[Any, Any], Any] | None, step: Any, shown: list[str]) -> Any:

@@ -12,24 +12,24 @@ from twofold.static.contrib.cells import LSTMBlockCell as LSTMBlockCell
 from twofold.static.contrib.cells import LSTMBlockFusedCell as LSTMBlockFusedCell
 from twofold.static.contrib.cells import NASCell as NASCell
 from twofold.static.contrib.cells import UGRNNCell as UGRNNCell
-from twofold.static.projected_cells import EmbeddingWrapper as EmbeddingWrapper
-from twofold.static.projected_cells import InputProjectionWrapper as InputProjectionWrapper
-from twofold.static.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
-from twofold.static.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
 from twofold.static.python.positions import enter
-from twofold.static.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
-from twofold.static.rnn import static_bidirectional_rnn as static_bidirectional_rnn
-from twofold.static.rnn import static_rnn as static_rnn
-from twofold.static.rnn_cell import BasicLSTMCell as BasicLSTMCell
-from twofold.static.rnn_cell import BasicRNNCell as BasicRNNCell
-from twofold.static.rnn_cell import DeviceWrapper as DeviceWrapper
-from twofold.static.rnn_cell import DropoutWrapper as DropoutWrapper
-from twofold.static.rnn_cell import GRUCell as GRUCell
-from twofold.static.rnn_cell import LSTMCell as LSTMCell
-from twofold.static.rnn_cell import LSTMStateTuple as LSTMStateTuple
-from twofold.static.rnn_cell import MultiRNNCell as MultiRNNCell
-from twofold.static.rnn_cell import ResidualWrapper as ResidualWrapper
-from twofold.static.rnn_cell import RNNCell as RNNCell
+from twofold.static.recurrent.projected_cells import EmbeddingWrapper as EmbeddingWrapper
+from twofold.static.recurrent.projected_cells import InputProjectionWrapper as InputProjectionWrapper
+from twofold.static.recurrent.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
+from twofold.static.recurrent.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
+from twofold.static.recurrent.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
+from twofold.static.recurrent.rnn import static_bidirectional_rnn as static_bidirectional_rnn
+from twofold.static.recurrent.rnn import static_rnn as static_rnn
+from twofold.static.recurrent.rnn_cell import BasicLSTMCell as BasicLSTMCell
+from twofold.static.recurrent.rnn_cell import BasicRNNCell as BasicRNNCell
+from twofold.static.recurrent.rnn_cell import DeviceWrapper as DeviceWrapper
+from twofold.static.recurrent.rnn_cell import DropoutWrapper as DropoutWrapper
+from twofold.static.recurrent.rnn_cell import GRUCell as GRUCell
+from twofold.static.recurrent.rnn_cell import LSTMCell as LSTMCell
+from twofold.static.recurrent.rnn_cell import LSTMStateTuple as LSTMStateTuple
+from twofold.static.recurrent.rnn_cell import MultiRNNCell as MultiRNNCell
+from twofold.static.recurrent.rnn_cell import ResidualWrapper as ResidualWrapper
+from twofold.static.recurrent.rnn_cell import RNNCell as RNNCell
 
 enter(
     __name__,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.layer_options import enter_variable
-from twofold.static.scopes import VariableScope, variable_scope
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.layers.graph_collections import enter_variable
+from twofold.static.variables.variable_scope import VariableScope, variable_scope
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import array, math, nn
-from twofold.static.control import name_scope
-from twofold.static.define import convert_to_tensor, is_tensor_like
-from twofold.static.docstrings import example
+from twofold.static import math, nn
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like
+from twofold.static.arrays import shape_ops
+from twofold.static.graph.scopes import name_scope
 
 _LITTLE = 1e-12
 
@@ -59,15 +60,15 @@ def sequence_loss(
         fix = "Choose one of them for an axis."
         raise ArgumentError(f"sequence_loss: an axis is both averaged and summed, at {here()}", fix)
     with name_scope(name, "sequence_loss", [scores, labels, scale]):
-        classes = array.shape(scores)[2] if scores.type_.shape[2] < 0 else scores.type_.shape[2]
-        flat = array.reshape(scores, [-1, classes])
-        found = _losses(softmax_loss_function, array.reshape(labels, [-1]), flat)
-        found = found * array.reshape(scale, [-1])
+        classes = shape_ops.shape(scores)[2] if scores.type_.shape[2] < 0 else scores.type_.shape[2]
+        flat = shape_ops.reshape(scores, [-1, classes])
+        found = _losses(softmax_loss_function, shape_ops.reshape(labels, [-1]), flat)
+        found = found * shape_ops.reshape(scale, [-1])
         if average_across_timesteps and average_across_batch:
             return math.reduce_sum(found) / (math.reduce_sum(scale) + _LITTLE)
         if sum_over_timesteps and sum_over_batch:
             return math.reduce_sum(found) / _count(scale)
-        found = array.reshape(found, array.shape(scores)[:2])
+        found = shape_ops.reshape(found, shape_ops.shape(scores)[:2])
         for axis, (averaged, summed) in ((1, steps), (0, batch)):
             if averaged:
                 return math.reduce_sum(found, axis) / (math.reduce_sum(scale, axis) + _LITTLE)
@@ -98,7 +99,7 @@ def sequence_loss_by_example(
     with name_scope(name, "sequence_loss_by_example", [*logits, *targets, *weights]):
         found = []
         for one, label, weight in zip(logits, targets, weights, strict=True):
-            flat = array.reshape(label, [-1])
+            flat = shape_ops.reshape(label, [-1])
             losses = _losses(softmax_loss_function, flat, one)
             own = weight if is_tensor_like(weight) else convert_to_tensor(weight, losses.dtype)
             found.append(losses * own)
@@ -124,5 +125,5 @@ def sequence_loss_of_lists(
         )
         total = math.reduce_sum(each)
         if average_across_batch:
-            total = total / math.cast(array.shape(targets[0])[0], total.dtype)
+            total = total / math.cast(shape_ops.shape(targets[0])[0], total.dtype)
         return total

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from twofold.static import nn, summary
-from twofold.static.define import convert_to_tensor
-from twofold.static.graph import get_default_graph
-from twofold.static.keys import GraphKeys
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.graph import get_default_graph
 
 
 def _plain(name: str) -> str:

@@ -14,16 +14,17 @@ import numpy
 from twofold.errors import ArgumentError
 from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
-from twofold.static import logs, metrics
-from twofold.static.datasets import Dataset
-from twofold.static.define import refuse
+from twofold.static import metrics
+from twofold.static.api.op_functions import refuse
+from twofold.static.data.datasets import Dataset
 from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig
-from twofold.static.global_step import create_global_step
-from twofold.static.graph import Graph
-from twofold.static.monitored_session import ChiefSessionCreator, MonitoredSession
+from twofold.static.graph.graph import Graph
+from twofold.static.platform import logs
 from twofold.static.random import set_random_seed
-from twofold.static.saver import Saver, latest_checkpoint, read_checkpoint
-from twofold.static.session_hooks import (
+from twofold.static.saving.saver import Saver, latest_checkpoint, read_checkpoint
+from twofold.static.summary import FileWriter
+from twofold.static.train.monitored_session import ChiefSessionCreator, MonitoredSession
+from twofold.static.train.session_hooks import (
     CheckpointSaverHook,
     FinalOpsHook,
     LoggingTensorHook,
@@ -31,9 +32,9 @@ from twofold.static.session_hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
-from twofold.static.session_run_hook import SessionRunContext, SessionRunHook
-from twofold.static.summary import FileWriter
-from twofold.static.variables import Variable
+from twofold.static.train.session_run_hook import SessionRunContext, SessionRunHook
+from twofold.static.train.step_counter import create_global_step
+from twofold.static.variables.variable import Variable
 
 
 class Estimator:

@@ -11,11 +11,11 @@ import numpy
 from twofold.dtypes import string
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.dataset_elements import OutOfRangeError
-from twofold.static.define import as_dtype
-from twofold.static.host_calls import in_python
+from twofold.static.api.op_functions import as_dtype
+from twofold.static.control_flow.host_calls import in_python
+from twofold.static.errors import OutOfRangeError
 from twofold.static.random import next_key
-from twofold.static.string_table import bytes_array, holds_strings
+from twofold.static.strings.string_table import bytes_array, holds_strings
 
 
 def _order(count: int, epochs: int | None, random: Any) -> Iterator[int]:

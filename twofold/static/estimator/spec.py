@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.monitored_session import Scaffold
+from twofold.static.train.monitored_session import Scaffold
 
 _DEFAULT: Any = object()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twofold.static.define import refuse
+from twofold.static.api.op_functions import refuse
 from twofold.static.estimator.estimator import Estimator
-from twofold.static.session_hooks import CheckpointSaverListener
-from twofold.static.session_run_hook import SecondOrStepTimer
+from twofold.static.train.session_hooks import CheckpointSaverListener
+from twofold.static.train.session_run_hook import SecondOrStepTimer
 
 
 class TrainSpec(NamedTuple):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.static import array, clipping, filled, math, nn, random
-from twofold.static.define import convert_to_tensor
+from twofold.static import math, nn, random
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, shape_ops
+from twofold.static.autodiff import clipping
 from twofold.static.keras.state import clear_session as clear_session
 from twofold.static.keras.state import get_session as get_session
 from twofold.static.keras.state import learning_phase as learning_phase
@@ -74,16 +76,16 @@ def random_normal(
 abs, exp, log, square, sqrt, pow = math.abs, math.exp, math.log, math.square, math.sqrt, math.pow
 argmax, cast, equal, dot, greater = math.argmax, math.cast, math.equal, math.matmul, math.greater
 reshape, concatenate, expand_dims, squeeze, shape = (
-    array.reshape,
-    array.concat,
-    array.expand_dims,
-    array.squeeze,
-    array.shape,
+    shape_ops.reshape,
+    shape_ops.concat,
+    shape_ops.expand_dims,
+    shape_ops.squeeze,
+    shape_ops.shape,
 )
 relu, sigmoid, softmax, tanh, l2_normalize = nn.relu, nn.sigmoid, nn.softmax, nn.tanh, nn.l2_normalize
 zeros_like, ones_like, flatten, transpose = (
-    filled.zeros_like,
-    filled.ones_like,
-    lambda x: array.reshape(x, [-1]),
-    array.transpose,
+    creation.zeros_like,
+    creation.ones_like,
+    lambda x: shape_ops.reshape(x, [-1]),
+    shape_ops.transpose,
 )

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from twofold.static import array, filled, image, layers, math, nn, random
-from twofold.static.control import cond
-from twofold.static.embeddings import embedding_lookup
+from twofold.static import image, layers, math, nn, random
+from twofold.static.arrays import creation, shape_ops
+from twofold.static.control_flow.conditional import cond
 from twofold.static.keras.base_layer import Layer as Layer
 from twofold.static.keras.models import Input as Input
 from twofold.static.keras.models import InputLayer as InputLayer
@@ -18,7 +18,8 @@ from twofold.static.keras.recurrent import Bidirectional as Bidirectional
 from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
 from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
 from twofold.static.keras.table import layer_of
-from twofold.static.scopes import get_variable
+from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.variables.variable_scope import get_variable
 
 
 def _of_layers(name: str, function: Callable[..., Any], *example: str, **defaults: Any) -> Any:
@@ -90,7 +91,7 @@ GlobalMaxPooling2D = _overall("GlobalMaxPooling2D", math.reduce_max, "largest el
 
 def _rows(inputs: Any) -> Any:
     size = inputs.type_.shape[0]
-    return size if size >= 0 else array.shape(inputs)[0]
+    return size if size >= 0 else shape_ops.shape(inputs)[0]
 
 
 def _reshape(inputs: Any, target_shape: Any) -> Any:
@@ -98,7 +99,7 @@ def _reshape(inputs: Any, target_shape: Any) -> Any:
     if -1 in wanted and min(given, default=0) >= 0:
         total, others = functools.reduce(int.__mul__, given, 1), -functools.reduce(int.__mul__, wanted, 1)
         wanted[wanted.index(-1)] = total // max(others, 1)
-    return array.reshape(inputs, [_rows(inputs), *wanted])
+    return shape_ops.reshape(inputs, [_rows(inputs), *wanted])
 
 
 def _pairs(widths: Any, count: int) -> list[list[int]]:
@@ -107,7 +108,7 @@ def _pairs(widths: Any, count: int) -> list[list[int]]:
 
 
 def _zero_padding(inputs: Any, padding: Any, count: int) -> Any:
-    return filled.pad(inputs, [[0, 0], *_pairs(padding, count), [0, 0]])
+    return creation.pad(inputs, [[0, 0], *_pairs(padding, count), [0, 0]])
 
 
 def _zero_padding1d(inputs: Any, padding: Any = 1) -> Any:
@@ -124,9 +125,9 @@ def _cropping2d(inputs: Any, cropping: Any = 0) -> Any:
 
 
 def _up_sampling1d(inputs: Any, size: int = 2) -> Any:
-    wide = array.tile(array.expand_dims(inputs, 2), [1, 1, size, 1])
+    wide = shape_ops.tile(shape_ops.expand_dims(inputs, 2), [1, 1, size, 1])
     steps = inputs.type_.shape[1]
-    return array.reshape(wide, [_rows(inputs), steps * size if steps >= 0 else -1, inputs.type_.shape[2]])
+    return shape_ops.reshape(wide, [_rows(inputs), steps * size if steps >= 0 else -1, inputs.type_.shape[2]])
 
 
 def _up_sampling2d(
@@ -154,7 +155,7 @@ Reshape = layer_of(
 )
 Permute = layer_of(
     "Permute",
-    lambda inputs, dims: array.transpose(inputs, [0, *dims]),
+    lambda inputs, dims: shape_ops.transpose(inputs, [0, *dims]),
     "Axes in another order; 1 is the first one behind the batch.",
     "((2, 1))",
     "[4, 2, 3]",
@@ -162,7 +163,7 @@ Permute = layer_of(
 )
 RepeatVector = layer_of(
     "RepeatVector",
-    lambda inputs, n: array.tile(array.expand_dims(inputs, 1), [1, n, 1]),
+    lambda inputs, n: shape_ops.tile(shape_ops.expand_dims(inputs, 1), [1, n, 1]),
     "Each vector ``n`` times.",
     "(3)",
     "[4, 2]",
@@ -214,11 +215,11 @@ Softmax = layer_of(
 
 def _noisy(inputs: Any, stddev: Any, training: Any = None) -> Any:
     def noise() -> Any:
-        return inputs + random.random_normal(array.shape(inputs), stddev=stddev, dtype=inputs.dtype)
+        return inputs + random.random_normal(shape_ops.shape(inputs), stddev=stddev, dtype=inputs.dtype)
 
     if isinstance(training, (bool, int)):
         return noise() if training else inputs
-    return cond(training, noise, lambda: array.identity(inputs))
+    return cond(training, noise, lambda: shape_ops.identity(inputs))
 
 
 GaussianNoise = layer_of("GaussianNoise", _noisy, "Normal noise while training.", "(0.1)", "[2, 3]", "(2, 3)")
@@ -289,7 +290,9 @@ Average = layer_of(
     "Average", lambda inputs: math.add_n(inputs) / float(len(inputs)), "The mean of a list of inputs."
 )
 Concatenate = layer_of(
-    "Concatenate", lambda inputs, axis=-1: array.concat(inputs, axis), "A list of inputs behind each other."
+    "Concatenate",
+    lambda inputs, axis=-1: shape_ops.concat(inputs, axis),
+    "A list of inputs behind each other.",
 )
 
 

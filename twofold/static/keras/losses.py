@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold.static import array, clipping, math, nn
-from twofold.static.define import convert_to_tensor
-from twofold.static.graph import operation_of
+from twofold.static import math, nn
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import shape_ops
+from twofold.static.autodiff import clipping
+from twofold.static.graph.graph import operation_of
 from twofold.static.keras.named import found_in, look_up
 
 _EPSILON = 1e-7
@@ -49,7 +51,7 @@ def _classes(y_true: Any, y_pred: Any) -> Any:
     """Class numbers without a last axis of size 1."""
     labels = convert_to_tensor(y_true)
     if labels.type_.ndim == y_pred.type_.ndim:
-        labels = array.squeeze(labels, [-1])
+        labels = shape_ops.squeeze(labels, [-1])
     return math.cast(labels, "int64")
 
 

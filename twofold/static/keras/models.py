@@ -7,10 +7,11 @@ from typing import Any
 
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static import filled
-from twofold.static.array import placeholder
-from twofold.static.define import as_dtype
-from twofold.static.graph import at_once, operation_of
+from twofold.static.api.op_functions import as_dtype
+from twofold.static.arrays import creation
+from twofold.static.arrays.shape_ops import placeholder
+from twofold.static.graph.context import at_once
+from twofold.static.graph.graph import operation_of
 from twofold.static.keras.base_layer import Call, Layer, call_of
 from twofold.static.keras.state import unique_name
 from twofold.static.keras.training import Trained
@@ -40,7 +41,7 @@ def Input(
         raise ValueError(f"Input: there is no shape, at {here()}. Give shape or batch_shape.")
     sizes = list(batch_shape) if batch_shape is not None else [batch_size, *(shape or ())]
     if at_once():
-        return filled.zeros([1 if size is None else size for size in sizes], as_dtype(dtype or "float32"))
+        return creation.zeros([1 if size is None else size for size in sizes], as_dtype(dtype or "float32"))
     return placeholder(as_dtype(dtype or "float32"), sizes, name=unique_name(name or "input"))
 
 

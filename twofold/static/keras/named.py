@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static import clipping, filled, initializers, math, nn
-from twofold.static.rnn_cell import snake_case
+from twofold.static import initializers, math, nn
+from twofold.static.arrays import creation
+from twofold.static.autodiff import clipping
+from twofold.static.recurrent.rnn_cell import snake_case
 
 
 def found_in(table: Mapping[str, Any], kind: str, identifier: Any) -> Any:
@@ -83,7 +85,7 @@ def _penalty(l1: float = 0.0, l2: float = 0.0) -> Callable[[Any], Any]:
     def penalty(x: Any) -> Any:
         sums = [(l1, lambda: math.reduce_sum(math.abs(x))), (l2, lambda: math.reduce_sum(math.square(x)))]
         parts = [weight * total() for weight, total in sums if weight]
-        return math.add_n(parts) if parts else filled.zeros([])
+        return math.add_n(parts) if parts else creation.zeros([])
 
     return penalty
 

@@ -8,12 +8,12 @@ from twofold.dtypes import int64
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static import optimizer_rules as rules
-from twofold.static.clipping import clip_by_norm, clip_by_value
-from twofold.static.define import as_tensor, constant, convert_to_tensor
+from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor
+from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
 from twofold.static.keras.named import found_in
-from twofold.static.optimizer import Optimizer
-from twofold.static.variables import Variable, assign_add
+from twofold.static.optimizers import update_rules as rules
+from twofold.static.optimizers.optimizer import Optimizer
+from twofold.static.variables.variable import Variable, assign_add
 
 
 class _Keras(Optimizer):

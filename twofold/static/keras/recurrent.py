@@ -6,12 +6,13 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twofold.static import array, filled, math, nn
-from twofold.static.define import convert_to_tensor
-from twofold.static.docstrings import with_example
+from twofold.static import math, nn
+from twofold.static.api.docstrings import with_example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.arrays import creation, shape_ops
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.table import converted
-from twofold.static.rnn import dynamic_rnn
+from twofold.static.recurrent.rnn import dynamic_rnn
 
 
 class _Cell:
@@ -24,7 +25,7 @@ class _Cell:
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Zeros."""
-        made = [filled.zeros([batch_size, self.output_size], dtype) for _ in range(self._layer.row.states)]
+        made = [creation.zeros([batch_size, self.output_size], dtype) for _ in range(self._layer.row.states)]
         return made if len(made) > 1 else made[0]
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
@@ -45,7 +46,7 @@ def _simple(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
 
 def _lstm(layer: Recurrent, x: Any, state: Any) -> tuple[Any, Any]:
     h, c = state
-    i, f, g, o = array.split(x + _product(layer, h), 4, 1)
+    i, f, g, o = shape_ops.split(x + _product(layer, h), 4, 1)
     gate = layer.recurrent_activation
     c = gate(f) * c + gate(i) * layer.activation(g)
     h = gate(o) * layer.activation(c)
@@ -53,8 +54,8 @@ def _lstm(layer: Recurrent, x: Any, state: Any) -> tuple[Any, Any]:
 
 
 def _gru(layer: Recurrent, x: Any, h: Any) -> tuple[Any, Any]:
-    xz, xr, xh = array.split(x, 3, 1)
-    hz, hr = array.split(_product(layer, h, 0, 2), 2, 1)
+    xz, xr, xh = shape_ops.split(x, 3, 1)
+    hz, hr = shape_ops.split(_product(layer, h, 0, 2), 2, 1)
     z, r = layer.recurrent_activation(xz + hz), layer.recurrent_activation(xr + hr)
     candidate = layer.activation(xh + _product(layer, r * h, 2))
     made = z * h + (1.0 - z) * candidate
@@ -143,8 +144,8 @@ class Recurrent(Layer):
 
         def first(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
             part = [self.units]
-            return array.concat(
-                [given(part, dtype), filled.ones(part, dtype), given([2 * self.units], dtype)], 0
+            return shape_ops.concat(
+                [given(part, dtype), creation.ones(part, dtype), given([2 * self.units], dtype)], 0
             )
 
         return first
@@ -154,7 +155,7 @@ class Recurrent(Layer):
         if isinstance(inputs, list):
             inputs, *rest = inputs
             initial_state = initial_state or rest
-        x = array.reverse(inputs, [1]) if self.go_backwards else inputs
+        x = shape_ops.reverse(inputs, [1]) if self.go_backwards else inputs
         seen = math.tensordot(x, convert_to_tensor(self.kernel), [[2], [0]])
         if self.use_bias:
             seen = nn.bias_add(seen, self.bias)
@@ -207,11 +208,11 @@ class Bidirectional(Layer):
     def call(self, inputs: Any) -> Any:
         ahead, back = self.forward_layer(inputs), self.backward_layer(inputs)
         if self.forward_layer.return_sequences:
-            back = array.reverse(back, [1])
+            back = shape_ops.reverse(back, [1])
         if self._merge is None:
             return [ahead, back]
         if self._merge == "concat":
-            return array.concat([ahead, back], -1)
+            return shape_ops.concat([ahead, back], -1)
         return (
             ahead * back if self._merge == "mul" else (ahead + back) * (0.5 if self._merge == "ave" else 1.0)
         )
@@ -226,6 +227,6 @@ class TimeDistributed(Layer):
 
     def call(self, inputs: Any) -> Any:
         sizes = inputs.type_.shape
-        counts = [size if size >= 0 else array.shape(inputs)[axis] for axis, size in enumerate(sizes[:2])]
-        made = self.layer(array.reshape(inputs, [-1, *sizes[2:]]))
-        return array.reshape(made, [*counts, *made.type_.shape[1:]])
+        counts = [size if size >= 0 else shape_ops.shape(inputs)[axis] for axis, size in enumerate(sizes[:2])]
+        made = self.layer(shape_ops.reshape(inputs, [-1, *sizes[2:]]))
+        return shape_ops.reshape(made, [*counts, *made.type_.shape[1:]])

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from twofold.static.array import placeholder_with_default
-from twofold.static.graph import Graph, at_once, get_default_graph, get_default_session, reset_default_graph
-from twofold.static.keys import GraphKeys
-from twofold.static.session import Session
-from twofold.static.variables import variables_initializer
+from twofold.static.arrays.shape_ops import placeholder_with_default
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.context import at_once
+from twofold.static.graph.graph import Graph, get_default_graph, get_default_session, reset_default_graph
+from twofold.static.session.session import Session
+from twofold.static.variables.variable import variables_initializer
 
 
 class _OfGraph:

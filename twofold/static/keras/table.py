@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.docstrings import with_example
+from twofold.static.api.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in
-from twofold.static.scopes import variable_scope
+from twofold.static.variables.variable_scope import variable_scope
 
 _BASE = ("trainable", "name", "dtype", "input_shape", "batch_input_shape", "input_dim", "batch_size")
 

@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.runtime.tracing import here
-from twofold.static import array, math
-from twofold.static.array import placeholder
-from twofold.static.control import control_dependencies, group
-from twofold.static.datasets import Dataset
-from twofold.static.define import as_dtype, convert_to_tensor
-from twofold.static.eager import GradientTape
-from twofold.static.graph import at_once, get_default_graph
+from twofold.static import math
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor
+from twofold.static.arrays import shape_ops
+from twofold.static.arrays.shape_ops import placeholder
+from twofold.static.control_flow.dependencies import group
+from twofold.static.data.datasets import Dataset
+from twofold.static.eager.gradient_tape import GradientTape
+from twofold.static.graph.context import at_once
+from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import control_dependencies
 from twofold.static.keras import backend, losses, optimizers
 from twofold.static.keras.callbacks import Callback, History
 from twofold.static.keras.state import learning_phase, phase
-from twofold.static.saver import Saver, checkpoint_exists
+from twofold.static.saving.saver import Saver, checkpoint_exists
 
 
 class _Batch(NamedTuple):
@@ -175,7 +178,7 @@ class Trained:
         for function, label, output, factor in zip(functions, labels, outputs, factors, strict=True):
             each = function(label, output)
             if weights is not None:
-                each = each * array.reshape(weights, [-1, *[1] * (each.type_.ndim - 1)])
+                each = each * shape_ops.reshape(weights, [-1, *[1] * (each.type_.ndim - 1)])
             parts.append(math.reduce_mean(each) * float(factor))
         total = math.add_n([*parts, *[math.reduce_sum(one) for one in self.losses]])
         pairs = [(metric, *one) for one in zip(functions, labels, outputs) for metric in self._metrics]

@@ -8,7 +8,7 @@ import numpy
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.define import as_dtype
+from twofold.static.api.op_functions import as_dtype
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> numpy.ndarray:

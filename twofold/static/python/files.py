@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.static.platform import GFile as FileIO
-from twofold.static.platform import gfile
+from twofold.static.platform.file_io import GFile as FileIO
+from twofold.static.platform.file_io import gfile
 
 __all__ = ["FileIO"]
 

@@ -9,7 +9,7 @@ import numpy
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.define import as_dtype
+from twofold.static.api.op_functions import as_dtype
 
 
 def pad_sequences(

@@ -10,9 +10,9 @@ enter(
         "constant_op dtypes function importer sparse_tensor": "",
         "random_seed": "random",
         "errors errors_impl": "errors",
-        "tensor_shape": "shapes",
-        "tensor_util": "tensor_util",
+        "tensor_shape": "graph.tensor_shape",
+        "tensor_util": "python.tensor_util",
         "graph_io": "train",
-        "test_util": "testing",
+        "test_util": "platform.testing",
     },
 )

@@ -5,7 +5,7 @@ from twofold.static.python.positions import enter
 enter(
     __name__,
     {
-        "utils": "tensor_util",
+        "utils": "python.tensor_util",
         "core convolutional normalization pooling layers base": "layers",
     },
 )

@@ -1,18 +1,19 @@
 """TensorFlow's files of operations, by the public modules that have their names."""
 
-from twofold.static import rnn as rnn
-from twofold.static import rnn_cell as rnn_cell
 from twofold.static.python.positions import enter
+from twofold.static.recurrent import rnn as rnn
+from twofold.static.recurrent import rnn_cell as rnn_cell
 
 enter(
     __name__,
     {
-        "array_ops clip_ops control_flow_ops data_flow_ops functional_ops linalg_ops math_ops random_ops": "",
+        "array_ops clip_ops data_flow_ops functional_ops linalg_ops math_ops random_ops": "",
         "check_ops init_ops io_ops parsing_ops partitioned_variables state_ops string_ops tensor_array_ops": "",
         "constant_op": "",
+        "control_flow_ops": "control_flow.dependencies",
         "gen_array_ops gen_math_ops gen_state_ops gradients_impl variable_scope variables sparse_ops script_ops": "",
         "nn_ops nn nn_impl gen_nn_ops embedding_ops candidate_sampling_ops ctc_ops": "nn",
-        "rnn_cell_impl": "rnn_cell",
+        "rnn_cell_impl": "recurrent.rnn_cell",
         "image_ops": "image",
         "metrics metrics_impl": "metrics",
         "losses": "losses",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.messages import Field, Message
+from twofold.static.protobuf.messages import Field, Message
 
 
 class SpriteMetadata(Message):

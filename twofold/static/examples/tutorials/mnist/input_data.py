@@ -10,8 +10,8 @@ import numpy
 from twofold.data import load_mnist
 from twofold.dtypes import float32
 from twofold.errors import ArgumentError
-from twofold.static.define import as_dtype
-from twofold.static.flow import failed
+from twofold.runtime.calls import failed
+from twofold.static.api.op_functions import as_dtype
 
 
 class DataSet:

@@ -1,0 +1,1 @@
+"""How a function with TensorFlow's conventions is made from a body: parameters, documentation, other names."""

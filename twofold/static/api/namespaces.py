@@ -1,0 +1,58 @@
+"""Names that TensorFlow has in several modules: a table of them, and modules that look them up when they are used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+NAMESPACES = {
+    "debugging": "is_finite is_inf is_nan",
+    "dtypes": """DType as_dtype as_string bfloat16 bool cast complex complex64 complex128 double float16 float32 float64
+        half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
+    "graph_util": "import_graph_def",
+    "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
+        variables=variables_initializer""",
+    "io": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
+        l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
+        transpose=matrix_transpose matrix_transpose""",
+    "manip": "batch_to_space_nd gather_nd reshape reverse roll scatter_nd space_to_batch_nd tile",
+    "math": """bincount confusion_matrix count_nonzero in_top_k=nn.in_top_k invert_permutation
+        l2_normalize=nn.l2_normalize log_softmax=nn.log_softmax segment_max segment_mean segment_min segment_prod
+        segment_sum softmax=nn.softmax softsign=nn.softsign top_k=nn.top_k unsorted_segment_max
+        unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
+        unsorted_segment_sum zero_fraction=nn.zero_fraction""",
+    "queue": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "random": """log_uniform_candidate_sampler=nn.log_uniform_candidate_sampler
+        uniform_candidate_sampler=nn.uniform_candidate_sampler""",
+    "sparse": """matmul=sparse_tensor_dense_matmul sparse_dense_matmul=sparse_tensor_dense_matmul
+        placeholder=sparse_placeholder reduce_sum=sparse_reduce_sum reorder=sparse_reorder
+        reshape=sparse_reshape retain=sparse_retain segment_mean=sparse_segment_mean
+        segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum
+        softmax=sparse_softmax add=sparse_add to_dense=sparse_tensor_to_dense transpose=sparse_transpose""",
+    "spectral": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",
+    "signal": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",
+}
+"""By module the names in it: each that of a function of ``tf``, or followed by what it is there."""
+
+
+def look_up(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a module, which finds its row of the table.
+
+    >>> import twofold.static as tf
+    >>> tf.manip.tile is tf.tile and tf.linalg.diag is tf.matrix_diag
+    True
+    """
+    row = (entry.partition("=") for entry in NAMESPACES[module.rpartition(".")[2]].split())
+    names = {name: there or name for name, _, there in row}
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        found: Any = sys.modules["twofold.static"]
+        for part in names[name].split("."):
+            found = getattr(found, part)
+        return found
+
+    return find, lambda: sorted({*vars(sys.modules[module]), *names})

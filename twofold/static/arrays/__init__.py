@@ -1,0 +1,1 @@
+"""Tensors created, reshaped, indexed, chosen from and combined under TensorFlow's names."""

@@ -1,0 +1,1 @@
+"""Derivatives of declared graphs: gradients, those of the user, sparse rows, clipping."""

@@ -1,0 +1,1 @@
+"""Choices, loops, dependencies, and calls of Python from a declared graph."""

@@ -1,0 +1,160 @@
+"""Operations that Python computes while a graph runs: ``py_func``, ``Print``, ``Assert``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import DType
+from twofold.errors import InvalidArgumentError
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
+from twofold.ir.types import tensor_type
+from twofold.ops.base import ops
+from twofold.runtime.failures import end_at
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
+from twofold.static.autodiff.custom_gradients import with_gradient_of
+from twofold.static.control_flow.bodies import source_of
+from twofold.static.eager.execution import call_python
+from twofold.static.graph.context import at_once
+from twofold.static.graph.graph import Operation, describe, get_default_graph, owner_of
+from twofold.static.graph.inference import Source
+
+
+def in_python(
+    type: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    results: Sequence[tuple[DType, Sequence[int | None] | None]],
+    name: str | None,
+    given_run: bool = False,
+) -> list[Any]:
+    """A ``py_func`` whose results have known dtypes, ranks unless the shape is None, and sizes unless one is None.
+
+    With ``given_run`` the function gets the run first, as that of a loop on the host does.
+    """
+    tensors = [convert_to_tensor(value) for value in inputs]
+    types = [
+        tensor_type(dtype, UNKNOWN_RANK)
+        if sizes is None
+        else tensor_type(dtype, tuple(new_unknown_size() if size is None else size for size in sizes))
+        for dtype, sizes in results
+    ]
+    graph = tensors[0].graph if tensors else get_default_graph()
+    parts = {"python": function, "hosted": function if given_run else None}
+    made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors], **parts)
+    return list(made.outputs)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str = "",
+    first_n: int = -1,
+    summarize: int = 3,
+    name: str | None = None,
+) -> Any:
+    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.Print(tf.constant([1, 2]), [tf.constant(3)], first_n=0)))
+    [1 2]
+    """
+    tensor = convert_to_tensor(input_)
+    shown = [convert_to_tensor(item) for item in data]
+    made = define("Print", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    left = [first_n]
+
+    def observe(value: Any, *arrays: Any) -> None:
+        if left[0] == 0:
+            return
+        left[0] -= 1
+        print(message + "".join(_summary(array, summarize) for array in arrays), file=sys.stderr)
+
+    made.observe = observe
+    return made.outputs[0]
+
+
+def _summary(array: Any, count: int) -> str:
+    """The first elements of an array, all with -1."""
+    flat = numpy.asarray(array).ravel()
+    inner = " ".join(str(item) for item in (flat if count < 0 else flat[:count]))
+    return f"[{inner}{'...' if 0 <= count < flat.size else ''}]"
+
+
+def Assert(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """An operation that raises InvalidArgumentError with the values of ``data`` unless ``condition`` is true.
+
+    The check is made when the run is done, before any variable changes. Of each value the first ``summarize``
+    elements are told (3 unless given, -1: all).
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3)
+    ...     with tf.control_dependencies([tf.Assert(x > 2, [x])]):
+    ...         y = x * 2
+    ...     print(session.run(y))
+    6
+    """
+    tensor = convert_to_tensor(condition)
+    shown = [convert_to_tensor(item) for item in data if not isinstance(item, str)]
+    made = define("Assert", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    words = [item for item in data if isinstance(item, str)]
+
+    def observe(value: Any, *arrays: Any) -> None:
+        if not numpy.all(value):
+            texts = " ".join(
+                [*words, *[_summary(array, 3 if summarize is None else summarize) for array in arrays]]
+            )
+            what = f"assertion failed: {describe(tensor)} is false, declared at {made.where}, data: {texts}"
+            raise end_at(
+                InvalidArgumentError(what, "Give values that meet the condition."),
+                _core.location_of(made.outputs[0]),
+            )
+
+    made.observe = observe
+    return made
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """The results of a Python function of NumPy arrays, called once in each run that needs them.
+
+    What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
+    passes through it, unless ``Graph.gradient_override_map`` names one for ``PyFunc``. Raises GraphError if the
+    results do not have the dtypes ``Tout``. ``stateful`` changes nothing. With an empty list of dtypes the operation is
+    returned, and the function's result left aside.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(session.run(tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)))
+    [2. 4.]
+    """
+    several = isinstance(Tout, (list, tuple))
+    dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
+    if at_once():
+        made_ = call_python(func, [convert_to_tensor(item) for item in inp])
+        results = [convert_to_tensor(value, dtype) for value, dtype in zip(made_, dtypes)]
+        return (results or None) if several else results[0]
+    sources = [_source(item) for item in inp]
+    graph = sources[0][0].graph if sources else get_default_graph()
+    python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
+    types = [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes]
+    made = graph.add("PyFunc", name, types, sources, python=python)
+    if not dtypes:
+        return made
+    outputs = with_gradient_of(made)
+    return outputs if several else outputs[0]
+
+
+def _source(value: Any) -> Source:
+    found = owner_of(convert_to_tensor(value))
+    assert found is not None
+    return found

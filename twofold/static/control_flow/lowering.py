@@ -1,0 +1,311 @@
+"""What computes choices and loops: closed functions, or the host where their bodies have effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from twofold.dtypes import int64
+from twofold.errors import ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK
+from twofold.ir.types import TensorType
+from twofold.ops.base import apply, ops
+from twofold.runtime.calls import LoopCall, call_branch, predicate_of
+from twofold.runtime.closure_conversion import closure_convert
+from twofold.static.control_flow.bodies import Body
+from twofold.static.graph.graph import Graph, Operation
+from twofold.static.graph.inference import Numbers, Source, read_of
+from twofold.static.strings.string_table import stack
+
+
+class Record:
+    """What a loop on the host leaves for its gradient: arrays of its inputs, and its iterations."""
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        self.arrays = tuple(arrays)
+        self.parts: list[Any] = []
+
+
+class Flow:
+    """How an operation is declared, or computed on the host, from its bodies."""
+
+    def __init__(self, bodies: Sequence[Body], varying: bool = False) -> None:
+        self.bodies = list(bodies)
+        self.is_random = any(body.is_random for body in bodies)
+        self.varying = (
+            varying  # whether types of results may differ between the bodies, or between iterations
+        )
+        self.owner: Operation | None = None
+        self.rules: list[Operation] = []  # operations that are given gradients of the program's
+        self.recorded = False  # whether a gradient needs what the iterations on the host computed
+
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        """The outputs of ``operation``, declared by ``declarer``."""
+        raise NotImplementedError
+
+    def sources(self, given: Sequence[Any]) -> list[Any]:
+        """The sources of the operation: what it is given, then what its bodies capture."""
+        captured = dict.fromkeys(source for body in self.bodies for source in body.captured)
+        return [*given, *[source for source in captured if source not in given]]
+
+    def declare(
+        self, graph: Graph, type: str, name: str | None, types: Sequence[TensorType], given: Sequence[Source]
+    ) -> Operation:
+        """The operation of ``given`` that this computes; it waits for all that the bodies wait for outside."""
+        effects = self.is_hosted()
+        self.captured = [source for source in self.sources(()) if not _is_current(source)]
+        self.current = [source for source in self.sources(()) if _is_current(source)]
+        sources = [*given, *self.captured] if effects else self.sources(given)
+        parts: dict[str, Any] = {"python": self.iterate, "hosted": self} if effects else {"flow": self}
+        made = graph.add(type, name, types, sources, **parts)
+        self.owner = made
+        outside = [control for body in self.bodies for control in body.controls]
+        made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *outside)))
+        return made
+
+    def is_hosted(self) -> bool:
+        """Whether the host runs the bodies one by one."""
+        return any(body.with_effects() for body in self.bodies)
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        """The outputs for arrays of the inputs, computed on the host: one part of ``run`` for each iteration."""
+        raise NotImplementedError
+
+    def begin_record(self, run: Any, arrays: Sequence[Any]) -> None:
+        """Make room for what iterations leave for a gradient."""
+        if self.recorded:
+            run.records[self.owner] = Record(arrays)
+
+    def once(self, run: Any, body: Body, values: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
+        """The results of a body for the values of its arguments and of what it captures."""
+        arguments = [(argument, 0) for argument in body.arguments]
+        part = run.inner([*self.captured, *arguments], [*captured, *values], body.begin)
+        if self.recorded and body is self.bodies[-1]:
+            run.records[self.owner].parts.append(part)
+            part.record(body.results)
+            return list(part.results)
+        found: list[Any] = part.result(body.results, ())
+        return found
+
+
+def _is_current(source: Source) -> bool:
+    """Whether each iteration on the host looks at a captured value anew."""
+    return read_of(source) is not None or source[0].number_of is not None
+
+
+class Choice(Flow):
+    """Input 0 selects a body; only that one is computed.
+
+    Bodies whose results turn out to be of different types are chosen between when the choice is known.
+    """
+
+    def __init__(self, bodies: Sequence[Body], names: Sequence[str], varying: bool) -> None:
+        super().__init__(bodies, varying)
+        self.names = names
+
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        if declarer.is_told(operation.sources[0]):
+            return self._chosen(declarer, operation)
+        try:
+            return self._either(declarer, operation)
+        except ShapeError:
+            if declarer.depth or not self.varying:
+                raise
+            return self._chosen(declarer, operation)
+
+    def _chosen(self, declarer: Any, operation: Operation) -> list[Any]:
+        chosen = _integer(declarer.number(operation, operation.sources[0]))
+        last = len(self.bodies) - 1
+        return self.bodies[chosen if 0 <= chosen <= last else last].declare_here(declarer, ())
+
+    def _either(self, declarer: Any, operation: Operation) -> list[Any]:
+        choice = declarer.symbolic(declarer.read(operation, operation.sources[0]))
+        choice = apply("reshape", choice, attrs=((),))
+
+        def run(body: Body, k: int) -> Callable[[], list[Any]]:
+            names = [f"result {position}" for position in range(len(body.results))]
+            return lambda: list(zip(body.declare(declarer, ()), names))
+
+        functions = [run(body, k) for k, body in enumerate(self.bodies)]
+        return call_branch(operation.type.lower(), choice, functions, self.names, ())
+
+
+class While(Flow):
+    """Bodies ``condition`` and ``body`` over ``count`` carried values; input ``count`` may limit the iterations.
+
+    ``growing`` are the positions of arrays that may grow: the inputs before the captured ones are their last sizes.
+    """
+
+    def __init__(
+        self,
+        condition: Body,
+        body: Body,
+        names: Sequence[str],
+        limited: bool,
+        growing: Sequence[int] = (),
+        varying: bool = False,
+    ) -> None:
+        super().__init__([condition, body], varying)
+        self.condition, self.body, self.names, self.limited = condition, body, names, limited
+        self.growing = list(growing)
+
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        first = len(self.names) + int(self.limited)
+        carried = self._carried(declarer, operation)
+        if not declarer.depth:
+            for position, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
+                size = _integer(declarer.number(operation, source))
+                carried[position] = declarer.symbolic(_longer(carried[position], size))
+        return self._looped(declarer, operation, carried)
+
+    def _carried(self, declarer: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        return [declarer.symbolic(declarer.read(operation, source)) for source in operation.sources[:count]]
+
+    def _looped(self, declarer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
+        count = len(self.names)
+        call = LoopCall("while_loop", carried, self.names)
+        if self.limited:
+            most = declarer.symbolic(declarer.read(operation, operation.sources[count]))
+            call.max_iterations = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
+        call.carried = carried = self._with_rows(declarer, carried)
+        (start,) = self.condition.declare(declarer, carried)
+
+        def step(*values: Any) -> list[Any]:
+            new = call.check_carried(self.body.declare(declarer, values))
+            (go_on,) = self.condition.declare(declarer, new)
+            return [*new, predicate_of("while_loop", go_on, "the condition")]
+
+        return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
+
+    def is_hosted(self) -> bool:
+        return self.varying or super().is_hosted()
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        count, limited = len(self.names), int(self.limited)
+        carried, captured = list(arrays[:count]), arrays[count + limited :]
+        most = int(arrays[count]) if limited else None
+        self.begin_record(run, arrays)
+        made = 0
+        while (most is None or made < most) and self.once(run, self.condition, carried, captured)[0]:
+            carried = self.once(run, self.body, carried, captured)
+            made += 1
+        return carried
+
+    def _with_rows(self, declarer: Any, carried: list[Any]) -> list[Any]:
+        """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
+        positions = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
+        if not positions:
+            return carried
+        found = closure_convert(
+            lambda *values: self.body.declare(declarer, values), [value.type_ for value in carried]
+        )
+        types = [node.type for node in found.graph.outputs]
+        return [
+            declarer.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
+            for k, value in enumerate(carried)
+        ]
+
+
+class Sizes(While):
+    """The sizes that a loop leaves its growing arrays with: the loop for the indices of its writes alone."""
+
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        if declarer.depth:  # an inner loop; the outer one's arrays have their sizes
+            return [ops.full((), 0, dtype=int64) for _ in self.growing]
+        carried = self._carried(declarer, operation)
+        for position in self.growing:
+            rows = carried[position].type_.shape[0]
+            carried[position] = declarer.symbolic(ops.full((), rows, dtype=int64))
+        found = self._looped(declarer, operation, carried)
+        return [found[position] for position in self.growing]
+
+    def is_hosted(self) -> bool:
+        return super().is_hosted() or any(body.looks_at_elements() for body in self.bodies)
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        found = super().iterate(run, *arrays)
+        return [numpy.int64(len(found[position])) for position in self.growing]
+
+
+def _integer(number: Any) -> Any:
+    """One number as an integer, or as a symbol."""
+    return number.array.item() if isinstance(number, Numbers) else int(numpy.asarray(number))
+
+
+def _longer(flow: Any, size: Any) -> Any:
+    rows, *rest = flow.type_.shape
+    if size <= rows:
+        return flow
+    more = ops.zeros((size - rows, *rest), dtype=flow.dtype)
+    return ops.zeros((size, *rest), dtype=flow.dtype) if 0 in rest else ops.concatenate([flow, more], 0)
+
+
+def is_unwritten(type: TensorType) -> bool:
+    """Whether a value is a tensor array without elements, see ``static.tensor_array``."""
+    return len(type.shape) == 2 and type.shape[1] == 0
+
+
+def _common_length(lengths: Sequence[Any]) -> Any:
+    """The length of all arrays; raises ShapeError where they differ."""
+    first, *rest = lengths
+    if any(length != first for length in rest):
+        raise ShapeError(f"the first axes are of sizes {sorted(set(lengths))}", "Give arrays of one length.")
+    return first
+
+
+class Repeat(Flow):
+    """A body over the rows of arrays: inputs are carried values, then the arrays."""
+
+    def __init__(self, operation: str, body: Body, names: Sequence[str], arrays: int, reverse: bool) -> None:
+        super().__init__([body])
+        self.operation, self.body, self.names, self.arrays, self.reverse = (
+            operation,
+            body,
+            names,
+            arrays,
+            reverse,
+        )
+
+    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+        count = len(self.names)
+        values = [
+            declarer.symbolic(declarer.read(operation, source))
+            for source in operation.sources[: count + self.arrays]
+        ]
+        call = LoopCall(self.operation, values[:count], self.names)
+        call.xs = values[count:]
+        call.descending = self.reverse
+        call.limit = _common_length([row.type_.shape[0] for row in call.xs])
+
+        def step(*given: Any) -> list[Any]:
+            found = self.body.declare(declarer, given)
+            return [*call.check_carried(found[:count]), *found[count:]]
+
+        return call.run(step)[:-1]
+
+    def iterate(self, run: Any, *arrays: Any) -> list[Any]:
+        count = len(self.names)
+        carried, rows = list(arrays[:count]), arrays[count : count + self.arrays]
+        captured = arrays[count + self.arrays :]
+        order = range(_common_length([len(array) for array in rows]))
+        self.begin_record(run, arrays)
+        stacked: list[list[Any]] = []
+        for k in reversed(order) if self.reverse else order:
+            found = self.once(run, self.body, [*carried, *[array[k] for array in rows]], captured)
+            carried = found[:count]
+            stacked.append(found[count:])
+        if self.reverse:
+            stacked.reverse()
+        return [*carried, *self._stacked(stacked)]
+
+    def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        if rows:
+            return [stack(parts) for parts in zip(*rows)]
+        types = [owner.outputs[k].type_ for owner, k in self.body.results[len(self.names) :]]
+        return [
+            numpy.zeros((0, *[max(n, 0) for n in type.shape if type.shape != UNKNOWN_RANK]), type.dtype.numpy)
+            for type in types
+        ]

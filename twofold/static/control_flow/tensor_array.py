@@ -1,0 +1,347 @@
+"""``TensorArray``: tensors of one shape by number, written once each, mostly in loops.
+
+The elements are the rows of one tensor, the *flow*, which every write replaces; loops write their rows in place.
+Before the first write the shape of the elements is not known: the flow is then an array of empty rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import apply, ops
+from twofold.runtime.calls import failed
+from twofold.static.api.op_functions import (
+    Number,
+    Slot,
+    as_dtype,
+    convert_to_tensor,
+    numbers,
+    operation,
+    refuse,
+    whole,
+)
+from twofold.static.arrays.shape_ops import identity
+from twofold.static.control_flow.bodies import source_of
+from twofold.static.control_flow.lowering import is_unwritten
+from twofold.static.eager.execution import compute
+from twofold.static.graph.context import at_once
+from twofold.static.graph.graph import Tensor, describe, get_default_graph
+from twofold.static.graph.tensor_shape import TensorShape
+
+
+def zeros_like_rows(base: Any, element: TensorType) -> Any:
+    """Rows of zeros for ``base``, which holds none yet."""
+    shape = (base.shape[0], *element.shape)
+    return ops.zeros(shape, dtype=element.dtype)
+
+
+def _as_rows(flow: Any) -> Any:
+    return ops.reshape(flow, (1, flow.shape[0], math.prod(tuple(flow.shape)[1:])))
+
+
+def _position(index: Any) -> Any:
+    return ops.reshape(ops.cast(index, int64), (1, 1, 1))
+
+
+def _write(flow: Any, value: Any, index: Any) -> Any:
+    if is_unwritten(_type(flow)):
+        flow = zeros_like_rows(flow, _type(value))
+    if tuple(flow.shape[1:]) != tuple(value.shape):
+        what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
+        raise ShapeError(what, "Write values of one shape.")
+    rows = _as_rows(flow)
+    written = apply("scatter_set", rows, _position(index), ops.reshape(value, (1, 1, rows.shape[2])))
+    return ops.reshape(written, tuple(flow.shape))
+
+
+def _read(flow: Any, index: Any) -> Any:
+    if is_unwritten(_type(flow)):
+        raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
+    return ops.reshape(apply("gather_block", _as_rows(flow), _position(index)), tuple(flow.shape[1:]))
+
+
+def _type(value: Any) -> TensorType:
+    found: TensorType = value.type_ if isinstance(value, Tensor) else value.type
+    return found
+
+
+class TensorArray:
+    """``size`` tensors of one dtype and shape; every change returns the array after it.
+
+    ``clear_after_read``, ``infer_shape`` and ``colocate_with_first_write_call`` change nothing.
+
+    ``dynamic_size`` lets writes make it larger; how large a loop makes it is found by running the loop for its indices
+    alone first. ``element_shape`` is checked. ``clear_after_read``, ``infer_shape`` and
+    ``colocate_with_first_write_call`` change nothing: elements may be read as often as wanted.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     def body(i, array):
+    ...         return i + 1, array.write(i, tf.cast(i * i, tf.float32))
+    ...     _, array = tf.while_loop(lambda i, _: i < 4, body, (0, tf.TensorArray(tf.float32, 4)))
+    ...     print(session.run(array.stack()))
+    [0. 1. 4. 9.]
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = as_dtype(dtype)
+        self.dynamic_size = bool(dynamic_size)
+        refuse("TensorArray", handle=handle)
+        self._element = TensorShape(element_shape)
+        self._size = int(size) if isinstance(size, int) and not self.dynamic_size else None
+        name = tensor_array_name if name is None else name
+        self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
+
+    def _empty(self, size: Any, name: str | None) -> Tensor:
+        dtype = self.dtype
+        given = convert_to_tensor(size)
+        if at_once():
+            return ops.zeros((whole(given), 0), dtype=dtype)
+        made = get_default_graph().add(
+            "TensorArray",
+            name,
+            [tensor_type(dtype, UNKNOWN_RANK)],
+            [source_of(given)],
+            body=lambda size: ops.zeros((whole(size), 0), dtype=dtype),
+            arguments=(Slot(0),),
+            host=frozenset({0}),
+        )
+        return made.outputs[0]
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """The same array with other elements."""
+        made = TensorArray.__new__(TensorArray)
+        made.dtype, made.dynamic_size, made.flow = self.dtype, self.dynamic_size, flow
+        made._element, made._size = self._element, self._size
+        return made
+
+    @property
+    def handle(self) -> Tensor:
+        """The flow."""
+        return self.flow
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The shape of the elements, as far as it is known."""
+        return self._element
+
+    def _declare(
+        self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
+    ) -> Tensor:
+        if at_once():
+            return compute(type, body, tensors, {}, name).outputs[0]
+        graph = source_of(self.flow)[0].graph
+        parts = {"body": body, "arguments": tuple(Slot(k) for k in range(len(tensors)))}
+        made = graph.add(type, name, [result], [source_of(tensor) for tensor in tensors], **parts)
+        if self.dynamic_size and body in _GROWING:
+            made.wished = frozenset({2})
+        return made.outputs[0]
+
+    def _rows(self) -> int:
+        """The number of elements, as far as it is known."""
+        shape = self.flow.type_.shape
+        if self._size is not None:
+            return self._size
+        return new_unknown_size() if self.dynamic_size or shape == UNKNOWN_RANK else shape[0]
+
+    def _element_type(self) -> TensorType:
+        shape = self.flow.type_.shape
+        return tensor_type(self.dtype, UNKNOWN_RANK if shape == UNKNOWN_RANK else shape[1:])
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with ``value`` as element ``index``."""
+        tensor = convert_to_tensor(value)
+        if tensor.dtype is not self.dtype:
+            what = f"{describe(tensor)} for an array of {self.dtype.name}"
+            raise failed("TensorArray.write", GraphError(what, "Cast it with tf.cast."))
+        known = tensor.type_.shape
+        if not self._element.is_compatible_with(tensor.get_shape()):
+            what = f"{describe(tensor)} for elements of shape {self._element}"
+            raise failed("TensorArray.write", ShapeError(what, "Write values of that shape."))
+        result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
+        position = convert_to_tensor(index)
+        body = _grown if self.dynamic_size else _write
+        return self.with_flow(
+            self._declare("TensorArrayWrite", body, result, [self.flow, tensor, position], name)
+        )
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Element ``index``; a run raises IndexError for one that is not there."""
+        position = convert_to_tensor(index)
+        return self._looked("TensorArrayRead", _read, self._element_type(), [self.flow, position], name)
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements along a new first axis."""
+        return self._looked("TensorArrayStack", ops.positive, self.flow.type_, [self.flow], name)
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements of ``indices`` along a new first axis."""
+        positions, shape = convert_to_tensor(indices), self.flow.type_.shape
+        count = positions.type_.shape[0]
+        result = tensor_type(self.dtype, shape if shape == UNKNOWN_RANK else (count, *shape[1:]))
+
+        def body(flow: Any, positions: Any) -> Any:
+            return ops.index_select(flow, 0, positions)
+
+        return self._looked("TensorArrayGather", body, result, [self.flow, positions], name)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """The elements behind each other along their own first axis."""
+        shape = self.flow.type_.shape
+        rest = UNKNOWN_RANK if shape == UNKNOWN_RANK else (new_unknown_size(), *shape[2:])
+
+        def body(flow: Any) -> Any:
+            return ops.reshape(flow, (-1, *tuple(flow.shape)[2:]))
+
+        return self._looked("TensorArrayConcat", body, tensor_type(self.dtype, rest), [self.flow], name)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array of the slices of ``value`` along its first axis."""
+        made = self.with_flow(identity(convert_to_tensor(value, self.dtype), name=name))
+        made._size = None
+        return made
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array of the parts of ``value`` along its first axis.
+
+        Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow.
+        """
+        made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
+        made._size = None
+        return made
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of ``value`` as elements ``indices``."""
+        positions, rows = convert_to_tensor(indices), convert_to_tensor(value)
+        found = rows.type_.shape
+        result = tensor_type(
+            self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
+        )
+        body = _scattered_grown if self.dynamic_size else _scattered
+        return self.with_flow(
+            self._declare("TensorArrayScatter", body, result, [self.flow, rows, positions], name)
+        )
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements."""
+
+        def body(flow: Any) -> Any:
+            return ops.full((), flow.shape[0], dtype="int32")
+
+        found = self._declare("TensorArraySize", body, _SIZE, [self.flow], name)
+        if not at_once():
+            source_of(found)[0].looks = "size" if self.dynamic_size else None
+        return found
+
+    def _looked(
+        self, type: str, body: Any, result: TensorType, tensors: Sequence[Tensor], name: str | None
+    ) -> Tensor:
+        found = self._declare(type, body, result, tensors, name)
+        if not at_once():
+            source_of(found)[0].looks = "elements" if self.dynamic_size else None
+        return found
+
+    def identity(self) -> TensorArray:
+        """The array itself."""
+        return self
+
+    def close(self, name: str | None = None) -> Any:
+        """An operation that does nothing."""
+        return get_default_graph().add("NoOp", name, (), ())
+
+
+@operation("TensorArraySplit")
+def _split(value: Any, lengths: Number, size: int | None) -> Any:
+    found = numbers(lengths)
+    if not found:
+        raise ArgumentError(f"no lengths for {value.shape[0]} rows", "Give the length of each part.")
+    if size is not None and len(found) != size:
+        raise ArgumentError(
+            f"{len(found)} parts for an array of size {size}",
+            "Give a length for each element, or make the array with dynamic_size=True.",
+        )
+    if len(set(found)) > 1:
+        raise ArgumentError(
+            f"parts of lengths {found}", "Split into equal parts: the elements of an array have one shape."
+        )
+    if sum(found) != value.shape[0]:
+        raise ArgumentError(
+            f"{len(found)} parts of length {found[0]} of {value.shape[0]} rows", "Split all rows."
+        )
+    return ops.reshape(value, (len(found), *found[:1], *tuple(value.shape)[1:]))
+
+
+def _scattered(flow: Any, rows: Any, positions: Any) -> Any:
+    if is_unwritten(_type(flow)):
+        flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
+    count = rows.shape[0]
+    index = ops.reshape(ops.cast(positions, int64), (1, count, 1))
+    written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
+    return ops.reshape(written, tuple(flow.shape))
+
+
+def _scattered_grown(flow: Any, rows: Any, positions: Any) -> Any:
+    if not flow.shape:
+        return ops.maximum(flow, ops.add(ops.amax(ops.cast(positions, int64)), 1))
+    last = numpy.max(numbers(positions), initial=-1) if _is_known(positions) else -1
+    element = tensor_type(_type(rows).dtype, tuple(rows.shape)[1:])
+    return _scattered(with_room(flow, element, int(last) + 1), rows, _bound(positions))
+
+
+def _grown(flow: Any, value: Any, index: Any) -> Any:
+    """A write that makes room first, where the index is known; in a loop that counts, what the size is then."""
+    if not flow.shape:
+        return ops.maximum(flow, ops.add(ops.reshape(ops.cast(index, int64), ()), 1))
+    last = whole(index) if _is_known(index) else -1
+    return _write(with_room(flow, _type(value), last + 1), value, _bound(index))
+
+
+_GROWING = (_grown, _scattered_grown)
+
+
+def _is_known(value: Any) -> bool:
+    return not isinstance(value, Tensor) or not value._is_symbolic
+
+
+def _bound(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else _core.from_array(numpy.asarray(value), False)
+
+
+def with_room(flow: Any, element: TensorType, size: int) -> Any:
+    """The rows of an array with zeros behind them, so that there are at least ``size``."""
+    missing = size - flow.shape[0]
+    if is_unwritten(_type(flow)):
+        return (
+            zeros_like_rows(flow, element)
+            if missing <= 0
+            else ops.zeros((size, *element.shape), dtype=element.dtype)
+        )
+    if missing <= 0:
+        return flow
+    rows = ops.zeros((missing, *tuple(flow.shape)[1:]), dtype=_type(flow).dtype)
+    return ops.concatenate([flow, rows], 0)
+
+
+_SIZE = tensor_type(as_dtype("int32"))

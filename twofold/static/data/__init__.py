@@ -1,0 +1,25 @@
+"""Input pipelines: ``tf.data``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
+
+if TYPE_CHECKING:
+    from twofold.static.contrib import data as experimental
+    from twofold.static.data.datasets import Dataset
+    from twofold.static.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+    from twofold.static.data.iterators import (
+        Iterator,
+        get_output_shapes,
+        get_output_types,
+        make_initializable_iterator,
+        make_one_shot_iterator,
+    )
+
+__getattr__, __dir__ = _attach(__name__, _prepared)
+
+AUTOTUNE = -1
+"""For ``num_parallel_calls`` and ``buffer_size`` of ``prefetch``, which change no elements."""

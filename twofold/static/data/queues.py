@@ -1,0 +1,521 @@
+"""Queues that threads fill while others take from them, and what fills them: queue runners.
+
+Elements are kept in Python, in the queue itself, whichever session puts them there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import int32, string
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
+from twofold.ir.types import TensorType, tensor_type
+from twofold.runtime.calls import failed
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, whole
+from twofold.static.arrays import shape_ops
+from twofold.static.control_flow.bodies import source_of
+from twofold.static.data.dataset_elements import pad_elements
+from twofold.static.errors import CancelledError, OutOfRangeError
+from twofold.static.graph.graph import Operation, Tensor, get_default_graph, need_session
+from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
+from twofold.static.random import next_key
+from twofold.static.strings.string_table import stack
+from twofold.static.train.coordinator import Coordinator
+
+RUNNERS = "queue_runners"
+"""The collection of all queue runners."""
+_PATIENCE = 0.05  # seconds between looks at Ctrl-C and at coordinators
+
+
+@example(
+    "queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])",
+    "session.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))",
+    "print(session.run(queue.dequeue()), session.run(queue.size()))",
+    "1.0 2",
+)
+class FIFOQueue:
+    """Up to ``capacity`` elements, which leave in the order they came.
+
+    ``shared_name`` is for several processes and changes nothing.
+
+    A run that puts elements into a full queue, or takes some from an empty one, waits for other threads. After
+    ``close`` the first raises CancelledError, the second OutOfRangeError.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        refuse(type(self).__name__, names=names)
+        kinds = [as_dtype(dtype) for dtype in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
+        given = [None] * len(kinds) if shapes is None else _each_shape(shapes, len(kinds))
+        self.name, self._capacity = name, capacity
+        self._types = [_type(kind, shape) for kind, shape in zip(kinds, given)]
+        self._elements: list[list[Any]] = []
+        self._changed = threading.Condition()
+        self._closed = self._cancelled = False
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """The dtypes of an element's parts."""
+        return [type.dtype for type in self._types]
+
+    def _operation(
+        self,
+        type: str,
+        values: Sequence[Any],
+        types: Sequence[TensorType],
+        python: Callable[..., Any],
+        name: Any,
+    ) -> Operation:
+        made = get_default_graph().add(type, name, types, [source_of(value) for value in values])
+        made.python = python
+        return made
+
+    def _converted(self, vals: Any, types: Sequence[TensorType]) -> list[Tensor]:
+        values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
+        if len(values) != len(self._types):
+            what = f"{len(values)} values for elements of {len(self._types)}"
+            raise failed("enqueue", ArgumentError(what, "Give one for each dtype."))
+        found = [
+            convert_to_tensor(value, None if isinstance(value, Tensor) else type.dtype)
+            for value, type in zip(values, self._types)
+        ]
+        for value, type in zip(found, types):
+            given, wanted = shape_of_sizes(value.type_.shape), shape_of_sizes(type.shape)
+            if not given.is_compatible_with(wanted):
+                what = f"a value of shape {given} where the queue has {wanted}"
+                raise failed("enqueue", ShapeError(what, "Give values of the queue's shapes."))
+        return found
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts one element."""
+
+        def put(*arrays: Any) -> Any:
+            self.put([list(arrays)])
+            return numpy.int32(0)
+
+        return self._operation(
+            "QueueEnqueue", self._converted(vals, self._types), [tensor_type(int32)], put, name
+        )
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts the slices of arrays along their first axis."""
+
+        def put(*arrays: Any) -> Any:
+            self.put([list(parts) for parts in zip(*arrays)])
+            return numpy.int32(0)
+
+        types = [_stacked(type, new_unknown_size()) for type in self._types]
+        return self._operation(
+            "QueueEnqueueMany", self._converted(vals, types), [tensor_type(int32)], put, name
+        )
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """The next element: a tensor, or a list of its parts."""
+        made = self._operation("QueueDequeue", (), self._types, self.take, name)
+        return made.outputs[0] if len(self._types) == 1 else list(made.outputs)
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """The next ``n`` elements, stacked."""
+        return self._dequeue(whole(n), False, name)
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """The next ``n`` elements, stacked; those that are left when the queue is closed."""
+        return self._dequeue(whole(n), True, name)
+
+    def _dequeue(self, count: int, fewer: bool, name: str | None) -> Any:
+        size = new_unknown_size() if fewer else count
+        types = [_stacked(type, size) for type in self._types]
+
+        def take() -> list[Any]:
+            return self._together(list(zip(*self._take(count, fewer))))
+
+        made = self._operation("QueueDequeueMany", (), types, take, name)
+        return made.outputs[0] if len(types) == 1 else list(made.outputs)
+
+    def _together(self, columns: Sequence[Sequence[Any]]) -> list[Any]:
+        """The parts of several elements, stacked."""
+        return [stack(parts) for parts in columns]
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """An operation after which nothing can be put any more."""
+
+        def close() -> Any:
+            self.shut(cancel_pending_enqueues)
+            return numpy.int32(0)
+
+        return self._operation("QueueClose", (), [tensor_type(int32)], close, name)
+
+    def shut(self, cancel: bool) -> None:
+        """Let nothing be put any more; with ``cancel`` not even by those who wait."""
+        with self._changed:
+            self._closed, self._cancelled = True, self._cancelled or cancel
+            self._changed.notify_all()
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of elements."""
+        size = self._operation(
+            "QueueSize", (), [tensor_type(int32)], lambda: numpy.int32(len(self._elements)), name
+        )
+        return size.outputs[0]
+
+    def put(self, elements: list[list[Any]]) -> None:
+        """Put elements from Python, waiting where the queue is full."""
+        for element in elements:
+            with self._changed:
+                if self._closed:
+                    self._refuse()
+                while len(self._elements) >= self._capacity:
+                    if self._cancelled:
+                        self._refuse()
+                    self._changed.wait(_PATIENCE)
+                self._elements.append(element)
+                self._changed.notify_all()
+
+    def _refuse(self) -> None:
+        raise CancelledError(f"queue '{self.name}' is closed", "Put elements before it is closed.")
+
+    def _ready(self, count: int) -> bool:
+        """Whether so many elements may be taken while the queue is open."""
+        return len(self._elements) >= count
+
+    def _position(self) -> int:
+        """Which element is taken next."""
+        return 0
+
+    def take(self) -> list[Any]:
+        """Take an element from Python, waiting where the queue is empty."""
+        return self._take(1, False)[0]
+
+    def _take(self, count: int, fewer: bool) -> list[list[Any]]:
+        if count > self._capacity:
+            what = f"{count} elements of a queue for {self._capacity}"
+            raise failed("dequeue", ArgumentError(what, "Give the queue a larger capacity."))
+        with self._changed:
+            while not self._ready(count) and not self._closed:
+                self._changed.wait(_PATIENCE)
+            have = len(self._elements)
+            if have < count and not (fewer and have):
+                what = f"queue '{self.name}' is closed and has {have} of {count} elements"
+                raise OutOfRangeError(what, "Catch this error to end.")
+            taken = [self._elements.pop(self._position()) for _ in range(min(count, have))]
+            self._changed.notify_all()
+        return taken
+
+
+@example(
+    "queue = tf.RandomShuffleQueue(4, 1, [tf.int32], shapes=[[]], seed=0)",
+    "session.run(queue.enqueue_many([[1, 2, 3]]))",
+    "print(session.run(queue.dequeue()) in (1, 2, 3), session.run(queue.size()))",
+    "True 2",
+)
+class RandomShuffleQueue(FIFOQueue):
+    """Elements leave in random order; while the queue is open, ``min_after_dequeue`` of them stay."""
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        super().__init__(capacity, dtypes, shapes, names, shared_name, name)
+        self._kept, self._random = min_after_dequeue, numpy.random.default_rng(next_key(seed))
+
+    def _ready(self, count: int) -> bool:
+        return len(self._elements) >= count + self._kept
+
+    def _position(self) -> int:
+        return int(self._random.integers(len(self._elements)))
+
+
+@example(
+    "queue = tf.PaddingFIFOQueue(4, [tf.int32], shapes=[[None]])",
+    "session.run(queue.enqueue([[1, 2]]))",
+    "session.run(queue.enqueue([[3]]))",
+    "queue.dequeue_many(2)",
+    "[[1 2]\n [3 0]]",
+)
+class PaddingFIFOQueue(FIFOQueue):
+    """A queue of elements with unknown sizes; those taken together are padded with zeros (or "") to the largest."""
+
+    def _together(self, columns: Sequence[Sequence[Any]]) -> list[Any]:
+        sizes = [shape_of_sizes(type.shape).as_list() for type in self._types]
+        blank = [b"" if type.dtype is string else 0 for type in self._types]
+        location = _core.capture_location()
+        return [pad_elements(*part, location) for part in zip(columns, sizes, blank)]
+
+
+def _each_shape(shapes: Any, count: int) -> list[Any]:
+    if (
+        isinstance(shapes, (list, tuple))
+        and len(shapes) == count
+        and count
+        and not isinstance(shapes[0], int)
+    ):
+        return list(shapes)
+    return [shapes] * count
+
+
+def _type(dtype: Any, shape: Any) -> TensorType:
+    dims = TensorShape(shape).dims
+    if dims is None:
+        return tensor_type(dtype, UNKNOWN_RANK)
+    return tensor_type(dtype, tuple(new_unknown_size() if d.value is None else d.value for d in dims))
+
+
+def _stacked(type: TensorType, size: int) -> TensorType:
+    return tensor_type(type.dtype, UNKNOWN_RANK if type.shape == UNKNOWN_RANK else (size, *type.shape))
+
+
+class QueueRunner:
+    """Operations that fill a queue, each run again and again in a thread of its own.
+
+    A thread ends at an error among ``queue_closed_exception_types`` (OutOfRangeError and CancelledError unless
+    given). Raises ArgumentError for ``close_op`` and ``cancel_op``: the runner closes the queue itself.
+    """
+
+    def __init__(
+        self,
+        queue: FIFOQueue,
+        enqueue_ops: Sequence[Any],
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None,
+        import_scope: Any = None,
+    ) -> None:
+        refuse(
+            "QueueRunner",
+            close_op=close_op,
+            cancel_op=cancel_op,
+            queue_runner_def=queue_runner_def,
+            import_scope=import_scope,
+        )
+        self.queue, self.enqueue_ops = queue, list(enqueue_ops)
+        self.queue_closed_exception_types = tuple(
+            queue_closed_exception_types or (OutOfRangeError, CancelledError)
+        )
+        self._working = 0
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self.queue.name
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """One thread for each operation, and one that closes the queue when ``coord`` wants all to stop."""
+        self._working = len(self.enqueue_ops)
+        works: list[Any] = [(self._fill, (sess, operation, coord)) for operation in self.enqueue_ops]
+        if coord is not None:
+            works.append((self._close_on_stop, (coord,)))
+        threads = [threading.Thread(target=work, args=given, daemon=daemon) for work, given in works]
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+    def _fill(self, session: Any, operation: Any, coord: Coordinator | None) -> None:
+        try:
+            while coord is None or not coord.should_stop():
+                session.run(operation)
+        except self.queue_closed_exception_types:
+            pass
+        except Exception as error:
+            if coord is None:
+                raise
+            coord.request_stop(error)
+        finally:
+            with self._lock:
+                self._working -= 1
+                if not self._working:
+                    self.queue.shut(False)
+
+    def _close_on_stop(self, coord: Coordinator) -> None:
+        while not coord.wait_for_stop(_PATIENCE) and self._working:
+            pass
+        if coord.should_stop():
+            self.queue.shut(True)
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
+    """Have ``start_queue_runners`` start a runner."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = RUNNERS,
+) -> list[threading.Thread]:
+    """The threads of all queue runners of the session's graph."""
+    session = sess or need_session("start_queue_runners")
+    runners = session.graph.get_collection(collection)
+    return [thread for runner in runners for thread in runner.create_threads(session, coord, daemon, start)]
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` epochs (None: for ever).
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+    queue = FIFOQueue(capacity, [int32], [[]], name=name or "input_producer")
+    numbers = lambda count: numpy.arange(int(count), dtype=numpy.int32)
+    return filled_in_epochs(queue, convert_to_tensor(limit), numbers, num_epochs, shuffle, seed, name)
+
+
+def filled_in_epochs(
+    queue: FIFOQueue,
+    source: Tensor,
+    elements: Callable[[Any], Any],
+    num_epochs: int | None,
+    shuffle: bool,
+    seed: int | None,
+    name: str | None,
+) -> FIFOQueue:
+    """``queue`` with a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch."""
+    random, left = numpy.random.default_rng(next_key(seed)), num_epochs
+
+    def put(value: Any) -> Any:
+        nonlocal left
+        if left is not None and left <= 0:
+            raise OutOfRangeError("all rounds are done", "Catch this error to end.")
+        left = None if left is None else left - 1
+        found = elements(value)
+        order = random.permutation(len(found)) if shuffle else range(len(found))
+        queue.put([[found[k]] for k in order])
+        return numpy.int32(0)
+
+    fill = queue._operation("InputProducer", [source], [tensor_type(int32)], put, name)
+    add_queue_runner(QueueRunner(queue, [fill]))
+    return queue
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Any]:
+    """The next slices of tensors along their first axis, one of each.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+    tensors = [convert_to_tensor(value) for value in tensor_list]
+    count = shape_ops.shape(tensors[0])[0]
+    position = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
+    return [shape_ops.gather(tensor, position) for tensor in tensors]
+
+
+def _batched(
+    tensors: Any,
+    make: Callable[[list[Any], list[Any]], FIFOQueue],
+    size: int,
+    threads: int,
+    many: bool,
+    shapes: Any,
+    fewer: bool,
+) -> Any:
+    named = isinstance(tensors, Mapping)
+    values = list(tensors.values()) if named else tensors if isinstance(tensors, (list, tuple)) else [tensors]
+    given = [convert_to_tensor(value) for value in values]  # a list among them is stacked, as in TensorFlow
+    known = [tensor.get_shape() for tensor in given]
+    if many:
+        known = [TensorShape(None if shape.dims is None else shape.dims[1:]) for shape in known]
+    queue = make(
+        [tensor.dtype for tensor in given], known if shapes is None else _each_shape(shapes, len(given))
+    )
+    fill = queue.enqueue_many(given) if many else queue.enqueue(given)
+    add_queue_runner(QueueRunner(queue, [fill] * threads))
+    found = queue.dequeue_up_to(size) if fewer else queue.dequeue_many(size)
+    results = found if isinstance(found, list) else [found]
+    if named:
+        return dict(zip(tensors, results))
+    return results if isinstance(tensors, (list, tuple)) else results[0]
+
+
+def batch(
+    tensors: Any,
+    batch_size: int,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead.
+
+    With ``dynamic_pad`` those of different sizes are padded with zeros to the largest.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+
+    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
+        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        return kind(max(capacity, batch_size), dtypes, known, name=name or "batch")
+
+    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
+
+
+def shuffle_batch(
+    tensors: Any,
+    batch_size: int,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """``batch`` in random order: ``min_after_dequeue`` elements wait to be sampled from.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+
+    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
+        return RandomShuffleQueue(
+            capacity, min_after_dequeue, dtypes, known, None, seed, None, name or "shuffle_batch"
+        )
+
+    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)

@@ -1,0 +1,1 @@
+"""Define-by-run with TensorFlow's names."""

@@ -1,0 +1,255 @@
+"""Define-by-run with TensorFlow's names: ``enable_eager_execution``, ``GradientTape`` and ``tf.function``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold import _core
+from twofold.errors import ShapeError
+from twofold.frontend.gradients import grad
+from twofold.ops.base import ops
+from twofold.runtime.pytree import flatten, unflatten
+from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor, refuse
+from twofold.static.arrays.creation import zeros_like
+from twofold.static.arrays.shape_ops import stack
+from twofold.static.autodiff.gradients import UnconnectedGradients, gradients
+from twofold.static.graph.context import at_once, local, mode
+from twofold.static.graph.graph import Tensor, get_default_graph
+from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.variables.variable import Variable
+
+
+@example("print(tf.executing_eagerly())", "False")
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Compute every operation at once from now on, except inside ``Graph.as_default()``.
+
+    Call it before anything is declared: ValueError otherwise. Nothing is offered but the defaults.
+    """
+    refuse(
+        "enable_eager_execution", config=config, device_policy=device_policy, execution_mode=execution_mode
+    )
+    if not mode.eager and get_default_graph().version:
+        raise ValueError(f"tf.enable_eager_execution must be called at program startup, at {here()}.")
+    mode.start()
+
+
+def disable_eager_execution() -> None:
+    """Declare operations, which a session runs, from now on: as it is from the start.
+
+    >>> import twofold.static as tf
+    >>> tf.disable_eager_execution()
+    >>> tf.executing_eagerly()
+    False
+    """
+    mode.stop()
+
+
+def executing_eagerly() -> bool:
+    """Whether operations are computed at once here.
+
+    >>> import twofold.static as tf
+    >>> tf.executing_eagerly()
+    False
+    """
+    return at_once()
+
+
+class GradientTape:
+    """Records operations inside its block, so that ``gradient`` can differentiate them.
+
+    Trainable variables are watched by themselves, unless ``watch_accessed_variables`` is false; other values with
+    ``watch``. A tape that is not ``persistent`` gives one gradient. On declared tensors it is ``tf.gradients``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     x = tf.constant(3.0)
+    ...     with tf.GradientTape() as tape:
+    ...         tape.watch(x)
+    ...         y = x * x
+    ...     print(session.run(tape.gradient(y, x)))
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent, self._automatic = persistent, watch_accessed_variables
+        self._watched: list[Any] = []
+        self._read: dict[Variable, None] = {}
+        self._mode: Any = None
+        self._used = False
+
+    def __enter__(self) -> GradientTape:
+        self._mode = _core.GradientMode(True)
+        self._mode.__enter__()
+        local.tapes.append(self._read)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        local.tapes[:] = [read for read in local.tapes if read is not self._read]
+        self._mode.__exit__(*error)
+        self._mode = None
+
+    def watch(self, tensor: Any) -> None:
+        """Let derivatives be taken by a value, by several, or by variables."""
+        for item in flatten(tensor, "tensor")[0]:
+            self._watched.append(item)
+            if at_once():
+                value = as_tensor(item)
+                if value.dtype.kind == "f" and not value.requires_grad:
+                    value.requires_grad_(True)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables that are watched: those given to ``watch``, and the trainable ones read in the block."""
+        given = [item for item in self._watched if isinstance(item, Variable)]
+        return tuple(dict.fromkeys([*given, *(self._read if self._automatic else ())]))
+
+    def stop_recording(self) -> Any:
+        """A block in which nothing is recorded."""
+        return _core.GradientMode(False)
+
+    def reset(self) -> None:
+        """Forget what is watched."""
+        self._watched, self._used = [], False
+        self._read.clear()
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: str = "none"
+    ) -> Any:
+        """The derivatives of ``target`` (their sum) by ``sources``, in their structure.
+
+        ``output_gradients`` weights the elements of ``target``. Raises RuntimeError for a second use of a tape that is
+        not persistent.
+        """
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians), at "
+                f"{here()}. Make it with persistent=True."
+            )
+        self._used = True
+        values, _, structure = flatten(sources, "sources")
+        ys = [as_tensor(item) for item in flatten(target, "target")[0]]
+        seeds = None if output_gradients is None else flatten(output_gradients, "output_gradients")[0]
+        found = self._at_once(ys, values, seeds) if at_once() else self._declared(ys, values, seeds)
+        if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO:
+            found = [zeros_like(as_tensor(x)) if part is None else part for x, part in zip(values, found)]
+        return unflatten(structure, found)
+
+    def _watches(self, source: Any) -> bool:
+        if any(source is item for item in self._watched):
+            return True
+        if isinstance(source, Variable):
+            return self._automatic and source.trainable
+        return not source.is_leaf if at_once() else True
+
+    def _at_once(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
+        watched = [as_tensor(item) for item in sources if self._watches(item)]
+        watched = [value for value in watched if value.requires_grad]
+        roots = [k for k, y in enumerate(ys) if y.requires_grad]
+        if not watched or not roots:
+            return [None] * len(sources)
+        given = [ops.ones_like(ys[k]) if seeds is None else as_tensor(seeds[k]) for k in roots]
+        again = bool(_core.grad_enabled())
+        found = grad(
+            [ys[k] for k in roots], watched, given, retain_graph=True, create_graph=again, allow_unused=True
+        )
+        by_value = {id(value): part for value, part in zip(watched, found)}
+        return [by_value.get(id(as_tensor(item))) for item in sources]
+
+    def _declared(self, ys: Sequence[Any], sources: Sequence[Any], seeds: Any) -> list[Any]:
+        if all(not self._watches(item) for item in sources):
+            return [None] * len(sources)
+        found = gradients(ys, sources, seeds)
+        return [part if self._watches(item) else None for part, item in zip(found, sources)]
+
+    def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
+        """The derivatives of each element of one ``target`` by ``sources``: shapes behind each other."""
+        values, _, structure = flatten(sources, "sources")
+        y = as_tensor(target)
+        if not at_once():
+            raise RuntimeError(
+                f"jacobian: of declared tensors it is not offered, at {here()}. Use tf.hessians."
+            )
+        persistent, self._persistent = self._persistent, True
+        rows = []
+        size = ops.reshape(y, (-1,)).shape[0]
+        for k in range(size):
+            seed = ops.reshape(ops.cast(ops.equal(ops.arange(size), k), y.dtype), tuple(y.shape))
+            rows.append(self.gradient(y, values, seed, unconnected_gradients))
+        self._persistent = persistent
+        found = [
+            None
+            if rows[0][k] is None
+            else ops.reshape(stack([row[k] for row in rows]), (*y.shape, *as_tensor(values[k]).shape))
+            for k in range(len(values))
+        ]
+        return unflatten(structure, found)
+
+
+class TensorSpec:
+    """The shape and dtype of an argument of a ``tf.function``.
+
+    >>> import twofold.static as tf
+    >>> tf.TensorSpec([None, 2], tf.float32)
+    TensorSpec(shape=(?, 2), dtype=float32)
+    """
+
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+        self.shape, self.dtype, self.name = TensorShape(shape), as_dtype(dtype), name
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype.name})"
+
+
+@example("tf.function(lambda x: x * 2)(tf.constant(3.0))", "6.0")
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Sequence[Any] | None = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_follow_type_hints: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_attributes: Any = None,
+) -> Any:
+    """``func`` with its arguments as tensors of ``input_signature``; ValueError where they do not fit.
+
+    Recurring traces are compiled with and without it, and Python runs in every call: a ``print`` inside prints each
+    time, and ``if`` and ``while`` decide by values. On declared tensors the operations are declared in their graph.
+    The other options change nothing that is computed.
+    """
+    if func is None:
+        return functools.partial(function, input_signature=input_signature)
+    if input_signature is None:
+        return func
+
+    @functools.wraps(func)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != len(input_signature):
+            raise ValueError(
+                f"Python inputs incompatible with input_signature: {len(args)} arguments by position and {len(kwargs)} "
+                f"by name for {len(input_signature)}, at {here()}."
+            )
+        return func(*[_fitting(value, spec) for value, spec in zip(args, input_signature)])
+
+    return checked
+
+
+def _fitting(value: Any, spec: Any) -> Any:
+    if isinstance(spec, dict):
+        return {key: _fitting(value[key], item) for key, item in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return type(spec)(_fitting(one, item) for one, item in zip(value, spec, strict=True))
+    found = as_tensor(value)
+    if not isinstance(found, Tensor):
+        found = convert_to_tensor(value, spec.dtype)
+    sizes = [None if size < 0 else size for size in found.type_.shape]
+    if found.dtype is not spec.dtype or not spec.shape.is_compatible_with(sizes):
+        what = f"Python inputs incompatible with input_signature: {found.type_} for {spec}"
+        raise ShapeError(f"{what}, at {here()}", "Give arguments of these shapes and dtypes.")
+    return found

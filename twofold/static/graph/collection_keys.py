@@ -1,0 +1,34 @@
+"""Names of the standard collections of a graph."""
+
+from __future__ import annotations
+
+from twofold.static.api.docstrings import example
+
+
+@example("print(tf.GraphKeys.TRAINABLE_VARIABLES)", "trainable_variables")
+class GraphKeys:
+    """Names of the standard collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    SAVERS = "savers"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"

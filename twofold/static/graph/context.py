@@ -1,0 +1,47 @@
+"""What holds in a thread: default graphs and sessions, and whether operations are computed at once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from twofold import _core
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.sessions: list[Any] = []
+        self.in_body = 0  # whether bodies of operations run, which declare to the core
+        self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
+
+
+class _Mode:
+    """Whether operations are computed at once, see ``eager.gradient_tape``."""
+
+    def __init__(self) -> None:
+        self.eager = False
+        self._unrecorded: Any = None
+
+    def start(self) -> None:
+        """Compute operations at once; gradients are recorded inside tapes alone."""
+        if not self.eager:
+            self.eager, self._unrecorded = True, _core.GradientMode(False)
+            self._unrecorded.__enter__()
+            _core.set_hook("lists_at_once", True)
+
+    def stop(self) -> None:
+        """Declare operations."""
+        if self.eager:
+            self._unrecorded.__exit__(None, None, None)
+            self.eager = False
+            _core.set_hook("lists_at_once", None)
+
+
+local = _Local()
+mode = _Mode()
+
+
+def at_once() -> bool:
+    """Whether an operation is computed when it is declared."""
+    return mode.eager and not local.graphs and not local.in_body

@@ -1,0 +1,1 @@
+"""Graphs to messages and back."""

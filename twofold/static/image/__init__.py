@@ -1,0 +1,15 @@
+"""Images decoded, resized, rotated, cut and recoloured: ``tf.image``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
+
+if TYPE_CHECKING:
+    from twofold.static.image.boxes import crop_and_resize, non_max_suppression, resize_area
+    from twofold.static.image.files import *  # noqa: F403
+    from twofold.static.image.transformations import *  # noqa: F403
+
+__getattr__, __dir__ = _attach(__name__, _prepared)

@@ -1,0 +1,196 @@
+"""Convolution layers that make their variables, as ``tf.layers`` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.errors import GraphError
+from twofold.runtime.tracing import here
+from twofold.static import initializers, nn
+from twofold.static.api.docstrings import described, example
+from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.api.signatures import takes
+from twofold.static.arrays.shape_ops import shape as shape_of
+from twofold.static.graph.graph import describe
+from twofold.static.layers.graph_collections import with_loss
+from twofold.static.nn.pooling import channels_first
+from twofold.static.variables.variable_scope import get_variable, variable_scope
+
+_LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _each(value: Any, count: int) -> list[int]:
+    return [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)] * count
+
+
+class Variables:
+    """The variables and the last steps of one layer, whose ``options`` are those of ``layer_parameters``."""
+
+    def __init__(
+        self,
+        kind: str,
+        inputs: Any,
+        options: dict[str, Any],
+        count: int = 0,
+        data_format: str = "channels_last",
+    ) -> None:
+        self.tensor, self.options = convert_to_tensor(inputs), options
+        self.last = not count or not channels_first(kind, data_format, count)
+        self.data_format: Any = (_LAST if self.last else _FIRST).get(count)
+        axis, shape = -1 if self.last else 1, self.tensor.type_.shape
+        self.channels = shape[axis] if shape and count in (0, len(shape) - 2) else -1
+        if self.channels < 0:
+            raise GraphError(
+                f"{kind}: axis {axis} of {describe(self.tensor)}, its channels, is of unknown size, at {here()}",
+                "Give the placeholder all axes, and that size.",
+            )
+
+    def variable(self, name: str, shape: list[int], kind: str = "kernel") -> Any:
+        """A variable of the layer with the options of its kind."""
+        options = self.options
+        first, regularizer, constraint = (
+            options.get(f"{kind}_{what}") for what in ("initializer", "regularizer", "constraint")
+        )
+        if first is None and kind == "bias":
+            first = initializers.zeros_initializer()
+        dtype, trainable = self.tensor.dtype, options["trainable"]
+        return get_variable(name, shape, dtype, first, regularizer, trainable, constraint=constraint)
+
+    def finish(self, made: Any, filters: int) -> Any:
+        """Bias and activation."""
+        if self.options["use_bias"]:
+            bias = self.variable("bias", [filters], "bias")
+            made = nn.bias_add(made, bias, self.data_format, name="BiasAdd")
+        activation = self.options["activation"]
+        made = made if activation is None else activation(made)
+        return with_loss(made, self.options["activity_regularizer"])
+
+
+def layer_parameters(*kernels: str) -> dict[str, Any]:
+    """The parameters that layers end with, options of their variables; ``kernels`` are those beside the bias."""
+    variables = [*kernels, "bias"]
+    return {
+        "activation": None,
+        "use_bias": True,
+        **{f"{kind}_initializer": None for kind in variables},
+        **{f"{kind}_regularizer": None for kind in variables},
+        "activity_regularizer": None,
+        **{f"{kind}_constraint": None for kind in variables},
+        "trainable": True,
+        "name": None,
+        "reuse": None,
+    }
+
+
+def _plain(count: int, convolve: Callable[..., Any], *example: str) -> Callable[..., Any]:
+    own = f"conv{count}d"
+
+    @takes(**layer_parameters("kernel"))
+    def layer(
+        inputs: Any,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        **options: Any,
+    ) -> Any:
+        made = Variables(own, inputs, options, count, data_format)
+        with variable_scope(options["name"], own, reuse=options["reuse"]):
+            kernel = made.variable("kernel", [*_each(kernel_size, count), made.channels, int(filters)])
+            settings = {"data_format": made.data_format, "dilations": _each(dilation_rate, count)}
+            step = _each(strides, count)
+            result = convolve(made.tensor, kernel, step, padding.upper(), name=f"Conv{count}D", **settings)
+            return made.finish(result, int(filters))
+
+    return described(
+        layer,
+        own,
+        f"Convolution over {count} axes with variables ``kernel`` and ``bias`` of its own.\n\n"
+        "``padding`` is 'valid' or 'same'; initializers and regularizers go by name, such as\n"
+        "``kernel_initializer``. Raises GraphError where the number of channels is unknown.",
+        *example,
+    )
+
+
+conv1d = _plain(
+    1, nn.conv1d, "print(tf.layers.conv1d(tf.zeros([2, 9, 3]), 8, 3, strides=2).shape)", "(2, 4, 8)"
+)
+conv2d = _plain(
+    2,
+    nn.conv2d,
+    'print(tf.layers.conv2d(tf.zeros([2, 9, 9, 3]), 8, 3, padding="same").shape)',
+    "(2, 9, 9, 8)",
+)
+conv3d = _plain(
+    3, nn.conv3d, "print(tf.layers.conv3d(tf.zeros([2, 5, 5, 5, 3]), 8, 3).shape)", "(2, 3, 3, 3, 8)"
+)
+
+
+@example("print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)", "(2, 8, 8, 8)")
+@takes(**layer_parameters("kernel"))
+def conv2d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    **options: Any,
+) -> Any:
+    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
+    made = Variables("conv2d_transpose", inputs, options, 2, data_format)
+    size, step = _each(kernel_size, 2), _each(strides, 2)
+    with variable_scope(options["name"], "conv2d_transpose", reuse=options["reuse"]):
+        kernel = made.variable("kernel", [*size, int(filters), made.channels])
+        extra = [0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)]
+        wanted = _wanted(made, step, extra, int(filters))
+        result = nn.conv2d_transpose(
+            made.tensor, kernel, wanted, step, padding.upper(), made.data_format, name="conv2d_transpose"
+        )
+        return made.finish(result, int(filters))
+
+
+def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int) -> Any:
+    """The shape of the result, whose batch may only be known when the graph is fed."""
+    shape = made.tensor.type_.shape
+    first = 1 if made.last else 2
+    spatial = [n * s + e for n, s, e in zip(shape[first : first + 2], strides, extra, strict=True)]
+    if min(shape[first : first + 2]) < 0:
+        raise GraphError(
+            f"conv2d_transpose: height and width of {describe(made.tensor)} are unknown, at {here()}",
+            "Give the placeholder those sizes.",
+        )
+    batch = shape[0] if shape[0] >= 0 else shape_of(made.tensor)[0]
+    return [batch, *spatial, filters] if made.last else [batch, filters, *spatial]
+
+
+@example("print(tf.layers.separable_conv2d(tf.zeros([2, 4, 4, 3]), 8, 3).shape)", "(2, 2, 2, 8)")
+@takes(**layer_parameters("depthwise", "pointwise"))
+def separable_conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    depth_multiplier: int = 1,
+    **options: Any,
+) -> Any:
+    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``."""
+    made = Variables("separable_conv2d", inputs, options, 2, data_format)
+    with variable_scope(options["name"], "separable_conv2d", reuse=options["reuse"]):
+        apart = made.variable(
+            "depthwise_kernel", [*_each(kernel_size, 2), made.channels, int(depth_multiplier)], "depthwise"
+        )
+        mix = made.variable(
+            "pointwise_kernel", [1, 1, made.channels * int(depth_multiplier), int(filters)], "pointwise"
+        )
+        result = nn.separable_conv2d(
+            made.tensor, apart, mix, _each(strides, 2), padding.upper(), _each(dilation_rate, 2), None, made.data_format
+        )  # fmt: skip
+        return made.finish(result, int(filters))

@@ -1,0 +1,359 @@
+"""Convolutions under TensorFlow's names: images ``(batch, *sizes, channels)``, kernels ``(*sizes, in, out)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.errors import ArgumentError, ShapeError
+from twofold.ops.axes import given_once
+from twofold.ops.base import apply, ops
+from twofold.runtime.calls import failed
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import Number, convert_to_tensor, numbers, operation, sizes, whole
+
+_NAMES = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def _moved(x: Any, count: int, data_format: str | None) -> Any:
+    """``x`` with its channels behind the batch."""
+    if not _channels_last(data_format, count):
+        return x
+    return ops.permute(x, (0, count + 1, *range(1, count + 1)))
+
+
+def _moved_back(y: Any, count: int, data_format: str | None) -> Any:
+    if not _channels_last(data_format, count):
+        return y
+    return ops.permute(y, (0, *range(2, count + 2), 1))
+
+
+def _channels_last(data_format: str | None, count: int) -> bool:
+    last, first = _NAMES[count]
+    if data_format not in (None, last, first):
+        raise ArgumentError(f"data_format {data_format!r}", f"Use {last!r} or {first!r}.")
+    return data_format != first
+
+
+def _spatial(name: str, value: Any, count: int, data_format: str | None) -> tuple[int, ...]:
+    """The numbers of the spatial axes, from one for all, one each, or one for every axis of the image."""
+    if value is None:
+        return (1,) * count
+    found = numbers(value)
+    given = [int(item) for item in (found if isinstance(found, list | tuple) else [found])]
+    if len(given) == 1:
+        return tuple(given) * count
+    if len(given) == count + 2:
+        begin = 1 if _channels_last(data_format, count) else 2
+        kept = given[begin : begin + count]
+        if len([item for item in given if item != 1]) > len([item for item in kept if item != 1]):
+            raise ArgumentError(f"{name} {given}", "Use 1 for batch and channels.")
+        given = kept
+    if len(given) != count:
+        raise ArgumentError(
+            f"{name} {given} for {count} spatial axes", f"Give {count} numbers, or {count + 2}."
+        )
+    return tuple(given)
+
+
+def _sides(
+    padding: Any,
+    image: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    last: bool = True,
+) -> tuple[tuple[int, ...], ...]:
+    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` positions, the odd one behind.
+
+    A list holds a pair for each axis of the image, of zeros for those of batch and channels.
+    """
+    if isinstance(padding, list | tuple):
+        pairs = [tuple(whole(width) for width in pair) for pair in padding]
+        spatial = pairs[1:-1] if last else pairs[2:]
+        outside = [pair for pair in (pairs[0], pairs[-1] if last else pairs[1]) if pair != (0, 0)]
+        if len(spatial) != len(kernel) or outside or any(min(pair) < 0 for pair in pairs):
+            raise ArgumentError(
+                f"padding {pairs}", "Give a pair for each axis, [0, 0] for batch and channels."
+            )
+        return tuple(spatial)
+    if str(padding).upper() == "VALID":
+        return ((0, 0),) * len(kernel)
+    if str(padding).upper() != "SAME":
+        raise ArgumentError(f"padding {padding!r}", "Use 'SAME' or 'VALID'.")
+    found = []
+    for size, positions, stride, dilation in zip(image, kernel, strides, dilations, strict=True):
+        total = max((-(-size // stride) - 1) * stride + (positions - 1) * dilation + 1 - size, 0)
+        found.append((total // 2, total - total // 2))
+    return tuple(found)
+
+
+def _convolved(
+    x: Any, w: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any, groups: int
+) -> Any:
+    """The convolution of an image by kernels ``(out, in, *sizes)``."""
+    count = len(w.shape) - 2
+    moved = _moved(x, count, data_format)
+    steps = _spatial("strides", strides, count, data_format)
+    apart = _spatial("dilations", dilations, count, data_format)
+    last = _channels_last(data_format, count)
+    edges = _sides(padding, moved.shape[2:], w.shape[2:], steps, apart, last)
+    made = apply(f"conv{count}d", moved, w, attrs=(steps, edges, apart, groups))
+    return _moved_back(made, count, data_format)
+
+
+def _need(value: Any, what: str, axes: int) -> None:
+    if len(value.shape) != axes:
+        raise ShapeError(f"{what} with {len(value.shape)} axes", f"Give {axes}.")
+
+
+def _kernels(w: Any) -> Any:
+    """``(*sizes, in, out)`` as ``(out, in, *sizes)``."""
+    count = len(w.shape) - 2
+    return ops.permute(w, (count + 1, count, *range(count)))
+
+
+def _plain(
+    count: int, input: Any, filter: Any, strides: Any, padding: Any, data_format: Any, dilations: Any
+) -> Any:
+    _need(input, "an input", count + 2)
+    _need(filter, "a filter", count + 2)
+    return _convolved(input, _kernels(filter), strides, padding, data_format, dilations, 1)
+
+
+@operation("Conv1D")
+def _conv1d(
+    input: Any, filter: Any, strides: Number, padding: Number, data_format: Number, dilations: Number
+) -> Any:
+    return _plain(1, input, filter, strides, padding, data_format, dilations)
+
+
+@operation("Conv2D", older={"filters": "filter"})
+@example(
+    'print(tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), [1, 2, 2, 1], "SAME").shape)',
+    "(1, 3, 3, 8)",
+)
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Number = None,
+    padding: Number = None,
+    use_cudnn_on_gpu: Number = True,
+    data_format: Number = "NHWC",
+    dilations: Number = (1, 1, 1, 1),
+) -> Any:
+    """The convolution of ``(batch, height, width, channels)`` by ``(height, width, channels, filters)``.
+
+    ``use_cudnn_on_gpu`` changes nothing.
+    """
+    return _plain(2, input, filter, strides, padding, data_format, dilations)
+
+
+@example('tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))', "[21. 32.]")
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
+
+    ``use_cudnn_on_gpu`` changes nothing.
+    """
+    image = given_once(value=value, input=input)
+    return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
+
+
+@operation("Conv3D", older={"filters": "filter"})
+@example(
+    "x, filters = tf.zeros([1, 4, 4, 4, 2]), tf.zeros([2, 2, 2, 2, 5])",
+    'print(tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID").shape)',
+    "(1, 3, 3, 3, 5)",
+)
+def conv3d(
+    input: Any,
+    filter: Any = None,
+    strides: Number = None,
+    padding: Number = None,
+    data_format: Number = "NDHWC",
+    dilations: Number = (1, 1, 1, 1, 1),
+) -> Any:
+    """The convolution of ``(batch, depth, height, width, channels)``."""
+    return _plain(3, input, filter, strides, padding, data_format, dilations)
+
+
+@example(
+    'print(tf.nn.atrous_conv2d(tf.zeros([1, 5, 5, 2]), tf.zeros([2, 2, 2, 3]), 2, "VALID").shape)',
+    "(1, 3, 3, 3)",
+)
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Any:
+    """``conv2d`` with the elements of the filters ``rate`` apart."""
+    return conv2d(value, filters, 1, padding, dilations=rate, name=name)
+
+
+@operation("Conv2DBackpropInput")
+def _transposed(
+    value: Any,
+    filter: Any,
+    output_shape: Number,
+    strides: Number,
+    padding: Number,
+    data_format: Number,
+    dilations: Number,
+) -> Any:
+    _need(value, "an input", 4)
+    _need(filter, "a filter", 4)
+    wanted = sizes(output_shape)
+    last = _channels_last(data_format, 2)
+    image, channels = (wanted[1:3], wanted[3]) if last else (wanted[2:], wanted[1])
+    y, w = _moved(value, 2, data_format), _kernels(filter)
+    steps, apart = (
+        _spatial(n, v, 2, data_format) for n, v in (("strides", strides), ("dilations", dilations))
+    )
+    edges = _sides(padding, image, w.shape[2:], steps, apart, last)
+    counts = tuple(
+        (size + sum(edge) - (positions - 1) * dilation - 1) // stride + 1
+        for size, edge, positions, dilation, stride in zip(
+            image, edges, w.shape[2:], apart, steps, strict=True
+        )
+    )
+    if (y.shape[0], w.shape[0], *counts) != (wanted[0], *y.shape[1:]) or w.shape[1] != channels:
+        fix = "Give the shape of an image whose convolution has the shape of the input."
+        raise ShapeError(f"output_shape {list(wanted)} for filters of {tuple(filter.shape)}", fix)
+    deep = [ops.unsqueeze(found, 2) for found in (y, w)]
+    attrs = ((1, *steps), (0, *(low for low, _ in edges)), (1, *apart), 1, (1, *image))
+    return _moved_back(ops.squeeze(apply("convolution_transposed", *deep, attrs=attrs), 2), 2, data_format)
+
+
+@example(
+    "x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])",
+    "print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)",
+    "(1, 4, 4, 5)",
+)
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
+
+    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+    """
+    image, kernel = given_once(value=value, input=input), given_once(filter=filter, filters=filters)
+    made = name or "conv2d_transpose"
+    return _transposed(image, kernel, output_shape, strides, padding, data_format, dilations, name=made)
+
+
+@example(
+    "filters, gradient = tf.zeros([2, 2, 3, 5]), tf.zeros([1, 2, 2, 5])",
+    'print(tf.nn.conv2d_backprop_input([1, 4, 4, 3], filters, gradient, [1, 2, 2, 1], "SAME").shape)',
+    "(1, 4, 4, 3)",
+)
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The gradient of ``conv2d`` with respect to its input.
+
+    ``use_cudnn_on_gpu`` changes nothing.
+    """
+    made = name or "Conv2DBackpropInput"
+    return _transposed(out_backprop, filter, input_sizes, strides, padding, data_format, dilations, name=made)
+
+
+@operation("DepthwiseConv2dNative")
+def _depthwise(
+    input: Any, filter: Any, strides: Number, padding: Number, rate: Number, data_format: Number
+) -> Any:
+    _need(input, "an input", 4)
+    _need(filter, "a filter", 4)
+    height, width, channels, several = filter.shape
+    w = ops.reshape(ops.permute(filter, (2, 3, 0, 1)), (channels * several, 1, height, width))
+    return _convolved(input, w, strides, padding, data_format, rate, channels)
+
+
+@example(
+    "x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3])",
+    'print(tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME").shape)',
+    "(1, 4, 4, 6)",
+)
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """Each channel convolved on its own by ``(height, width, channels, filters of a channel)``."""
+    apart = given_once(rate=rate, dilations=dilations)
+    return _depthwise(input, filter, strides, padding, apart, data_format, name=name or "depthwise")
+
+
+@example(
+    "x, depthwise, pointwise = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2, 3]), tf.zeros([1, 1, 6, 5])",
+    'print(tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], "SAME").shape)',
+    "(1, 4, 4, 5)",
+)
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """``depthwise_conv2d``, then ``conv2d`` with a kernel of one element."""
+    apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, None, data_format, dilations)
+    return conv2d(
+        apart, pointwise_filter, 1, "VALID", True, data_format, None, name=name or "separable_conv2d"
+    )
+
+
+depthwise_conv2d_native = depthwise_conv2d
+
+
+def convolution(
+    input: Any,
+    filter: Any,
+    padding: str,
+    strides: Sequence[int] | None = None,
+    dilation_rate: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+) -> Any:
+    """The convolution of as many spatial axes as ``filter`` has, one to three."""
+    value, kernel = convert_to_tensor(input), convert_to_tensor(filter)
+    count = kernel.type_.ndim - 2
+    functions: dict[int, Any] = {1: conv1d, 2: conv2d, 3: conv3d}
+    if count not in functions:
+        what = f"a filter of {kernel.type_.ndim} axes"
+        raise failed("convolution", ArgumentError(what, "Give one to three spatial axes."))
+    layout = data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
+    steps, apart = [list(given or [1] * count) for given in (strides, dilation_rate)]
+    options = {"data_format": layout, "dilations": apart, "name": name}
+    return functions[count](value, kernel, steps, padding, **options)

@@ -1,0 +1,133 @@
+"""Cross entropies and other losses of classes, one number for each example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
+from twofold.ops.base import ops
+from twofold.static import math
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import (
+    Alone,
+    Number,
+    operation,
+    whole,
+)
+
+
+@operation("SoftmaxCrossEntropyWithLogits", name_at=4, older={"dim": "axis"})
+@example(
+    "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
+def softmax_cross_entropy_with_logits_v2(
+    _sentinel: Number = None, labels: Any = None, logits: Any = None, axis: Number = None
+) -> Any:
+    """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
+    _need_names(_sentinel, labels, logits)
+    rows = ops.cast(labels, logits.dtype)
+    return ops.softmax_cross_entropy_with_logits(rows, logits, -1 if axis is None else whole(axis))
+
+
+@example(
+    "tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: Any = -1,
+    name: str | None = None,
+    axis: Any = None,
+) -> Any:
+    """As ``softmax_cross_entropy_with_logits_v2``, but no derivative flows to ``labels``."""
+    _need_names(_sentinel, labels, logits)
+    along = given_once(dim=None if dim == -1 else dim, axis=axis)
+    return softmax_cross_entropy_with_logits_v2(
+        labels=math.stop_gradient(labels), logits=logits, axis=-1 if along is None else along, name=name
+    )
+
+
+@operation("SparseSoftmaxCrossEntropyWithLogits")
+@example(
+    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])",
+    "[0.12692805]",
+)
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Number = None, labels: Alone = None, logits: Any = None
+) -> Any:
+    """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
+    _need_names(_sentinel, labels, logits)
+    if labels.ndim != logits.ndim - 1:
+        raise ArgumentError(
+            f"labels of {labels.ndim} axes for logits of {logits.ndim}",
+            "Labels have one axis less: one class number a row.",
+        )
+    return ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None or labels is None or logits is None:
+        raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
+
+
+@operation("SigmoidCrossEntropyWithLogits")
+@example(
+    "tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])",
+    "[0.6931472 0.       ]",
+)
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Number = None, labels: Alone = None, logits: Alone = None
+) -> Any:
+    """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
+    _need_names(_sentinel, labels, logits)
+    return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+
+
+@operation("WeightedCrossEntropyWithLogits", older={"labels": "targets"})
+@example(
+    "tf.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0)",
+    "[1.3862944 0.6931472]",
+)
+def weighted_cross_entropy_with_logits(
+    targets: Any = None, logits: Any = None, pos_weight: Any = None
+) -> Any:
+    """``sigmoid_cross_entropy_with_logits`` with the positive labels weighted."""
+    weight = ops.add(ops.multiply(targets, pos_weight - 1.0), 1.0)
+    soft = ops.softplus(ops.negative(logits))
+    return ops.add(ops.multiply(ops.subtract(1.0, targets), logits), ops.multiply(weight, soft))
+
+
+@operation("LogPoissonLoss")
+@example("tf.nn.log_poisson_loss([1.0, 2.0], [0.0, 0.0])", "[1. 1.]")
+def log_poisson_loss(targets: Alone, log_input: Alone, compute_full_loss: Number = False) -> Any:
+    """``exp(log_input) - targets * log_input``; in full with Stirling's approximation of ``log(targets!)``."""
+    targets = ops.cast(targets, log_input.dtype)
+    loss = ops.subtract(ops.exp(log_input), ops.multiply(log_input, targets))
+    if not compute_full_loss:
+        return loss
+    near = ops.add(
+        ops.subtract(ops.multiply(targets, ops.log(targets)), targets),
+        ops.multiply(ops.log(ops.multiply(targets, 6.283185307179586)), 0.5),
+    )
+    inside = ops.logical_and(ops.greater_equal(targets, 0.0), ops.less_equal(targets, 1.0))
+    return ops.add(loss, ops.where(inside, 0.0, near))
+
+
+@operation("L2Loss")
+@example("tf.nn.l2_loss([3.0, 4.0])", "12.5")
+def l2_loss(t: Any) -> Any:
+    """Half the sum of squares."""
+    return ops.multiply(ops.sum(ops.square(t)), 0.5)
+
+
+@operation("InTopK")
+@example("tf.nn.in_top_k([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]], [2, 0], 2)", "[ True False]")
+def in_top_k(predictions: Any, targets: Alone, k: Number) -> Any:
+    """Whether the score at each target is among the ``k`` largest of its row."""
+    wanted = ops.take_along_dim(predictions, ops.unsqueeze(ops.cast(targets, int64), -1), -1)
+    return ops.less(ops.sum(ops.cast(ops.greater(predictions, wanted), int64), -1), whole(k))

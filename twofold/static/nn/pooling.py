@@ -1,0 +1,273 @@
+"""Pooling and local normalisation under TensorFlow's names: channels last, padding by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.dtypes import int64
+from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
+from twofold.ops.base import apply, ops
+from twofold.ops.convolution.pooling import need_planes
+from twofold.ops.convolution.window_loops import Span
+from twofold.ops.convolution.windows import INSIDE
+from twofold.runtime.calls import failed
+from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import described, example
+from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, whole
+from twofold.static.api.result_tuples import MaxPoolWithArgmax
+from twofold.static.math import cast
+
+_LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+_DATA = {1: "signals", 2: "images", 3: "volumes"}
+
+
+def _spans(
+    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], same: bool
+) -> tuple[Span, ...]:
+    """The windows of each axis: as many as there are strides (SAME), or only whole ones (VALID)."""
+    spans = []
+    for size, wide, step in zip(sizes, kernel, strides, strict=True):
+        if same:
+            count = -(-size // step)
+            missing = max((count - 1) * step + wide - size, 0)
+            spans.append(Span(count, wide, step, 1, missing // 2))
+        else:
+            if wide > size:
+                raise ArgumentError(
+                    f"windows over {wide} positions do not fit size {size}",
+                    "Use padding='SAME' or a smaller ksize.",
+                )
+            spans.append(Span((size - wide) // step + 1, wide, step))
+    return tuple(spans)
+
+
+def _pooled(value: Any, kernel: Any, strides: Any, same: Any, first: Any, mean: bool) -> Any:
+    """Pooling of a tensor whose channels come last, or ``first``."""
+    kernel, strides = list(numbers(kernel)), list(numbers(strides))
+    count = len(kernel)
+    if not numbers(first):
+        value = ops.movedim(value, -1, 1)
+    spans = _spans(need_planes(value, count), kernel, strides, bool(numbers(same)))
+    made = (
+        apply("avg_pool", value, attrs=(spans, INSIDE)) if mean else apply("max_pool", value, attrs=(spans,))
+    )
+    return made if numbers(first) else ops.movedim(made, 1, -1)
+
+
+@operation("MaxPool")
+def _max_pool(value: Any, kernel: Number, strides: Number, same: Number, first: Number) -> Any:
+    return _pooled(value, kernel, strides, same, first, False)
+
+
+@operation("AvgPool")
+def _avg_pool(value: Any, kernel: Number, strides: Number, same: Number, first: Number) -> Any:
+    return _pooled(value, kernel, strides, same, first, True)
+
+
+def _same(name: str, padding: Any) -> bool:
+    """Whether a padding is SAME.
+
+    Raises ValueError unless it is that or VALID.
+    """
+    if str(padding).upper() not in ("SAME", "VALID"):
+        raise ValueError(f"{name}: padding {padding!r}, at {here()}. Use 'SAME' or 'VALID'.")
+    return str(padding).upper() == "SAME"
+
+
+def channels_first(name: str, data_format: Any, count: int) -> bool:
+    """Whether a format of ``count`` spatial axes has the channels before them; raises ValueError for no format."""
+    last = _LAST[count]
+    known = {last: False, "NC" + last[1:-1]: True, "channels_last": False, "channels_first": True}
+    if data_format not in known:
+        raise ValueError(
+            f"{name}: data_format {data_format!r}, at {here()}. Use {last!r} or {'NC' + last[1:-1]!r}."
+        )
+    return known[data_format]
+
+
+def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[int]:
+    """The sizes of the pooled axes from one number, one each, or one for each axis of the input."""
+    each = [int(size) for size in given] if isinstance(given, (list, tuple)) else [int(given)] * count
+    each = each * count if len(each) == 1 else each
+    if len(each) == count + 2:
+        channel = 1 if first else count + 1
+        if each[0] != 1 or each[channel] != 1:
+            raise ValueError(f"{name}: {what} {given} over batch or channels, at {here()}. Use 1 there.")
+        each = each[2:] if first else each[1:-1]
+    if len(each) != count or min(each) < 1:
+        raise ValueError(f"{name}: {what} {given!r}, at {here()}. Use {count + 2} numbers of at least 1.")
+    return each
+
+
+def _windows(name: str, first: bool, count: int, **given: Any) -> list[list[int]]:
+    """The sizes, by the names of parameters, of the pooled axes."""
+    return [_window(name, value, count, first, what) for what, value in given.items()]
+
+
+def _text(pool: Callable[..., Any], count: int) -> str:
+    if pool is _max_pool:
+        return f"The largest element of each window of {_DATA[count]}."
+    return f"The mean over each window of {_DATA[count]}, without padding."
+
+
+def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Callable[..., Any]:
+    """``tf.nn``'s function of pooling; ``given`` are arguments for its example."""
+    base = own[: len("max_pool")]
+    count = int(own[len("max_pool")] if len(own) > len(base) else 2)
+    type = base.title().replace("_", "") + ("3D" if count == 3 else "")
+
+    def made(
+        value: Any = None,
+        ksize: Any = None,
+        strides: Any = None,
+        padding: Any = None,
+        data_format: str | None = _LAST[count],
+        name: str | None = None,
+        input: Any = None,
+    ) -> Any:
+        first = channels_first(own, data_format or _LAST[count], count)
+        sizes = _windows(own, first, count, ksize=ksize, strides=strides)
+        tensor = given_once(value=value, input=input)
+        return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
+
+    shown = f'tf.squeeze(tf.nn.{own}({given}, "VALID"))'
+    return described(made, own, _text(pool, count), shown, result)
+
+
+_ROWS = "[[[1.0], [3.0], [4.0], [2.0]]], 2, 2"
+_PAIRS = "[[[[1.0], [3.0], [4.0], [2.0]]]], [1, 1, 2, 1], [1, 1, 2, 1]"
+_VOLUMES = "[[[[[1.0], [3.0], [4.0], [2.0]]]]], [1, 1, 1, 2, 1], [1, 1, 1, 2, 1]"
+max_pool = _function("max_pool", _max_pool, _PAIRS, "[3. 4.]")
+avg_pool = _function("avg_pool", _avg_pool, _PAIRS, "[2. 3.]")
+max_pool1d = _function("max_pool1d", _max_pool, _ROWS, "[3. 4.]")
+avg_pool1d = _function("avg_pool1d", _avg_pool, _ROWS, "[2. 3.]")
+max_pool2d = _function("max_pool2d", _max_pool, _PAIRS, "[3. 4.]")
+avg_pool2d = _function("avg_pool2d", _avg_pool, _PAIRS, "[2. 3.]")
+max_pool3d = _function("max_pool3d", _max_pool, _VOLUMES, "[3. 4.]")
+avg_pool3d = _function("avg_pool3d", _avg_pool, _VOLUMES, "[2. 3.]")
+
+
+def _layer(own: str, pool: Callable[..., Any], count: int, value: str, result: str) -> Callable[..., Any]:
+    """``tf.layers``' function of pooling over windows of ``count`` axes."""
+
+    def made(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+    ) -> Any:
+        first = channels_first(own, data_format, count)
+        sizes = _windows(own, first, count, pool_size=pool_size, strides=strides)
+        return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
+
+    shown = f"tf.squeeze(tf.layers.{own}({value}, 2, 2))"
+    return described(made, own, _text(pool, count), shown, result)
+
+
+_SIGNAL, _IMAGE = "[[[1.0], [3.0], [4.0], [2.0]]]", "[[[[1.0], [3.0]], [[4.0], [2.0]]]]"
+_VOLUME = "[[[[[1.0], [3.0]], [[4.0], [2.0]]], [[[1.0], [3.0]], [[4.0], [2.0]]]]]"
+max_pooling1d = _layer("max_pooling1d", _max_pool, 1, _SIGNAL, "[3. 4.]")
+max_pooling2d = _layer("max_pooling2d", _max_pool, 2, _IMAGE, "4.0")
+max_pooling3d = _layer("max_pooling3d", _max_pool, 3, _VOLUME, "4.0")
+average_pooling1d = _layer("average_pooling1d", _avg_pool, 1, _SIGNAL, "[2. 3.]")
+average_pooling2d = _layer("average_pooling2d", _avg_pool, 2, _IMAGE, "2.5")
+average_pooling3d = _layer("average_pooling3d", _avg_pool, 3, _VOLUME, "2.5")
+
+
+@operation("LRN", default="LRN")
+@example("print(tf.nn.local_response_normalization(tf.zeros([1, 4, 4, 3])).shape)", "(1, 4, 4, 3)")
+def local_response_normalization(
+    input: Any, depth_radius: Number = 5, bias: Any = 1.0, alpha: Any = 1.0, beta: Any = 0.5
+) -> Any:
+    """``x / (bias + alpha * sum of squares in the 2*depth_radius + 1 channels around) ** beta``."""
+    size = 2 * whole(depth_radius) + 1
+    value = ops.movedim(input, -1, 1)
+    made = apply("local_response_norm", value, ops.multiply(alpha, float(size)), beta, bias, attrs=(size,))
+    return ops.movedim(made, 1, -1)
+
+
+lrn = local_response_normalization
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Any = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """The largest element ("MAX") or mean ("AVG") of windows over one, two or three spatial axes."""
+    count = len(window_shape)
+    rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
+    apart = [1] * count if rate is None else list(rate)
+    functions: dict[tuple[str, int], Any] = {
+        ("MAX", 1): max_pooling1d,
+        ("AVG", 1): average_pooling1d,
+        ("MAX", 2): max_pooling2d,
+        ("AVG", 2): average_pooling2d,
+        ("MAX", 3): max_pooling3d,
+        ("AVG", 3): average_pooling3d,
+    }
+    if (pooling_type, count) not in functions or any(rate != 1 for rate in apart):
+        what = f"{pooling_type!r} over {count} axes with dilations {apart}"
+        raise failed(
+            "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes, without dilation.")
+        )
+    return functions[pooling_type, count](
+        convert_to_tensor(input),
+        list(window_shape),
+        list(strides or [1] * count),
+        padding,
+        data_format or _LAST[count],
+        name=name,
+    )
+
+
+@operation("MaxPoolWithArgmax", several=list)
+def _with_positions(input: Any, size: Number, steps: Number, same: Number) -> Any:
+    (high, wide), (down, right) = (tuple(int(n) for n in numbers(value))[1:3] for value in (size, steps))
+    value = ops.movedim(input, -1, 1)
+    depth, (rows, columns) = value.shape[1], value.shape[2:]
+    top, bottom = _around(rows, high, down) if same else (0, 0)
+    left, more = _around(columns, wide, right) if same else (0, 0)
+    lowest = -float("inf")
+    padded = ops.pad(value, (left, more, top, bottom), value=lowest)
+    found, positions = ops.max_pool2d(padded, (high, wide), (down, right), return_indices=True)
+    row = ops.subtract(ops.floor_divide(positions, columns + left + more), top)
+    column = ops.subtract(ops.remainder(positions, columns + left + more), left)
+    channel = ops.reshape(counted(depth, value), (1, depth, 1, 1))
+    flat = ops.add(ops.multiply(ops.add(ops.multiply(row, columns), column), depth), channel)
+    return [ops.movedim(found, 1, -1), ops.cast(ops.movedim(flat, 1, -1), int64)]
+
+
+def _around(size: int, window: int, step: int) -> tuple[int, int]:
+    total = max((-(-size // step) - 1) * step + window - size, 0)
+    return total // 2, total - total // 2
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    Targmax: Any = int64,
+    name: str | None = None,
+    include_batch_in_index: bool = False,
+) -> Any:
+    """The largest elements of windows, and their indices ``(row * width + column) * channels + channel``."""
+    if include_batch_in_index or padding not in ("SAME", "VALID"):
+        what = f"padding is {padding!r} and include_batch_in_index {include_batch_in_index}"
+        raise failed(
+            "max_pool_with_argmax",
+            ArgumentError(what, "Use 'SAME' or 'VALID', and indices within the image."),
+        )
+    found, positions = _with_positions(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
+    return MaxPoolWithArgmax(found, cast(positions, Targmax))

@@ -1,0 +1,1 @@
+"""Optimisers, learning rates, running averages."""

@@ -1,0 +1,392 @@
+"""Optimisers: their rules of updating, the numbers that these take, and what is kept beside each variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.dtypes import float64, int64
+from twofold.ir.types import tensor_type
+from twofold.ops.base import apply, ops
+from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import START, example
+from twofold.static.api.op_functions import as_tensor, constant, define
+from twofold.static.api.signatures import takes
+from twofold.static.graph import context
+from twofold.static.optimizers.optimizer import Optimizer
+from twofold.static.variables.variable import Variable, assign_add
+
+
+def _stepped(optimizer: str, result: str, first: str = "1.0") -> Callable[[Any], Any]:
+    """An example: what one step of an optimizer makes of ``first`` towards the smallest square."""
+    shown = "w" if result != "True" else "w < 1.0"
+    step = f"step = tf.train.{optimizer}.minimize(w * w)"
+    return example(f"w = tf.Variable({first})", step, START, "session.run(step)", shown, result)
+
+
+def _descended(p: Any, g: Any, lr: Any) -> list[Any]:
+    return [apply("sgd_parameter", p, g, lr)]
+
+
+@_stepped("GradientDescentOptimizer(0.25)", "1.5", first="3.0")
+class GradientDescentOptimizer(Optimizer):
+    """``variable - learning_rate * gradient``."""
+
+    _type, _rule, _by_rows = "ApplyGradientDescent", staticmethod(_descended), False
+
+    @takes(use_locking=False, name="GradientDescent")
+    def __init__(self, learning_rate: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self._numbers = {"lr": learning_rate}
+
+
+def _with_momentum(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
+    new = apply("sgd_momentum", g, m, momentum, 0.0)
+    return [apply("sgd_parameter", p, new, lr), new]
+
+
+def _with_nesterov(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
+    new = apply("sgd_momentum", g, m, momentum, 0.0)
+    return [apply("sgd_parameter", p, apply("nesterov_direction", g, new, momentum), lr), new]
+
+
+@_stepped("MomentumOptimizer(0.25, 0.9)", "0.5")
+class MomentumOptimizer(Optimizer):
+    """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``."""
+
+    _type, _first = "ApplyMomentum", {"momentum": 0.0}
+
+    @takes(use_locking=False, name="Momentum", use_nesterov=False)
+    def __init__(self, learning_rate: Any, momentum: Any, **options: Any) -> None:
+        self._rule = _with_nesterov if options.pop("use_nesterov") else _with_momentum
+        super().__init__(**options)
+        self._numbers = {"lr": learning_rate, "momentum": momentum}
+
+
+def _adam(rule: str) -> Any:
+    def body(
+        p: Any,
+        m: Any,
+        v: Any,
+        g: Any,
+        lr: Any,
+        beta1: Any,
+        beta2: Any,
+        epsilon: Any,
+        correction1: Any,
+        correction2: Any,
+    ) -> list[Any]:
+        mean = apply("adam_mean", g, m, beta1)
+        square = apply("adam_square", g, v, beta2)
+        return [apply(rule, p, mean, square, lr, correction1, correction2, epsilon), mean, square]
+
+    return body
+
+
+def _correction(beta: Any, step: Any) -> Any:
+    return ops.subtract(1.0, ops.pow(beta, ops.cast(step, beta.dtype)))
+
+
+_BETAS = ("beta1", "beta2")
+_ADAM = {"tensorflow": _adam("adam_parameter_late_epsilon"), "pytorch": _adam("adam_parameter")}
+
+
+@_stepped("AdamOptimizer(0.25)", "0.75")
+class AdamOptimizer(Optimizer):
+    """Adam (Kingma, Ba 2015).
+
+    ``formulation`` is this library's own: ``"tensorflow"`` (the default) adds epsilon to the uncorrected root
+    ("epsilon hat"), ``"pytorch"`` computes exactly what the define-by-run ``optim.Adam`` does.
+    """
+
+    _type, _first = "ApplyAdam", {"m": 0.0, "v": 0.0}
+    _by_rows = False  # the means of all rows decay, as TensorFlow's do
+
+    @takes(use_locking=False, name="Adam", formulation="tensorflow")
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        **options: Any,
+    ) -> None:
+        formulation = options.pop("formulation")
+        super().__init__(**options)
+        if formulation not in _ADAM:
+            raise ValueError(f"AdamOptimizer: formulation is {formulation!r}. Use 'tensorflow' or 'pytorch'.")
+        self._numbers = {"lr": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        self._rule = _ADAM[formulation]
+        self._step: Variable | None = None
+
+    def _prepare(self, first: Variable) -> None:
+        if self._step is None:
+            with first.graph.name_scope(None), first.graph.control_dependencies(None):
+                self._step = Variable(constant(0, int64), False, name=f"{self._name}/step")
+            betas = {first.graph.unique_name(f"{name}_power"): self._numbers[name] for name in _BETAS}
+            if all(isinstance(beta, (int, float)) for beta in betas.values()):
+                self._step.powers = betas
+        self._count = assign_add(self._step, 1)
+        for name in _BETAS:
+            self._numbers[name.replace("beta", "correction")] = self._correction(self._numbers[name])
+
+    def variables(self) -> list[Variable]:
+        """All variables that this optimiser keeps."""
+        return super().variables() + ([] if self._step is None else [self._step])
+
+    def _finish(self) -> list[Any]:
+        return [self._count]
+
+    def _correction(self, beta: Any) -> Any:
+        """``1 - beta ** step``: given to each run as a number, so that no precision of the step is lost."""
+        step = self._step
+        assert step is not None
+        if not isinstance(beta, (int, float)):
+            return define("BiasCorrection", _correction, (as_tensor(beta), self._count), {}, None).outputs[0]
+        if context.at_once():
+            return 1 - beta ** int(step.numpy())
+        made = step.graph.add("BiasCorrection", None, [tensor_type(float64, (), True)], ())
+        made.number_of = lambda state: 1 - beta ** (state[step].item() + 1)
+        return made.outputs[0]
+
+
+def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
+    square = apply("adagrad_square", g, v)
+    return [apply("adagrad_parameter", p, g, square, lr, 0.0), square]
+
+
+@_stepped("AdagradOptimizer(0.25)", "0.7530676")
+class AdagradOptimizer(Optimizer):
+    """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
+
+    _type, _rule = "ApplyAdagrad", staticmethod(_adagrad)
+    _by_rows = False  # a gradient of 0 moves nothing anyway
+
+    @takes(use_locking=False, name="Adagrad")
+    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1, **options: Any) -> None:
+        super().__init__(**options)
+        self._first, self._numbers = {"accumulator": initial_accumulator_value}, {"lr": learning_rate}
+
+
+def _adagrad_da(p: Any, total: Any, square: Any, g: Any, lr: Any, step: Any, l1: Any, l2: Any) -> list[Any]:
+    total, square = ops.add(total, g), ops.add(square, ops.square(g))
+    steps = ops.cast(step, p.dtype)
+    beyond = ops.maximum(ops.subtract(ops.abs(total), ops.multiply(steps, l1)), 0.0)
+    denominator = ops.add(ops.multiply(ops.multiply(steps, l2), lr), ops.sqrt(square))
+    moved = ops.divide(ops.multiply(ops.multiply(ops.sign(total), beyond), lr), denominator)
+    return [ops.negative(moved), total, square]
+
+
+@_stepped("AdagradDAOptimizer(0.25, tf.train.create_global_step())", "-0.2469324")
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averaging: ``variable = -rate * shrunk(sum of gradients) / (l2 * step * rate + sqrt(squares))``.
+
+    The sum is shrunk towards zero by ``l1 * step``; ``squares`` are the sums of squared gradients (Duchi et al. 2011).
+    ``global_step`` counts the steps, from 0.
+    """
+
+    _type, _rule = "ApplyAdagradDA", staticmethod(_adagrad_da)
+
+    @takes(use_locking=False, name="AdagradDA")
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        **options: Any,
+    ) -> None:
+        first = initial_gradient_squared_accumulator_value
+        if first <= 0:
+            raise ValueError(
+                f"AdagradDAOptimizer: initial_gradient_squared_accumulator_value is {first}, at {here()}. "
+                "Give a positive number."
+            )
+        super().__init__(**options)
+        self._first = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": first}
+        self._step = global_step
+        self._numbers = {
+            "lr": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+
+    def _prepare(self, first: Variable) -> None:
+        self._numbers["step"] = as_tensor(self._step) + 1
+
+
+def _rmsprop(p: Any, v: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:
+    square = apply("adam_square", g, v, decay)
+    scaled = ops.multiply(apply("rmsprop_direction_inner_epsilon", g, square, epsilon), lr)
+    moved = apply("sgd_momentum", scaled, m, momentum, 0.0)
+    return [ops.subtract(p, moved), square, moved]
+
+
+def _rmsprop_centered(
+    p: Any, v: Any, mean: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any
+) -> list[Any]:
+    square, centre = apply("adam_square", g, v, decay), apply("adam_mean", g, mean, decay)
+    variance = ops.subtract(square, ops.square(centre))
+    moved = apply(
+        "sgd_momentum",
+        ops.multiply(apply("rmsprop_direction_inner_epsilon", g, variance, epsilon), lr),
+        m,
+        momentum,
+        0.0,
+    )
+    return [ops.subtract(p, moved), square, centre, moved]
+
+
+@_stepped("RMSPropOptimizer(0.25)", "0.561471")
+class RMSPropOptimizer(Optimizer):
+    """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
+
+    _type = "ApplyRMSProp"
+
+    @takes(use_locking=False, centered=False, name="RMSProp")
+    def __init__(
+        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10, **options: Any
+    ) -> None:
+        centered = options.pop("centered")
+        super().__init__(**options)
+        self._rule = _rmsprop_centered if centered else _rmsprop
+        self._first = {"rms": 1.0, **({"mg": 0.0} if centered else {}), "momentum": 0.0}
+        self._numbers = {"lr": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+
+
+def _adadelta(p: Any, v: Any, d: Any, g: Any, lr: Any, rho: Any, epsilon: Any) -> list[Any]:
+    square = ops.add(ops.multiply(v, rho), ops.multiply(ops.square(g), 1 - rho))
+    root = ops.sqrt(ops.add(d, epsilon))
+    change = ops.multiply(ops.divide(root, ops.sqrt(ops.add(square, epsilon))), g)
+    moved = ops.add(ops.multiply(d, rho), ops.multiply(ops.square(change), 1 - rho))
+    return [ops.subtract(p, ops.multiply(change, lr)), square, moved]
+
+
+@_stepped("AdadeltaOptimizer(1.0)", "True")
+class AdadeltaOptimizer(Optimizer):
+    """Steps in the ratio of the root mean squares of earlier changes and gradients (Zeiler 2012)."""
+
+    _type, _rule = "ApplyAdadelta", staticmethod(_adadelta)
+    _first = {"accum": 0.0, "accum_update": 0.0}
+
+    @takes(use_locking=False, name="Adadelta")
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-8, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._numbers = {"lr": learning_rate, "rho": rho, "epsilon": epsilon}
+
+
+def _shrunk(value: Any, lr: Any, l1: Any, l2: Any) -> Any:
+    """The point nearest to ``value`` under penalties of ``l1`` and ``l2``, in steps of ``lr``."""
+    size = ops.maximum(ops.subtract(ops.abs(value), ops.multiply(lr, l1)), 0.0)
+    return ops.divide(ops.multiply(ops.sign(value), size), ops.add(ops.multiply(lr, l2), 1.0))
+
+
+def _proximal(p: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
+    return [_shrunk(ops.subtract(p, ops.multiply(g, lr)), lr, l1, l2)]
+
+
+@_stepped("ProximalGradientDescentOptimizer(0.25)", "0.5")
+class ProximalGradientDescentOptimizer(Optimizer):
+    """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
+
+    _type, _rule = "ApplyProximalGradientDescent", staticmethod(_proximal)
+
+    @takes(use_locking=False, name="ProximalGradientDescent")
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._numbers = {
+            "lr": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+
+
+def _proximal_adagrad(p: Any, v: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
+    square = ops.add(v, ops.square(g))
+    rate = ops.multiply(ops.rsqrt(square), lr)
+    return [_shrunk(ops.subtract(p, ops.multiply(g, rate)), rate, l1, l2), square]
+
+
+@_stepped("ProximalAdagradOptimizer(0.25)", "True")
+class ProximalAdagradOptimizer(Optimizer):
+    """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
+
+    _type, _rule = "ApplyProximalAdagrad", staticmethod(_proximal_adagrad)
+
+    @takes(use_locking=False, name="ProximalAdagrad")
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._first = {"accumulator": initial_accumulator_value}
+        self._numbers = {
+            "lr": learning_rate,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+        }
+
+
+def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any, shrinkage: Any) -> list[Any]:
+    square = ops.add(v, ops.square(g))
+    old, new = ops.pow(v, -power), ops.pow(square, -power)
+    pulled = ops.add(g, ops.multiply(p, 2 * shrinkage))
+    linear = ops.add(z, ops.subtract(pulled, ops.multiply(ops.divide(ops.subtract(new, old), lr), p)))
+    curvature = ops.add(ops.divide(new, lr), 2 * l2)
+    size = ops.subtract(ops.abs(linear), l1)
+    found = ops.divide(ops.negative(ops.multiply(ops.sign(linear), size)), curvature)
+    return [ops.where(ops.greater(size, 0.0), found, 0.0), square, linear]
+
+
+@_stepped("FtrlOptimizer(0.25)", "True")
+class FtrlOptimizer(Optimizer):
+    """Follow the regularised leader, with rates for each coordinate (McMahan et al. 2013).
+
+    ``accum_name`` and ``linear_name`` name what is kept beside each variable.
+    """
+
+    _type, _rule = "ApplyFtrl", staticmethod(_ftrl)
+
+    @takes(
+        use_locking=False,
+        name="Ftrl",
+        accum_name=None,
+        linear_name=None,
+        l2_shrinkage_regularization_strength=0.0,
+    )
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(options["use_locking"], options["name"])
+        labels = {"accum": options["accum_name"], "linear": options["linear_name"]}
+        self._labels = {slot: label or options["name"] for slot, label in labels.items()}
+        self._first = {"accum": initial_accumulator_value, "linear": 0.0}
+        self._numbers = {
+            "lr": learning_rate,
+            "power": learning_rate_power,
+            "l1": l1_regularization_strength,
+            "l2": l2_regularization_strength,
+            "shrinkage": options["l2_shrinkage_regularization_strength"],
+        }
+
+    def _slot_label(self, slot: str) -> str:
+        return self._labels[slot]

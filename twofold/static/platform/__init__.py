@@ -1,0 +1,1 @@
+"""What a program needs around its graph: flags, files, logs, tests."""

@@ -1,0 +1,94 @@
+"""Files by name: ``tf.gfile``."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from types import SimpleNamespace
+from typing import Any
+
+
+class GFile:
+    """A file, opened when it is first read or written."""
+
+    def __init__(self, name: str, mode: str = "r") -> None:
+        self.name, self.mode = name, mode
+        self._opened: Any = None
+
+    @property
+    def _file(self) -> Any:
+        if self._opened is None:
+            self._opened = open(self.name, self.mode)  # noqa: SIM115
+        return self._opened
+
+    def read(self, n: int = -1) -> Any:
+        """The next ``n`` characters or bytes, all that is left with -1."""
+        return self._file.read(n)
+
+    def readline(self) -> Any:
+        """The next line."""
+        return self._file.readline()
+
+    def readlines(self) -> list[Any]:
+        """All lines that are left."""
+        return list(self._file.readlines())
+
+    def write(self, file_content: Any) -> None:
+        """Write text or bytes."""
+        self._file.write(file_content)
+
+    def size(self) -> int:
+        """The size in bytes."""
+        return os.path.getsize(self.name)
+
+    def flush(self) -> None:
+        """Hand over what was written."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Any:
+        return iter(self._file)
+
+
+def _copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
+    """Copy a file; raises FileExistsError unless it may overwrite."""
+    if os.path.exists(newpath) and not overwrite:
+        raise FileExistsError(f"gfile.Copy: {newpath} is there. Give overwrite=True.")
+    shutil.copyfile(oldpath, newpath)
+
+
+def _rename(oldname: str, newname: str, overwrite: bool = False) -> None:
+    """Rename a file; raises FileExistsError unless it may overwrite."""
+    if os.path.exists(newname) and not overwrite:
+        raise FileExistsError(f"gfile.Rename: {newname} is there. Give overwrite=True.")
+    os.replace(oldname, newname)
+
+
+gfile = SimpleNamespace(
+    GFile=GFile,
+    FastGFile=GFile,
+    Open=GFile,
+    Exists=os.path.exists,
+    IsDirectory=os.path.isdir,
+    ListDirectory=lambda dirname: sorted(os.listdir(dirname)),
+    MakeDirs=lambda dirname: os.makedirs(dirname, exist_ok=True),
+    MkDir=os.mkdir,
+    Remove=os.remove,
+    DeleteRecursively=shutil.rmtree,
+    Glob=lambda filename: sorted(glob.glob(filename)),
+    Walk=os.walk,
+    Copy=_copy,
+    Rename=_rename,
+)

@@ -1,0 +1,1 @@
+"""Messages of TensorFlow's schemas: graphs, examples, summaries."""

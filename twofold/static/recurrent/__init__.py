@@ -1,0 +1,1 @@
+"""Recurrent networks: cells, and what applies them along sequences."""

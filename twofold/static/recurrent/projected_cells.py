@@ -1,0 +1,135 @@
+"""Cells around cells that project inputs or outputs, embed symbols, or remember their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.static import initializers, math, nn
+from twofold.static.arrays import shape_ops
+from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.nn.normalization import moments
+from twofold.static.recurrent.rnn_cell import LSTMStateTuple, RNNCell, Wrapper, last_size
+from twofold.static.variables.variable_scope import get_variable
+
+
+def linear(inputs: Any, size: int, bias: bool) -> Any:
+    """``inputs @ kernel + bias`` with variables in the present scope."""
+    kernel = get_variable("kernel", [last_size("linear", inputs.get_shape()), size], inputs.dtype)
+    made = math.matmul(inputs, kernel)
+    if not bias:
+        return made
+    first = initializers.zeros_initializer()
+    return nn.bias_add(made, get_variable("bias", [size], inputs.dtype, first))
+
+
+class OutputProjectionWrapper(Wrapper):
+    """A cell whose outputs are projected to ``output_size``."""
+
+    def __init__(
+        self, cell: RNNCell, output_size: int, activation: Any = None, reuse: bool | None = None
+    ) -> None:
+        super().__init__(cell)
+        self._size, self._function, self._reuse = output_size, activation, reuse
+
+    @property
+    def output_size(self) -> Any:
+        return self._size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        output, new = self._cell(inputs, state)
+        made = linear(output, self._size, True)
+        return made if self._function is None else self._function(made), new
+
+
+class InputProjectionWrapper(Wrapper):
+    """A cell whose inputs are projected to ``num_proj`` features first."""
+
+    def __init__(self, cell: RNNCell, num_proj: int, activation: Any = None, input_size: Any = None) -> None:
+        super().__init__(cell)
+        self._size, self._function = num_proj, activation
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        made = linear(inputs, self._size, True)
+        return self._cell(made if self._function is None else self._function(made), state)
+
+
+class EmbeddingWrapper(Wrapper):
+    """A cell of symbols: their rows of a variable ``embedding`` are its inputs."""
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: Callable[..., Any] | None = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(cell)
+        self._sizes, self._initializer, self._reuse = [embedding_classes, embedding_size], initializer, reuse
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        first = self._initializer or initializers.random_uniform_initializer(-(3**0.5), 3**0.5)
+        table = get_variable("embedding", self._sizes, initializer=first)
+        return self._cell(embedding_lookup(table, shape_ops.reshape(inputs, [-1])), state)
+
+
+class LayerNormBasicLSTMCell(RNNCell):
+    """Long short-term memory with normalised gates and memory, and dropout of the candidate (Ba et al., 2016)."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        input_size: Any = None,
+        activation: Any = math.tanh,
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: Any = 1.0,
+        dropout_prob_seed: int | None = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._units, self._forget_bias, self._function = num_units, forget_bias, activation
+        self._norm, self._gain, self._shift = layer_norm, norm_gain, norm_shift
+        self._kept, self._seed = dropout_keep_prob, dropout_prob_seed
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._units, self._units)
+
+    @property
+    def output_size(self) -> Any:
+        return self._units
+
+    def _normal(self, value: Any, name: str) -> Any:
+        if not self._norm:
+            return value
+        shape = [self._units]
+        gain = get_variable(f"{name}/gamma", shape, initializer=initializers.constant_initializer(self._gain))
+        shift = get_variable(
+            f"{name}/beta", shape, initializer=initializers.constant_initializer(self._shift)
+        )
+        mean, variance = moments(value, [1], keep_dims=True)
+        return nn.batch_normalization(value, mean, variance, shift, gain, 1e-12)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        memory, hidden = state
+        given = shape_ops.concat([inputs, hidden], 1)
+        kernel = get_variable(
+            "kernel", [last_size("LayerNormBasicLSTMCell", given.get_shape()), 4 * self._units]
+        )
+        gates = math.matmul(given, kernel)
+        if not self._norm:
+            bias = get_variable("bias", [4 * self._units], initializer=initializers.zeros_initializer())
+            gates = nn.bias_add(gates, bias)
+        parts = zip(shape_ops.split(gates, 4, 1), ("input", "transform", "forget", "output"), strict=True)
+        into, candidate, forget, out = (self._normal(one, name) for one, name in parts)
+        candidate = self._function(candidate)
+        if not isinstance(self._kept, (int, float)) or self._kept < 1:
+            candidate = nn.dropout(candidate, self._kept, seed=self._seed)
+        memory = memory * math.sigmoid(forget + self._forget_bias) + math.sigmoid(into) * candidate
+        memory = self._normal(memory, "state")
+        hidden = self._function(memory) * math.sigmoid(out)
+        return hidden, LSTMStateTuple(memory, hidden)

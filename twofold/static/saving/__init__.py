@@ -1,0 +1,1 @@
+"""Checkpoints: written, read, and variables that begin with their values."""

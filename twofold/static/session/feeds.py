@@ -1,0 +1,129 @@
+"""Values that are fed, checked against what they are fed for; what functions of the host return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from twofold import _core
+from twofold.dtypes import string
+from twofold.errors import GraphError
+from twofold.ir.types import TensorType, tensor_type
+from twofold.runtime.failures import end_at, note
+from twofold.runtime.tracing import here
+from twofold.static.graph.graph import Operation, describe
+from twofold.static.graph.inference import Source
+from twofold.static.graph.tensor_shape import fits, shape_text, sizes_of_shape
+from twofold.static.strings.string_table import encode, holds_strings
+from twofold.tracebacks import ends_in_callback
+
+Tensor = _core.Tensor
+
+
+def check_feed(tensor: Tensor, type: TensorType) -> None:
+    """Raise GraphError if a value of ``type`` cannot be fed for ``tensor``."""
+    declared = tensor.type_
+    if type.dtype is declared.dtype and fits(type.shape, declared.shape):
+        return
+    if tensor.op.python is not None:
+        what = f"the function returned {type.dtype.name}{shape_text(type.shape)} for {describe(tensor)}"
+        raise _wrong_result(tensor.op, what, "Return what is declared, or set another shape.")
+    fix = (
+        "Feed values of its dtype."
+        if type.dtype is not declared.dtype
+        else "Feed an array of its shape, or declare it with None where sizes vary."
+    )
+    raise GraphError(
+        f"feed: a value {type.dtype.name}{shape_text(type.shape)} does not fit {describe(tensor)}, at {here()}",
+        fix,
+    )
+
+
+def feed_type(tensor: Tensor, shape: Any) -> TensorType:
+    """The type of a feed of a shape (None: as declared); raises GraphError if it does not fit or leaves sizes open."""
+    declared = tensor.type_
+    type = declared if shape is None else tensor_type(declared.dtype, sizes_of_shape(shape))
+    if any(size < 0 for size in type.shape):
+        raise GraphError(
+            f"compile: the shape {shape_text(type.shape)} for {describe(tensor)} leaves sizes open, at {here()}",
+            "Give every size a number.",
+        )
+    check_feed(tensor, type)
+    return type
+
+
+def feed_value(tensor: Tensor, value: Any) -> Any:
+    """``value`` as an array that may be fed; raises GraphError where that loses something."""
+    dtype = tensor.dtype
+    if isinstance(value, Tensor):
+        return value
+    if dtype is string and (holds_strings(value) or not numpy.size(value)):
+        return encode(value)
+    try:
+        array = numpy.asarray(value)
+    except ValueError:
+        array = numpy.asarray(None)
+    if array.dtype.kind not in "biufc":
+        raise GraphError(
+            f"feed: a value of type {type(value).__name__} ({array.dtype}) does not become "
+            f"numbers for {describe(tensor)}, at {here()}",
+            f"Feed numbers that fit {dtype.name}{shape_text(tensor.type_.shape)}; lists must "
+            "have rows of equal length.",
+        )
+    if array.dtype.kind == "f" and dtype.kind in "iub":
+        whole = array.astype(dtype.numpy)
+        if not numpy.array_equal(whole, array):
+            raise GraphError(
+                f"feed: values {array.dtype}{shape_text(array.shape)} have fractions that "
+                f"{describe(tensor)} would lose, at {here()}",
+                "Convert them yourself, or declare the placeholder with a floating dtype.",
+            )
+        array = whole
+    return array.astype(dtype.numpy)
+
+
+def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of feeds as arrays of the right dtypes; raises what is wrong with the first bad one."""
+    found = []
+    for (owner, index), value in zip(feeds, values):
+        tensor = owner.outputs[index]
+        array = feed_value(tensor, value)
+        if not isinstance(array, Tensor):
+            check_feed(tensor, _core.from_array(array, False).type_)
+        found.append(array)
+    return tuple(found)
+
+
+def _wrong_result(operation: Operation, what: str, fix: str) -> BaseException:
+    """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
+    error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
+    return end_at(error, _core.location_of(operation.outputs[0])) if operation.outputs else error
+
+
+def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:
+    """The outputs of a ``py_func``; raises GraphError if they are not what was declared."""
+    assert operation.python is not None
+    try:
+        made = operation.python(*arrays)
+    except Exception as error:
+        note(error, f"in the function of {operation.name}, declared at {operation.where}")
+        if operation.outputs and not ends_in_callback(error):
+            end_at(error, _core.location_of(operation.outputs[0]))
+        raise
+    results = list(made) if isinstance(made, (list, tuple)) else [made]
+    if len(results) != len(operation.outputs):
+        what = f"the function returned {len(results)} values for {len(operation.outputs)} dtypes"
+        raise _wrong_result(operation, what, "Return one value for each dtype in Tout.")
+    found = []
+    for tensor, value in zip(operation.outputs, results):
+        if tensor.dtype is string and (holds_strings(value) or not numpy.size(value)):
+            found.append(encode(value))
+            continue
+        array = numpy.asarray(value)
+        if array.dtype != tensor.dtype.numpy or tensor.dtype is string:
+            what = f"the function returned {array.dtype} where Tout says {tensor.dtype.name}"
+            raise _wrong_result(operation, what, "Convert the result, or change Tout.")
+        found.append(array)
+    return found

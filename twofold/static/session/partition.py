@@ -1,0 +1,109 @@
+"""A run as steps in order: parts of the graph, each computed as one function, and what the host does between them.
+
+A function of the host (``py_func``, a queue) is called after everything that it reads and everything that it
+waits for has been computed and written. So is what must be known in numbers before a body can be declared: a shape that
+a run computes, the predicate of a choice between effects. Each effect happens once in a run.
+
+Steps are found once. What follows a step depends on nothing but the numbers that it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.static.control_flow.bodies import source_of
+from twofold.static.graph.graph import Operation
+from twofold.static.graph.inference import Source
+from twofold.static.session.cached_run import Plan
+from twofold.static.session.subgraph import Goal, Needed, Position, Subgraph, is_like_sizes
+
+
+class Step:
+    """One step towards the last of ``goals``, each of which is there for the one before it.
+
+    ``kept`` are the results that later steps are fed. ``first``, if there is one, is a step to take before: what this
+    one computes is planned again when that is done.
+    """
+
+    __slots__ = ("_following", "_initial", "_session", "end", "first", "goals", "kept", "plan", "position")
+
+    def __init__(self, session: Any, position: Position, goals: tuple[Goal, ...]) -> None:
+        self._session, self.position, self.goals = session, position, goals
+        self._following: dict[Any, Step] = {}
+        self._initial: dict[Any, Step] = {}
+        self.end = position  # where a run stands when this step is done
+        self.kept: list[Source] = []
+        self.first: Step | None = None
+        try:
+            subgraph = Subgraph(goals[-1], position, session._soft, session._tasks)
+        except Needed as needed:
+            self.meet(needed)
+            return
+        if goals[-1].keeps:
+            effects = [operation for operation in subgraph.operations if operation.updates]
+            self.kept = self._lasting(subgraph, effects)
+            self.end = position.after(self.kept, [*effects, *subgraph.observers])
+        self.plan: Plan = session._plan(subgraph, self.kept)
+
+    @property
+    def goal(self) -> Goal:
+        """What this step computes."""
+        return self.goals[-1]
+
+    @property
+    def computes(self) -> bool:
+        """Whether there is anything to compute."""
+        return bool(self.goal.purpose is None or self.goal.fetches or self.plan.subgraph.operations)
+
+    def _lasting(self, subgraph: Subgraph, effects: Sequence[Operation]) -> list[Source]:
+        """The outputs of effects, and of what has read a variable that these write and would later read anew."""
+        written = {variable for operation in effects for variable in operation.updates}
+        reads = [
+            operation
+            for operation in subgraph.operations
+            if self.goal.purpose is not None
+            and not operation.updates
+            and any(owner.variable in written for owner, _ in operation.sources)
+        ]
+        kept = [(operation, k) for operation in (*effects, *reads) for k in range(len(operation.outputs))]
+        return [source for source in kept if source not in self.position.feeds]
+
+    def meet(self, needed: Needed) -> None:
+        """Let what is needed be computed first."""
+        operation, source = needed.operation, needed.source
+        if source is not None:
+            goal = Goal((source,), (), operation, source, decides=needed.decides)
+        else:
+            goal = Goal(operation.sources, operation.control_inputs, operation, operation)
+        self.first = Step(self._session, self.position, (*self.goals, goal))
+
+    def initialising(self, variable: Any) -> Step:
+        """The step to the first value of a variable that has none yet."""
+        found = self._initial.get(variable)
+        if found is None:
+            goal = Goal((source_of(variable.initial_value),), (), variable.initializer, variable)
+            found = self._initial[variable] = Step(self._session, self.position, (*self.goals, goal))
+        return found
+
+    def open_outputs(self, operation: Operation) -> list[int]:
+        """The outputs of a function of the host that are not fed."""
+        return [k for k in range(len(operation.outputs)) if (operation, k) not in self.end.feeds]
+
+    def following(self, number: Any = None) -> Step:
+        """The step after this one, which may depend on the number that it told, or on its shape alone."""
+        sized = number is not None and not self.goal.decides and is_like_sizes(number)
+        key = None if number is None else number.shape if sized else (number.tobytes(), number.shape)
+        found = self._following.get(key)
+        if found is None:
+            purpose = self.goal.purpose
+            if isinstance(purpose, Operation):
+                more = self.end.after([(purpose, k) for k in self.open_outputs(purpose)], [purpose])
+            elif sized:
+                more = self.end.after(sizes={purpose: number.shape})
+            elif number is not None:
+                more = self.end.after(known={purpose: number})
+            else:
+                more = self.end.after([(purpose.op, 0)])
+            found = self._following[key] = Step(self._session, more, self.goals[:-1])
+        return found

@@ -1,0 +1,17 @@
+"""Strings as elements of tensors, and functions of them: ``tf.strings``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
+
+if TYPE_CHECKING:
+    from twofold.static.sparse import string_split as split
+    from twofold.static.strings.string_functions import as_string, substr
+    from twofold.static.strings.string_functions import string_join as join
+    from twofold.static.strings.string_functions import string_length as length
+    from twofold.static.strings.string_functions import string_to_number as to_number
+
+__getattr__, __dir__ = _attach(__name__, _prepared)

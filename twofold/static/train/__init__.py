@@ -1,0 +1,115 @@
+"""Optimisers, savers, and sessions that train: ``tf.train``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
+
+if TYPE_CHECKING:
+    from twofold.static.data.queues import (
+        QueueRunner,
+        add_queue_runner,
+        batch,
+        range_input_producer,
+        shuffle_batch,
+        slice_input_producer,
+        start_queue_runners,
+    )
+    from twofold.static.data.readers import string_input_producer
+    from twofold.static.graph_def.meta_graph import export_meta_graph
+    from twofold.static.graph_util import write_graph
+    from twofold.static.optimizers.learning_rate_schedules import (
+        cosine_decay,
+        cosine_decay_restarts,
+        exponential_decay,
+        inverse_time_decay,
+        linear_cosine_decay,
+        natural_exp_decay,
+        noisy_linear_cosine_decay,
+        piecewise_constant,
+        piecewise_constant_decay,
+        polynomial_decay,
+    )
+    from twofold.static.optimizers.moving_averages import ExponentialMovingAverage
+    from twofold.static.optimizers.optimizer import Optimizer
+    from twofold.static.optimizers.update_rules import (
+        AdadeltaOptimizer,
+        AdagradDAOptimizer,
+        AdagradOptimizer,
+        AdamOptimizer,
+        FtrlOptimizer,
+        GradientDescentOptimizer,
+        MomentumOptimizer,
+        ProximalAdagradOptimizer,
+        ProximalGradientDescentOptimizer,
+        RMSPropOptimizer,
+    )
+    from twofold.static.protobuf.example import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
+    from twofold.static.protobuf.summary import summary_iterator
+    from twofold.static.saving.checkpoint_reader import (
+        NewCheckpointReader,
+        list_variables,
+        load_checkpoint,
+        load_variable,
+    )
+    from twofold.static.saving.saver import (
+        Saver,
+        checkpoint_exists,
+        get_checkpoint_state,
+        import_meta_graph,
+        latest_checkpoint,
+    )
+    from twofold.static.saving.warm_start import init_from_checkpoint
+    from twofold.static.summary import FileWriter as SummaryWriter
+    from twofold.static.train.coordinator import Coordinator
+    from twofold.static.train.monitored_session import (
+        ChiefSessionCreator,
+        MonitoredSession,
+        MonitoredTrainingSession,
+        Scaffold,
+        SessionCreator,
+        SessionManager,
+        SingularMonitoredSession,
+    )
+    from twofold.static.train.server import ClusterSpec, Server, replica_device_setter
+    from twofold.static.train.session_hooks import (
+        CheckpointSaverHook,
+        CheckpointSaverListener,
+        FeedFnHook,
+        FinalOpsHook,
+        GlobalStepWaiterHook,
+        LoggingTensorHook,
+        NanLossDuringTrainingError,
+        NanTensorHook,
+        StepCounterHook,
+        StopAtStepHook,
+        SummarySaverHook,
+    )
+    from twofold.static.train.session_run_hook import (
+        SecondOrStepTimer,
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunHook,
+        SessionRunValues,
+    )
+    from twofold.static.train.step_counter import (
+        create_global_step,
+        get_global_step,
+        get_or_create_global_step,
+        global_step,
+    )
+    from twofold.static.train.supervisor import Supervisor
+
+__getattr__, __dir__ = _attach(__name__, _prepared)

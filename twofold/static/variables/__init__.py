@@ -1,0 +1,1 @@
+"""Variables: scopes that share them, parts, updates of rows, which have values."""

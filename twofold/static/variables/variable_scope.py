@@ -1,0 +1,461 @@
+"""Variable scopes: shared variables by name, as ``get_variable`` makes and finds them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from twofold.dtypes import DType, float32
+from twofold.errors import GraphError
+from twofold.runtime.tracing import here
+from twofold.static import initializers
+from twofold.static.api.docstrings import example
+from twofold.static.api.op_functions import (
+    as_dtype,
+    convert_to_tensor,
+)
+from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.devices import check_device
+from twofold.static.graph.graph import Graph, check_one_graph, get_default_graph
+from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.variables.partitioned import PartitionedVariable, PartitionInfo, parts_of, piece_of
+from twofold.static.variables.variable import Variable
+
+
+class _AutoReuse:
+    def __repr__(self) -> str:
+        return "AUTO_REUSE"
+
+
+AUTO_REUSE = _AutoReuse()
+"""``reuse`` of a scope that takes a variable if there is one, and makes it otherwise."""
+
+
+class VariableScope:
+    """A prefix of variable names, whether variables must exist, and their default initializer."""
+
+    def __init__(
+        self,
+        name: str,
+        reuse: Any,
+        initializer: Any,
+        dtype: Any,
+        regularizer: Any = None,
+        use_resource: bool | None = None,
+        custom_getter: Any = None,
+        constraint: Any = None,
+        partitioner: Any = None,
+    ) -> None:
+        self.name = name
+        self.reuse = reuse
+        self.initializer = initializer
+        self.dtype = dtype
+        self.regularizer = regularizer
+        self.use_resource = use_resource
+        self.custom_getter = custom_getter
+        self.constraint = constraint
+        self.partitioner = partitioner
+        self.original_name_scope = name + "/" if name else ""
+
+    def reuse_variables(self) -> None:
+        """From here on, variables must exist."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Set the default initializer."""
+        self.initializer = initializer
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Set what divides variables into parts."""
+        self.partitioner = partitioner
+
+    def global_variables(self) -> list[Variable]:
+        """Variables whose names start with this scope."""
+        return get_default_graph().get_collection("variables", self.name)
+
+    def trainable_variables(self) -> list[Variable]:
+        """Trainable variables whose names start with this scope."""
+        return get_default_graph().get_collection("trainable_variables", self.name)
+
+
+def get_variable_scope() -> VariableScope:
+    """The present scope of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     with tf.variable_scope("layer"):
+    ...         scope = tf.get_variable_scope()
+    ...     print(scope.name)
+    layer
+    """
+    scopes = get_default_graph().variable_scopes
+    if not scopes:
+        scopes.append(VariableScope("", False, None, float32))
+    return scopes[-1]
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: Any = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Inside, ``get_variable`` puts ``name/`` before names; with ``reuse=True`` variables must exist.
+
+    ``tf.AUTO_REUSE`` takes what is there and makes what is not. The other arguments are defaults of the variables;
+    ``custom_getter`` is called first, with that of the scope around it. Without ``auxiliary_name_scope`` operations
+    keep the name scope from outside.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     with tf.variable_scope("layer"):
+    ...         first = tf.get_variable("w", [2, 3])
+    ...     with tf.variable_scope("layer", reuse=True):
+    ...         print(tf.get_variable("w", [2, 3]) is first, first.name)
+    True layer/w:0
+    """
+    graph = get_default_graph()
+    check_device("variable_scope", caching_device)
+    check_one_graph("variable_scope", values)
+    outer = get_variable_scope()
+    name, part, inherited = _named(graph, outer, name_or_scope, default_name)
+    if reuse is None or (reuse is False and outer.reuse is True):
+        reuse = inherited.reuse or outer.reuse
+    made = VariableScope(
+        name,
+        reuse,
+        inherited.initializer if initializer is None else initializer,
+        dtype or inherited.dtype,
+        regularizer or inherited.regularizer,
+        inherited.use_resource if use_resource is None else use_resource,
+        _around(custom_getter, inherited.custom_getter),
+        inherited.constraint if constraint is None else constraint,
+        inherited.partitioner if partitioner is None else partitioner,
+    )
+    graph.variable_scopes.append(made)
+    counts = graph.variable_scope_counts
+    counts[name] = counts.get(name, 0) + 1
+    before = dict(counts) if inherited is name_or_scope else None
+    try:
+        with graph.name_scope(
+            part if part and auxiliary_name_scope else graph.get_name_scope() + "/"
+        ) as scope:
+            made.original_name_scope = scope
+            yield made
+    finally:
+        graph.variable_scopes.remove(made)
+        _count_anew(graph, name, before)
+
+
+def _named(
+    graph: Graph, outer: VariableScope, name_or_scope: Any, default_name: str | None
+) -> tuple[str, str, VariableScope]:
+    """The name of a scope, its part of the name, and the scope that it has defaults from."""
+    if isinstance(name_or_scope, VariableScope):
+        return name_or_scope.name, name_or_scope.name.split("/")[-1], name_or_scope
+    part = name_or_scope if name_or_scope is not None else _unique_part(graph, outer, default_name)
+    return f"{outer.name}/{part}" if outer.name else part, part, outer
+
+
+def _around(getter: Any, outer: Any) -> Any:
+    """A scope's own getter, given that of the scope around it to call."""
+    if getter is None or outer is None:
+        return outer if getter is None else getter
+
+    def both(made: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
+        return getter(functools.partial(outer, made), *args, **arguments)
+
+    return both
+
+
+def _count_anew(graph: Graph, name: str, before: dict[str, int] | None) -> None:
+    """After a scope, names inside it begin anew: who enters it again, to reuse its variables, finds the same ones."""
+    counts = graph.variable_scope_counts
+    anew = {key: 0 for key in counts if key.startswith(f"{name}/")} if before is None else before
+    if before is not None:
+        counts.clear()
+    counts.update(anew)
+
+
+def _unique_part(graph: Graph, outer: VariableScope, default_name: str | None) -> str:
+    if default_name is None:
+        raise ValueError(f"variable_scope: give a name or a default_name, at {here()}.")
+    full = f"{outer.name}/{default_name}" if outer.name else default_name
+    counts = graph.variable_scope_counts
+    if not counts.get(full):
+        return default_name
+    number = next(k for k in itertools.count(1) if not counts.get(f"{full}_{k}"))
+    return f"{default_name}_{number}"
+
+
+@contextmanager
+def variable_op_scope(
+    values: Any, name_or_scope: Any, default_name: str | None = None, **options: Any
+) -> Iterator[VariableScope]:
+    """``variable_scope`` with its older order of arguments."""
+    with variable_scope(name_or_scope, default_name, values, **options) as scope:
+        yield scope
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: Any = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Any:
+    """The variable ``name`` of the present variable scope, made on first use.
+
+    ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform), and gives the shape if it
+    is a value. ``custom_getter(getter, name, **arguments)`` is called in place of what makes or finds the variable.
+    A ``partitioner``, such as ``tf.fixed_size_partitioner`` returns, divides it: the result is a
+    ``PartitionedVariable``. Raises ValueError for a variable that exists (unless the scope reuses), is missing though
+    it must not, or has another shape or other parts.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
+    ...     print(tf.get_variable("w", [2, 3]).name)
+    layer/w:0
+    """
+    scope = get_variable_scope()
+    check_device("get_variable", caching_device)
+    given = {
+        "shape": shape,
+        "dtype": dtype or scope.dtype or float32,
+        "initializer": scope.initializer if initializer is None else initializer,
+        "regularizer": scope.regularizer if regularizer is None else regularizer,
+        "reuse": scope.reuse,
+        "trainable": trainable,
+        "collections": collections,
+        "caching_device": caching_device,
+        "partitioner": scope.partitioner if partitioner is None else partitioner,
+        "validate_shape": validate_shape,
+        "use_resource": scope.use_resource if use_resource is None else use_resource,
+        "constraint": scope.constraint if constraint is None else constraint,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+    }
+    full = f"{scope.name}/{name}" if scope.name else name
+    getter = scope.custom_getter if custom_getter is None else custom_getter
+    return _found_or_made(full, **given) if getter is None else getter(_found_or_made, full, **given)
+
+
+def get_local_variable(*args: Any, **kwargs: Any) -> Any:
+    """``get_variable`` for a variable that is local: it is not trained, and not saved unless a saver is given it.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_local_variable("v", [])
+    ...     print(tf.local_variables() == [v], tf.global_variables())
+    True []
+    """
+    kwargs["trainable"] = False
+    kwargs["collections"] = [*(kwargs.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(*args, **kwargs)
+
+
+def _found_or_made(name: str, shape: Any = None, dtype: Any = float32, **given: Any) -> Any:
+    """The variable ``name``, in parts where a partitioner divides it."""
+    graph = get_default_graph()
+    partitioner = given.pop("partitioner", None)
+    reuse = given.get("reuse")
+    found = graph.variable_store.get(name)
+    if found is not None:
+        _check_found(found, reuse, shape, dtype)
+        if isinstance(found, PartitionedVariable) and partitioner is not None:
+            _check_parts(found, partitioner)
+        return found
+    if reuse is True:
+        raise ValueError(
+            f"get_variable: variable '{name}' does not exist, at {here()}. Drop reuse=True, or use reuse=tf.AUTO_REUSE."
+        )
+    made: Any = None if partitioner is None else _divided(name, shape, as_dtype(dtype), partitioner, given)
+    if made is None:
+        made = _made(graph, name, shape, as_dtype(dtype), **given)
+    graph.variable_store[name] = made
+    return made
+
+
+def _made(
+    graph: Graph,
+    name: str,
+    shape: Any,
+    dtype: DType,
+    initializer: Any = None,
+    regularizer: Any = None,
+    reuse: Any = None,
+    trainable: bool | None = None,
+    **options: Any,
+) -> Variable:
+    made = _new_variable(graph, name, shape, dtype, initializer, trainable=trainable is not False, **options)
+    if regularizer is not None and (loss := regularizer(made)) is not None:
+        graph.add_to_collection("regularization_losses", loss)
+    return made
+
+
+def _divided(
+    name: str, shape: Any, dtype: DType, partitioner: Any, given: dict[str, Any]
+) -> PartitionedVariable | None:
+    """A new variable in parts; None for a scalar, which has none."""
+    initializer = given.pop("initializer", None)
+    first = _initializer_of(initializer, dtype)
+    whole = TensorShape(shape) if callable(first) else convert_to_tensor(first).get_shape()
+    if not whole.is_compatible_with(shape):
+        raise ValueError(
+            f"get_variable: a value of shape {whole} for variable '{name}' of shape {shape}, at {here()}. "
+            "Make them equal."
+        )
+    if whole.dims == []:
+        given["initializer"] = initializer
+        return None
+    sizes = [int(size) for size in whole]
+    partitions = partitioner(shape=whole, dtype=dtype)
+    parts = []
+    for k, (offset, own) in enumerate(parts_of(sizes, partitions, name)):
+        if callable(first):
+            info = PartitionInfo(sizes, offset)
+            options = {"shape": own, "initializer": _told(first, info)}
+        else:
+            options = {"initializer": piece_of(first, offset, own)}
+        parts.append(_found_or_made(f"{name}/part_{k}", dtype=dtype, **options, **given))
+    return PartitionedVariable(name, whole, dtype, parts, partitions)
+
+
+def _told(initializer: Callable[..., Any], info: PartitionInfo) -> Callable[..., Any]:
+    """An initializer that is told of the part that it initialises, if it wants to know."""
+    asks = "partition_info" in inspect.signature(initializer).parameters
+    return functools.partial(initializer, partition_info=info) if asks else initializer
+
+
+def _check_parts(found: PartitionedVariable, partitioner: Any) -> None:
+    wanted = partitioner(shape=found.shape, dtype=found.dtype)
+    if list(wanted) != found.partitions:
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is in {found.partitions} parts, at {here()}. "
+            f"Use its partitioner, not one that gives {list(wanted)}."
+        )
+
+
+def _check_found(found: Any, reuse: Any, shape: Any, dtype: Any) -> None:
+    if not reuse:
+        raise ValueError(
+            f"get_variable: variable {found.describe()} already exists, at {here()}. "
+            "Set reuse=True or reuse=tf.AUTO_REUSE in variable_scope to share it, or choose another name."
+        )
+    if shape is not None and not found.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is shared with another shape, "
+            f"{TensorShape(shape)}, at {here()}. Use its shape."
+        )
+    if found.dtype is not as_dtype(dtype):
+        raise ValueError(
+            f"get_variable: variable {found.describe()} is shared with another dtype, "
+            f"{as_dtype(dtype).name}, at {here()}. Use its dtype."
+        )
+
+
+def _new_variable(
+    graph: Graph, full: str, shape: Any, dtype: Any, initializer: Any, **options: Any
+) -> Variable:
+    initializer = value = _initializer_of(initializer, dtype)
+    if callable(initializer):
+        if shape is None:
+            raise ValueError(
+                f"get_variable: the shape of variable '{full}' is not given, at {here()}. Give shape=[...]."
+            )
+        value = _initial(initializer, TensorShape(shape), dtype, full)
+    elif shape is not None:
+        raise ValueError(
+            f"get_variable: shape {TensorShape(shape)} beside a value for variable '{full}', at {here()}. "
+            "The value has a shape; leave out the other."
+        )
+    with graph.name_scope(None):
+        return Variable(value, name=full, dtype=dtype if callable(initializer) else None, **options)
+
+
+def _initializer_of(given: Any, dtype: DType) -> Any:
+    """What gives the first value, or that value."""
+    if given is None:
+        whole = initializers.zeros_initializer()
+        return initializers.glorot_uniform_initializer() if dtype.kind == "f" else whole
+    return given() if isinstance(given, type) else given
+
+
+def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, full: str) -> Callable[[], Any]:
+    if not shape.is_fully_defined():
+        raise GraphError(
+            f"get_variable: the shape {shape} of variable '{full}' has unknown sizes, at {here()}",
+            "Give all sizes.",
+        )
+    sizes = [int(size) for size in shape]
+    try:
+        takes = initializer.__code__.co_argcount > 0 if hasattr(initializer, "__code__") else True
+    except AttributeError:
+        takes = True
+    return (lambda: initializer(sizes, dtype=dtype)) if takes else (lambda: initializer())
+
+
+@example(
+    'scaled = tf.make_template("scaled", lambda x: x * tf.get_variable("w", initializer=2.0))',
+    "y = scaled(1.0) + scaled(3.0)",
+    "session.run(tf.global_variables_initializer())",
+    "y",
+    "8.0",
+)
+def make_template(
+    name_: str,
+    func_: Any,
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """``func_`` in a variable scope of its own: it makes its variables when first called, and shares them then.
+
+    The scope gets its name, ``name_`` made unique or exactly ``unique_name_``, at the first call; with
+    ``create_scope_now_`` at once. ``custom_getter_`` is called as that of ``variable_scope``.
+    """
+    scopes: list[VariableScope] = []
+    called = False
+    if create_scope_now_:
+        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
+            scopes.append(made)
+
+    def template(*args: Any, **more: Any) -> Any:
+        nonlocal called
+        if scopes:
+            with variable_scope(scopes[0], reuse=called):
+                found = func_(*args, **{**kwargs, **more})
+                called = True
+                return found
+        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
+            found = func_(*args, **{**kwargs, **more})
+        scopes.append(made)
+        called = True
+        return found
+
+    return template
