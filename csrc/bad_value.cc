@@ -153,7 +153,8 @@ Ref BadValueSearch::origin_of(Ref output, Interrupts& interrupts) {
 
 // The operation that the entry differentiates, if it is in this trace.
 const char* BadValueSearch::differentiated(Ref entry) const {
-  const uint32_t line = provenance_[static_cast<size_t>(entry)].forward;
+  const Provenance provenance = provenance_[static_cast<size_t>(entry)];
+  const uint32_t line = provenance.by_user() ? 0 : provenance.forward;
   for (size_t i = 0; line && i < static_cast<size_t>(entry); ++i) {
     const Provenance other = provenance_[i];
     if (!other.forward && other.location == line) return trace_.entries[i].signature->operation->name.c_str();
@@ -177,7 +178,7 @@ bool BadValueSearch::raise(Ref entry) {
   const Owned result(wrap(std::move(value)));
   const Owned error(result ? PyObject_CallFunction(hooks.bad_value, "OOOO(II)sz", call.signature->operation->python,
                                                    call.signature->attributes->tuple, operands.object, result.object, provenance.origin(),
-                                                   provenance.forward ? provenance.location : 0, provenance_text(provenance).c_str(),
+                                                   provenance.other(), provenance_text(provenance).c_str(),
                                                    differentiated(entry))
                            : nullptr);
   if (!error) return true;

@@ -61,7 +61,7 @@ bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, co
     const Leaf& leaf = leaves[k];
     values.append(steal_checked(leaf.value ? wrap(leaf.value) : scalar_object(cached.trace.leaves[k], leaf.scalar)));
   }
-  for (size_t k = 0; k < cached.trace.entries.size(); ++k) lines.append(nb::make_tuple(provenance[k].location, provenance[k].forward));
+  for (size_t k = 0; k < cached.trace.entries.size(); ++k) lines.append(nb::make_tuple(provenance[k].location, provenance[k].differentiated()));
   for (size_t j = 0; j < living.size(); ++j) {
     Ref entry = j < cached.living ? cached.outputs[j] : cached.deferred[j - cached.living];
     results.append(nb::make_tuple(entry, steal_checked(wrap(living[j]))));

@@ -40,7 +40,7 @@ void raise_kernel_error(const Program& program, const KernelError& error, const 
   if (!types) return;
   const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOOO", labels ? labels : Py_None, static_cast<int>(error.label),
                                            static_cast<long long>(error.code), provenance_text(call.provenance).c_str(),
-                                           call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
+                                           call.provenance.origin(), call.provenance.other(),
                                            called ? called->operation->python : Py_None,
                                            called ? called->attributes->tuple : Py_None, types.object,
                                            call.operands ? call.operands : Py_None));
@@ -54,7 +54,7 @@ void locate_host_error(const FailedCall& call) {
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   const Owned located(PyObject_CallFunction(hooks.host_error, "Os(II)OOO", value, provenance_text(call.provenance).c_str(),
-                                            call.provenance.origin(), call.provenance.forward ? call.provenance.location : 0,
+                                            call.provenance.origin(), call.provenance.other(),
                                             call.called ? call.called->operation->python : Py_None,
                                             call.called ? call.called->attributes->tuple : Py_None,
                                             call.operands ? call.operands : Py_None));

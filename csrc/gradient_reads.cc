@@ -28,8 +28,10 @@ thread_local Hooked hooked;
 PyObject* at_hooked_position(PyObject* tensor) {
   ValueRef value = own_value(tensor);
   if (!value || !realise(value.get())) return nullptr;
+  Recorder& recorder = Recorder::current();
+  const Provenance at = hooked.saved ? hooked.saved->provenance[hooked.index] : recorder.provenance(hooked.index);
+  recorder.differentiated = at.origin() | Provenance::kByUser;
   if (!hooked.saved) return Py_NewRef(tensor);
-  Recorder::current().differentiated = hooked.saved->provenance[hooked.index].origin();
   return wrap(at_place_of(kept_value(hooked.saved, hooked.index).get(), value->type, value->buffer));
 }
 

@@ -382,7 +382,8 @@ std::string location_text(uint32_t location) {
 
 std::string provenance_text(Provenance provenance) {
   std::string out = location_text(provenance.origin());
-  if (provenance.forward && provenance.location) out += ", in the backward pass at " + location_text(provenance.location);
+  const uint32_t other = provenance.other() & ~Provenance::kByUser;
+  if (other) out += (provenance.by_user() ? ", in the backward pass of the call at " : ", in the backward pass at ") + location_text(other);
   return out;
 }
 

@@ -12,10 +12,15 @@ namespace twofold {
 // The provenance of an entry of a trace: interned locations of the present run; 0 is unknown.
 struct Provenance {
   uint32_t location = 0;
-  uint32_t forward = 0;  // of an entry of a backward pass: the call that it differentiates
+  uint32_t forward = 0;  // of an entry of a backward pass: the call that it differentiates, and maybe the bit below
 
-  // The line of the forward pass.
-  uint32_t origin() const { return forward ? forward : location; }
+  static constexpr uint32_t kByUser = uint32_t{1} << 31;  // the user's function that differentiates it has made the entry
+  bool by_user() const { return forward & kByUser; }
+  uint32_t differentiated() const { return forward & ~kByUser; }
+  // The line of the user's to show: that of the forward pass, or of the function that differentiates it.
+  uint32_t origin() const { return forward && !by_user() ? forward : location; }
+  // The line of the other pass, or 0; with the bit for that of the forward pass.
+  uint32_t other() const { return by_user() ? forward : forward ? location : 0; }
 };
 
 // The provenance of a canonical trace in the present run of its original trace.

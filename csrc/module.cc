@@ -183,7 +183,7 @@ nb::object trace_above(nb::list tensors) {
   for (int32_t entry : canonical.entry_source) {
     const auto i = static_cast<size_t>(entry);
     const Provenance provenance = pending ? recorder.provenance(i) : saved->provenance[i];
-    lines.append(nb::make_tuple(provenance.location, provenance.forward));
+    lines.append(nb::make_tuple(provenance.location, provenance.differentiated()));
   }
   const std::vector<Leaf>& sources = pending ? recorder.leaves() : saved->leaves;
   for (size_t k = 0; k < canonical.leaf_source.size(); ++k) {
@@ -243,7 +243,7 @@ std::vector<uint32_t> closed_locations(const PyClosed& self) {
 // The locations of the entries, and of those of a backward pass that of the forward call; 0: none.
 std::vector<std::pair<uint32_t, uint32_t>> closed_provenance(const PyClosed& self) {
   std::vector<std::pair<uint32_t, uint32_t>> found;
-  for (Provenance provenance : self.trace->provenance) found.emplace_back(provenance.location, provenance.forward);
+  for (Provenance provenance : self.trace->provenance) found.emplace_back(provenance.location, provenance.differentiated());
   return found;
 }
 

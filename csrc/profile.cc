@@ -118,7 +118,7 @@ PyObject* described(const Record& record) {
   const Owned launches(record.plan ? PyList_New(0) : Py_NewRef(Py_None));
   if (!capsule || !lines || !launches) return nullptr;
   for (const Provenance& provenance : record.provenance) {
-    const Owned pair(Py_BuildValue("II", provenance.location, provenance.forward));
+    const Owned pair(Py_BuildValue("II", provenance.location, provenance.differentiated()));
     if (!pair || PyList_Append(lines.object, pair.object) < 0) return nullptr;
   }
   for (size_t k = 0; record.plan && k < record.plan->launches.size(); ++k) {

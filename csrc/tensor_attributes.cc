@@ -362,8 +362,11 @@ bool check_root(PyTensor* tensor, PyObject* seed) {
                  location_text(capture_location()).c_str(), type->text().c_str());
     return false;
   }
-  if (seed != Py_None && (!is_tensor(seed) || as_tensor(seed)->value->type->shape != type->shape)) {
-    PyErr_Format(PyExc_RuntimeError, "backward: gradient= must be a tensor of the shape of %s", type->text().c_str());
+  if (seed != Py_None && (!is_tensor(seed) || as_tensor(seed)->value->type != type)) {
+    const std::string given = is_tensor(seed) ? as_tensor(seed)->value->type->text() : Py_TYPE(seed)->tp_name;
+    PyErr_Format(PyExc_RuntimeError, "backward: the gradient of %s (%s) is given as %s, at %s. Give a tensor of that shape and dtype.",
+                 type->text().c_str(), line_text(tensor->value->location).c_str(), given.c_str(),
+                 location_text(capture_location()).c_str());
     return false;
   }
   return true;

@@ -181,3 +181,26 @@ def test_copies_have_gradients_of_their_own():
     made.grad.add_(1)
     assert made.grad.tolist() == [3.0, 5.0] and w.grad.tolist() == [2.0, 4.0]
     assert made.requires_grad and made.is_leaf
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64, torch.bool])
+@pytest.mark.parametrize("size", [1, 6])
+def test_a_gradient_that_is_given_has_the_dtype_of_its_output(dtype, size):
+    x = torch.full((size,), 3.0, requires_grad=True)
+    seed = torch.ones(size, dtype=dtype)
+    (found,) = torch.autograd.grad(x * x, x, seed)
+    torch.autograd.backward(x * x, seed)
+    (x * x).backward(seed)
+    assert found.dtype is torch.float32 and found.tolist() == [6.0] * size
+    assert x.grad.dtype is torch.float32 and x.grad.tolist() == [12.0] * size
+    (rows,) = torch.autograd.grad(x * x, x, torch.stack([seed, seed]), is_grads_batched=True)
+    assert rows.tolist() == [[6.0] * size] * 2
+
+
+@pytest.mark.parametrize("seed", [torch.ones(3), torch.ones(2, dtype=torch.complex64), 1.0])
+def test_a_gradient_of_another_shape_or_kind_is_refused(seed):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(
+        RuntimeError, match=r"gradient of float32\[2\] .* is given as .* Give a tensor of that shape"
+    ):
+        (x * x).backward(seed)

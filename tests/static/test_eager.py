@@ -350,3 +350,17 @@ def test_lists_and_arrays_beside_operators_take_the_dtype_of_the_tensor():
     tf.disable_eager_execution()
     with pytest.raises(TypeError):
         tf.Tensor([1.0]) * [1.0]
+
+
+def test_output_gradients_are_cast_or_refused():
+    x = tf.constant([1.0, 2.0])
+    for seed, wanted in ((tf.ones([2], tf.float64), [2.0, 4.0]), (tf.constant([1, 2]), [2.0, 8.0])):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        assert tape.gradient(y, x, output_gradients=seed).numpy().tolist() == wanted
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(RuntimeError, match="is given as bool"):
+        tape.gradient(y, x, output_gradients=True)

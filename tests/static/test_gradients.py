@@ -111,3 +111,22 @@ def test_the_values_of_a_dictionary_are_variables_to_change():
         session.run(step)
         found = session.run(weights)
         assert abs(found["w"] - 0.7) < 1e-6 and abs(found["b"] - 1.9) < 1e-6
+
+
+@pytest.mark.parametrize("sizes", [[2, 3], [None, 3]])
+def test_grad_ys_have_the_type_of_ys_or_are_refused(session, sizes):
+    x = tf.placeholder(tf.float32, sizes)
+    fed = {x: numpy.ones((2, 3))}
+
+    def weighted(seed):
+        return session.run(tf.gradients(x * x, x, grad_ys=seed)[0], fed).tolist()
+
+    for seed in (2, 2.0, tf.constant(2.0), numpy.full(3, 2.0, numpy.float32), tf.fill([2, 3], 2.0)):
+        assert weighted(seed) == [[4.0] * 3] * 2
+    for seed in (tf.constant(True), tf.ones([2, 3], tf.float64)):
+        with pytest.raises(TypeError, match="one of grad_ys is .*Cast it to float32"):
+            weighted(seed)
+    with pytest.raises(ValueError, match="does not broadcast"):
+        weighted(tf.ones([4]))
+    with pytest.raises(ValueError, match="1 ys and 2 grad_ys"):
+        weighted([1.0, 2.0])

@@ -136,8 +136,8 @@ def backward(
 ) -> None:
     """Add the gradients of this tensor to ``.grad`` of every leaf that requires it.
 
-    ``gradient`` is the cotangent, of this tensor's shape; a tensor of one element needs none. ``inputs`` limits
-    the leaves. Raises RuntimeError when nothing requires a gradient or the graph was used up before.
+    ``gradient`` is the cotangent, of this tensor's shape, and is cast to its dtype; a tensor of one element needs
+    none. ``inputs`` limits the leaves. Raises RuntimeError when nothing requires a gradient or the graph was used up before.
 
     >>> import twofold as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -147,9 +147,21 @@ def backward(
     """
     keep = keeps_graph(retain_graph, create_graph)
     if inputs is None:
-        backward_pass(self._backward, gradient, keep, create_graph)
+        backward_pass(self._backward, like_its_output(self, gradient), keep, create_graph)
     else:
         backward_all((self,), (gradient,), keep, create_graph, inputs)
+
+
+def like_its_output(output: Tensor, cotangent: Any) -> Any:
+    """A cotangent in the dtype of its output, as PyTorch casts it; a complex one is not made real."""
+    wanted = output.dtype
+    if (
+        not isinstance(cotangent, Tensor)
+        or cotangent.dtype is wanted
+        or "c" in (cotangent.dtype.kind, wanted.kind)
+    ):
+        return cotangent
+    return cotangent.to(wanted)
 
 
 def backward_all(
@@ -160,7 +172,7 @@ def backward_all(
     if inputs is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     _check_inputs("backward", chosen)
-    backward_pass(_core.backward_of, roots, seeds, chosen, keep, create)
+    backward_pass(_core.backward_of, roots, tuple(map(like_its_output, roots, seeds)), chosen, keep, create)
 
 
 def grad(
@@ -205,12 +217,13 @@ def grad(
             stacklevel=2,
         )
     _check_inputs("grad", targets)
+    seeds = tuple(map(like_its_output, roots, seeds))
     found: list[Tensor | None]
     if is_grads_batched:
         found = _batched(roots, seeds, targets, create_graph)
     else:
         keep = keeps_graph(retain_graph, create_graph)
-        found = backward_pass(_core.gradients_of, roots, tuple(seeds), targets, keep, create_graph)
+        found = backward_pass(_core.gradients_of, roots, seeds, targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = target.detach() * 0

@@ -29,7 +29,7 @@ from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
 from twofold.runtime.closure_conversion import as_tensor, inner_line
-from twofold.runtime.failures import first_wrong, operands_inside, position
+from twofold.runtime.failures import first_wrong, operands_inside, pass_of, position
 from twofold.tracebacks import positions
 
 Tensor = _core.Tensor
@@ -101,7 +101,7 @@ def _failed_call(
         inner = operands_inside(op, attrs, operands, what.op, location[0], inside)
     if inner is not None:
         return _inner_error(error, inner, location)
-    if inside and not location[1]:
+    if inside and not pass_of(location):
         op, attrs, types, operands, where = (
             what.op,
             what.attrs,
@@ -126,7 +126,7 @@ def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> 
         values,
     )
     where = _core.location_text(inner.location)
-    if location[1]:
+    if pass_of(location):
         function = positions(inner.location)[0].code.co_name
         outer, backward = map(_core.location_text, location)
         where += f" in {function}, at {outer}, in the backward pass at {backward}"

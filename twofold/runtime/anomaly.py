@@ -19,7 +19,7 @@ from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import CompositeOp, ElementwiseOp, Op
 from twofold.runtime.closure_conversion import as_tensor, inner_line
-from twofold.runtime.failures import end_at, first_wrong, position
+from twofold.runtime.failures import end_at, first_wrong, pass_of, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
 from twofold.transforms.derived import PULLBACK, stable_graph
@@ -73,7 +73,7 @@ def _bad_value(
     gone = any(value is None for value in operands)
     held = _held_before(op, operands, result, location) if is_nan else None
     if held is not None:
-        line = location[1] or location[0]
+        line = pass_of(location) or location[0]
         return end_at(_accumulation_error(held, _core.location_text(line)), line)
     step = None if gone else _first_bad_step(op, attrs, operands)
     operands = () if gone else operands
@@ -87,7 +87,7 @@ def _bad_value(
         found = inner is not None and inner.location == inside
         op, attrs, operands = (inner.op, inner.attrs, inner.operands) if found else (op, attrs, ())
     names = parameter_names(op, attrs)
-    if location[1] and is_nan:
+    if pass_of(location) and is_nan:
         error = _gradient_error(op, attrs, location, differentiated, reason)
     else:
         name = step.node.op.name if inside and step is not None else public_name(op, attrs)
@@ -101,8 +101,8 @@ def _held_before(op: Op, operands: Sequence[Any], result: Tensor, location: tupl
     A plain sum has the location of the pass only, whose line calls ``backward``.
     """
     adds = isinstance(op, ElementwiseOp) and op.is_addition
-    adds = adds and not location[1] and "backward(" in positions(location[0])[0].source
-    accumulates = location[1] and isinstance(op, CompositeOp) and op.accumulates
+    adds = adds and not pass_of(location) and "backward(" in positions(location[0])[0].source
+    accumulates = pass_of(location) and isinstance(op, CompositeOp) and op.accumulates
     begin = operands[-1:] if accumulates else operands[:1] if adds else ()
     for value in begin:
         if isinstance(value, Tensor) and value.type_ == result.type_ and numpy.isnan(_values(value)).any():

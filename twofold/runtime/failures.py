@@ -26,7 +26,13 @@ Tensor = _core.Tensor
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(_core.operation_callable(None, -1, len)))
 _MAX_LETTERS = 60  # of first values, and of the name of an operand
 _MAX_CALLERS = 5  # in a note; the traceback has all
+BY_USER = 1 << 31  # ``Provenance::kByUser`` of the core
 _FEW = 8  # values that are printed without an ellipsis
+
+
+def pass_of(location: tuple[int, int]) -> int:
+    """The location of the backward pass that made a call, or 0; calls in the user's own ``backward`` the user made."""
+    return 0 if location[1] & BY_USER else location[1]
 
 
 def position(
@@ -40,18 +46,20 @@ def position(
 
     Args:
         error: The error of the call.
-        location: Of the call, and of the backward pass that differentiates it, or 0.
+        location: Of the call, and of the backward pass that differentiates it, or 0; for a call in the user's own
+            ``backward``, of the call that this differentiates, with ``BY_USER``.
         operands: Those of the call, or of what failed in its body; None if they, or one of them, are unknown.
         parameters: The names of the parameters of the operation.
         inside: The location of the line that failed in the body of the call, or 0.
     """
-    forward, backward = location
+    forward, other = location
     chain = positions(inside or forward)
     if not chain:
         return error
-    named = name_operands(chain[0], operands or (), parameters, in_order=bool(inside) or not backward)
-    error.__traceback__ = ending_at([*chain, *positions(backward)], _locals(named))
-    note(error, _shown(chain, positions(backward), named))
+    by_user, outer = bool(other & BY_USER), positions(other & ~BY_USER)
+    named = name_operands(chain[0], operands or (), parameters, in_order=bool(inside) or by_user or not other)
+    error.__traceback__ = ending_at([*chain, *outer], _locals(named))
+    note(error, _shown(chain, outer, named, "the backward pass" + " of the call" * by_user))
     return error
 
 
@@ -74,7 +82,7 @@ def first_wrong(
     Returns:
         The inner call; None if it is not found.
     """
-    if operands is None or location[1] or op is None:
+    if operands is None or pass_of(location) or op is None:
         return None
     return import_module("twofold.debug.inner_calls").first_wrong(op, attrs, operands, location[0], is_wrong)
 
@@ -167,12 +175,17 @@ def note(error: BaseException, text: str) -> None:
     error.__notes__ = [*getattr(error, "__notes__", ()), text]
 
 
-def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Sequence[Named]) -> str:
+def _shown(
+    chain: Sequence[Position],
+    outer: Sequence[Position],
+    named: Sequence[Named],
+    title: str = "the backward pass",
+) -> str:
     first, *callers = chain
     line = f"at {first.where} in {first.code.co_name}"
     line += "".join(f", called at {one.where} in {one.code.co_name}" for one in callers[:_MAX_CALLERS])
-    if backward:
-        line += f", in the backward pass at {backward[0].where}"
+    if outer:
+        line += f", in {title} at {outer[0].where}"
     parts = [line, textwrap.indent(excerpt(first), "    ")]
     for one in named:
         also = (
@@ -181,8 +194,8 @@ def _shown(chain: Sequence[Position], backward: Sequence[Position], named: Seque
             else f" ({one.variable})"
         )
         parts.append(f"  {one.text}{also}: {described_value(one.value)}")
-    if backward and excerpt(backward[0]):
-        parts += ["the backward pass", textwrap.indent(excerpt(backward[0]), "    ")]
+    if outer and excerpt(outer[0]):
+        parts += [title, textwrap.indent(excerpt(outer[0]), "    ")]
     return "\n".join(part for part in parts if part)
 
 

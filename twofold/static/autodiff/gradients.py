@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from twofold.errors import GradientError
+from numpy import ndarray
+
+from twofold.errors import ArgumentError, DTypeError, GradientError
 from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, is_tensor_like
-from twofold.static.arrays import creation
+from twofold.static.arrays import creation, shape_ops
 from twofold.static.autodiff.custom_gradients import refuse_rules, rule_of
 from twofold.static.autodiff.derivatives import (
     Derivative,
@@ -34,7 +36,7 @@ _BLOCKING = "StopGradient"
 
 def as_list(value: Any) -> list[Any]:
     """One value or several; views of a dictionary and generators count as several, as a list does."""
-    if is_tensor_like(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    if is_tensor_like(value) or isinstance(value, (str, bytes, ndarray)) or not isinstance(value, Iterable):
         return [value]
     return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
 
@@ -66,6 +68,18 @@ def _source(value: Any, what: str) -> Source:
             f"{here()}. Give tensors or variables."
         )
     return found
+
+
+def _seed(root: Tensor, seed: Any) -> Source:
+    """One of ``grad_ys`` in the type of its root, to whose shape it broadcasts."""
+    made = convert_to_tensor(seed, None if is_tensor_like(seed) or isinstance(seed, ndarray) else root.dtype)
+    if made.dtype is not root.dtype:
+        what = f"gradients: one of grad_ys is {describe(made)}, of {describe(root)}, at {here()}"
+        raise DTypeError(what, f"Cast it to {root.dtype.name}.")
+    shape = root.get_shape()
+    if not (shape.is_fully_defined() and made.get_shape().as_list() == shape.as_list()):
+        made = creation.broadcast_to(made, shape if shape.is_fully_defined() else shape_ops.shape(root))
+    return _source(made, "one of grad_ys")
 
 
 def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> set[Source]:
@@ -133,13 +147,16 @@ def gradients(
     targets = [_source(x, "one of xs") for x in as_list(xs)]
     given = as_list(grad_ys) if grad_ys is not None else [None] * len(roots)
     blocked = {_source(item, "one of stop_gradients") for item in as_list(stop_gradients or [])}
-    seeds = [None if seed is None else _source(convert_to_tensor(seed), "one of grad_ys") for seed in given]
+    if len(given) != len(roots):
+        what = f"gradients: {len(roots)} ys and {len(given)} grad_ys, at {here()}"
+        raise ArgumentError(what, "Give one for each, None for ones.")
     for owner, index in roots:
         root = owner.outputs[index]
         if root.dtype.kind != "f":
             raise GradientError(
                 f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
             )
+    seeds = [None if seed is None else _seed(tensor_of(root), seed) for root, seed in zip(roots, given)]
     zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
     look_ups = _look_ups(roots, targets, blocked)
     wanted = [target for target in targets if target not in look_ups]
