@@ -9,18 +9,23 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+TOOLS = Path(__file__).resolve().parent
 
-def use_core(path: str) -> None:
-    """Import the extension module from where it was built, so that the package finds it loaded."""
-    spec = spec_from_file_location("twofold._core", path)
+
+def load(name: str, path: str | Path) -> None:
+    """Import a module from a file."""
+    spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
-    module = sys.modules["twofold._core"] = module_from_spec(spec)
+    module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
 
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    use_core(sys.argv[1])
+    load(
+        "without_install", TOOLS / "without_install" / "sitecustomize.py"
+    )  # it knows the files of an earlier version
+    load("twofold._core", sys.argv[1])  # from where it was built, so that the package finds it loaded
     import stubs
 
     folder = Path(sys.argv[2])

@@ -137,7 +137,8 @@ def backward(
     """Add the gradients of this tensor to ``.grad`` of every leaf that requires it.
 
     ``gradient`` is the cotangent, of this tensor's shape, and is cast to its dtype; a tensor of one element needs
-    none. ``inputs`` limits the leaves. Raises RuntimeError when nothing requires a gradient or the graph was used up before.
+    none. ``inputs`` limits the leaves. Raises RuntimeError when nothing requires a gradient or the graph was used up
+    before.
 
     >>> import twofold as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
