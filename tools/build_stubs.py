@@ -12,8 +12,15 @@ from pathlib import Path
 TOOLS = Path(__file__).resolve().parent
 
 
-def load(name: str, path: str | Path) -> None:
-    """Import a module from a file."""
+def use_core(path: str) -> None:
+    """Import the package of this tree, with the extension module from where it was built."""
+    _load(
+        "without_install", TOOLS / "without_install" / "sitecustomize.py"
+    )  # an installed one has other files
+    _load("twofold._core", path)
+
+
+def _load(name: str, path: str | Path) -> None:
     spec = spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = module_from_spec(spec)
@@ -22,10 +29,7 @@ def load(name: str, path: str | Path) -> None:
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    load(
-        "without_install", TOOLS / "without_install" / "sitecustomize.py"
-    )  # it knows the files of an earlier version
-    load("twofold._core", sys.argv[1])  # from where it was built, so that the package finds it loaded
+    use_core(sys.argv[1])
     import stubs
 
     folder = Path(sys.argv[2])
