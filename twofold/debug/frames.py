@@ -126,10 +126,6 @@ class _Writer(CallWriter):
         generator: Any = None,
         owner: Any = None,
     ) -> tuple[str, list[Held], Held]:
-        """Write another activation; its name, what it is given, and what it returns.
-
-        ``generator`` is what made the generator that goes on, a call in ``owner``; its variables are as it left them.
-        """
         assert child.code is not None
         generators = (owner or self).generators
         before = generators.get(generator)

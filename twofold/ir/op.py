@@ -52,7 +52,7 @@ class Op:
     is_copy: bool = False
     """Whether the result has the values of its only operand, bit for bit."""
     returns_program: bool = False
-    """Whether a call returns the results of dtype ``attrs[2]`` of a program ``attrs[1]`` with the sizes ``attrs[3]``."""
+    """Whether it returns the results of dtype ``attrs[2]`` of a program ``attrs[1]`` with the sizes ``attrs[3]``."""
     is_program_result: bool = False
     """Whether the result is the one of a program that begins at ``attrs[0]`` in its flat results of one dtype."""
     may_copy: bool = (
