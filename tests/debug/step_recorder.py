@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import io
 import pdb
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import twofold as torch
 import twofold.dynet as dy
-from twofold import _core
+from twofold import _core, debug
 
 
 class Seen(NamedTuple):
@@ -103,3 +103,38 @@ def stepped(program: Any, function: Callable[..., Any], *arguments: Any) -> Step
     recorder = StepRecorder(inspect.getsourcefile(program) or "")
     recorder.run_steps(function, *arguments)
     return recorder
+
+
+def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
+    """The steps are equal; each iteration of a declared loop stops at its line, one of ``headers``, once more."""
+    assert straight.recorded_on <= stepped.lines
+    found = [one.what for one in stepped.seen if one.line not in headers]
+    assert found and found == [
+        one.what for one in straight.on_lines(stepped.lines) if one.line not in headers
+    ]
+
+
+def programs_of(module: Any) -> list[Any]:
+    """The functions of a module whose first tensor is called ``x``: what is stepped through in tests."""
+    return [
+        one
+        for one in vars(module).values()
+        if inspect.isfunction(one)
+        and one.__module__ == module.__name__
+        and "x" in inspect.signature(one).parameters
+    ]
+
+
+def arguments_of(program: Any) -> list[Any]:
+    """One tensor for each of the at most two parameters of a program."""
+    given = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])]
+    return given[: len(inspect.signature(program).parameters)]
+
+
+def steps_as_it_runs(module: Any, program: Any, compiles: bool) -> None:
+    """Stepping shows what plain define-by-run shows, and returns the same."""
+    function = torch.compile(program) if compiles else program
+    usual = function(*arguments_of(program))
+    recorder = stepped(module, debug.run, function, *arguments_of(program))
+    compare(recorder, stepped(module, program, *arguments_of(program)))
+    assert value_of(recorder.result) == value_of(usual)

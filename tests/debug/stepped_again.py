@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import twofold as torch
+
 
 def grown(v: Any, count: int) -> Iterator[Any]:
     for k in range(count):
@@ -97,3 +99,23 @@ def nested_managers(x: Any, w: Any) -> Any:
             y = a * b
         z = y + a
     return z
+
+
+class Scaled(torch.autograd.Function):
+    """A custom function whose ``forward`` is given a context."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        ctx.save_for_backward(a, b)
+        r = a * b
+        return r + a
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        return g * (b + 1), g * a
+
+
+def custom_function(x: Any, w: Any) -> Any:
+    z = Scaled.apply(x, w)
+    return z + 1

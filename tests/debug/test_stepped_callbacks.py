@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-import twofold as torch
 from tests.debug import stepped_callbacks as programs
-from tests.debug.step_recorder import stepped, value_of
-from tests.debug.test_stepping import compare, mirrored, requiring, tensor
+from tests.debug.step_recorder import arguments_of, programs_of, stepped, steps_as_it_runs
+from tests.debug.test_stepping import mirrored, requiring
 from twofold import debug
 
 PROGRAMS = [
     one
-    for name, one in vars(programs).items()
-    if inspect.isfunction(one) and one.__module__ == programs.__name__ and "x" in inspect.signature(one).parameters
-    and not name.startswith(("power", "scaled_by", "doubling", "halved"))
-]  # fmt: skip
+    for one in programs_of(programs)
+    if not one.__name__.startswith(("power", "scaled_by", "doubling", "halved"))
+]
 READS_VALUES = [programs.ordered, programs.filtered]  # to compare them; little of that is differentiated
 HEADERS = {
     node.lineno
@@ -30,18 +28,10 @@ STOPS_WITHIN = [programs.collected, programs.changing, programs.nested_comprehen
 """Whose lines are shared by what only one direction computes, or end where a function has no line behind them."""
 
 
-def arguments_of(program: Any) -> list[Any]:
-    return [tensor(1.0, 2.0), tensor(3.0, 4.0)][: len(inspect.signature(program).parameters)]
-
-
 @pytest.mark.parametrize("compiles", [False, True], ids=["plain", "compiled"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_a_program_steps_as_it_runs(program: Any, compiles: bool) -> None:
-    function = torch.compile(program) if compiles else program
-    usual = function(*arguments_of(program))
-    recorder = stepped(programs, debug.run, function, *arguments_of(program))
-    compare(recorder, stepped(programs, program, *arguments_of(program)))
-    assert value_of(recorder.result) == value_of(usual)
+    steps_as_it_runs(programs, program, compiles)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from tests.debug import stepped_loops as programs
-from tests.debug.step_recorder import stepped, value_of
-from tests.debug.test_stepping import compare, mirrored, requiring, tensor
+from tests.debug.step_recorder import compare, stepped, value_of
+from tests.debug.test_stepping import mirrored, requiring, tensor
 from twofold import debug
 
 HEADERS = {

@@ -13,7 +13,7 @@ import twofold.debug as debug
 import twofold.dynet as dy
 import twofold.static as tf
 from tests.debug import stepped_programs as programs
-from tests.debug.step_recorder import StepRecorder, stepped, value_of
+from tests.debug.step_recorder import StepRecorder, compare, stepped, value_of
 
 
 def tensor(*values: Any) -> Any:
@@ -43,15 +43,6 @@ BY_RUN = {
     "encoded": (programs.encoded, lambda: (matrix(), vector())),
     "trained": (programs.trained, lambda: (tensor([1.0, 2.0]), weights(), tensor([0.0, 1.0]))),
 }
-
-
-def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
-    """The steps are equal; each iteration of a declared loop stops at its line, one of ``headers``, once more."""
-    assert straight.recorded_on <= stepped.lines
-    found = [one.what for one in stepped.seen if one.line not in headers]
-    assert found and found == [
-        one.what for one in straight.on_lines(stepped.lines) if one.line not in headers
-    ]
 
 
 @pytest.mark.parametrize("name", BY_RUN)

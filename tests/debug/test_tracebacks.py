@@ -298,3 +298,19 @@ def test_sizes_that_a_loop_computes_inside(backward: bool) -> None:
     assert "index 2 is outside an axis of size 2" in str(error)
     assert frames(error)[-1] == ("summed", "return value + tf.reduce_sum(tf.gather(x, k))")
     assert backward or ("index_select: " in str(error) and "input float32[2]" in str(error))
+
+
+def test_the_operands_of_stack_are_named_with_their_lines() -> None:
+    first, second = torch.ones(3), torch.ones(4)
+    with pytest.raises(RuntimeError) as caught:
+        torch.stack([first, second])
+    text = "\n".join(caught.value.__notes__)
+    assert "  first: float32[3], made at" in text and "  second: float32[4], made at" in text
+
+
+def test_options_that_the_line_does_not_name_are_no_operands() -> None:
+    scores, targets = torch.ones(3, 4), torch.tensor([1, 2])
+    with pytest.raises(RuntimeError) as caught:
+        torch.nn.functional.cross_entropy(scores, targets)
+    text = "\n".join(caught.value.__notes__)
+    assert "  scores: " in text and "  targets: " in text and "operand_" not in text

@@ -340,7 +340,8 @@ MISTAKES = {
     "stack: shapes": (
         RuntimeError,
         lambda: torch.stack([ones(2, 3), ones(2, 4)]),
-        "stack: tensor 1 of shape (2, 4) beside (2, 3), at here.py:N. Make all shapes equal.",
+        "stack: tensor 1 of shape (2, 4) beside (2, 3): operand 0 float32[2,3] (here.py:N), "
+        "operand 1 float32[2,4] (here.py:N), at here.py:N. Make all shapes equal.",
     ),
     "stack: none": (
         ValueError,

@@ -96,7 +96,7 @@ ATOMS = {"input", "real"}
     "path",
     [
         p
-        for folder in ("ir", "transforms", "compiler", "runtime")
+        for folder in ("ir", "transforms", "compiler", "runtime", "debug")
         for p in sorted((PACKAGE / folder).rglob("*.py"))
     ],
     ids=lambda p: p.name,

@@ -67,7 +67,7 @@ class Activation:
         expression = position.expression
         if isinstance(expression, (ast.For, ast.AsyncFor)):
             return same  # the rows of other tensors are read in the same round
-        apart = call.op.name == "slice" or isinstance(expression, (ast.Tuple, ast.List))
+        apart = (call.op.is_view and len(call.operands) > 1) or isinstance(expression, (ast.Tuple, ast.List))
         return not (apart and same)
 
     def add(self, site: Site | None, call: Call | None, child: Activation | None) -> Item:

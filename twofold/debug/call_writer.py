@@ -11,7 +11,14 @@ from twofold.debug.activations import Activation, Item
 from twofold.debug.frame_writer import FrameWriter, Stop
 from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, maker_of, name_of
 from twofold.debug.names import Held, Scope, arguments_of
-from twofold.debug.source import function_of, is_method, parameters_of, position_of, root_of
+from twofold.debug.source import (
+    function_of,
+    is_method,
+    parameters_of,
+    position_of,
+    root_of,
+    takes_context,
+)
 from twofold.ops.control_flow.programs import LoopSpec
 
 if TYPE_CHECKING:
@@ -161,6 +168,8 @@ class CallWriter(FrameWriter):
         stranger = name != code.co_name and not is_method(code)
         if function_of(code) is None or (stranger and (self._is_library(name) or hasattr(builtins, name))):
             return {}
+        if name == "apply" and name != code.co_name and takes_context(code):
+            parameters = parameters._replace(positional=parameters.positional[1:])
         return arguments_of(expression, parameters, self.scope)
 
     def _is_library(self, name: str) -> bool:

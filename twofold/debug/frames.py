@@ -126,10 +126,6 @@ class _Writer(CallWriter):
         generator: Any = None,
         owner: Any = None,
     ) -> tuple[str, list[Held], Held]:
-        """Write another activation; its name, what it is given, and what it returns.
-
-        ``generator`` is what made the generator that goes on, a call in ``owner``; its variables are as it left them.
-        """
         assert child.code is not None
         generators = (owner or self).generators
         before = generators.get(generator)
@@ -356,7 +352,7 @@ class _Writer(CallWriter):
         """Have the names of tensors that were written to by a view of them hold what they are now."""
         views: set[int] = set()
         for call in calls:
-            if call.op.name == "write_view" or (call.op.name == "positive" and call.operands[0] in views):
+            if call.op.is_written_view or (call.op.is_copy and call.operands[0] in views):
                 views.add(call.result)
                 for name, held in self.scope.changed(call.operands[0], call.result):
                     self.name(name, held)
@@ -440,7 +436,7 @@ class _Writer(CallWriter):
             if call.content is loop.content:
                 flat[call.result] = call.attrs[2]
                 by_start[call.attrs[2], -1] = call.result
-            elif call.op.name == "result_block" and call.operands[0] in flat:
+            elif call.op.is_program_result and call.operands[0] in flat:
                 by_start[flat[call.operands[0]], call.attrs[0]] = call.result
         held: list[int] = []
         starts: dict[Any, int] = {}

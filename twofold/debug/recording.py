@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.node import mapped
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import type_from_code
 from twofold.ops.control_flow.programs import Parametric
 from twofold.runtime.closure_conversion import BODY_CALLS, BodyCalls
@@ -34,11 +34,11 @@ def chain_of(location: int) -> Chain:
     return tuple(Site(*site) for site in reversed(_core.location_codes(location)))
 
 
-class _GivenOp:
+class _GivenOp(Op):
     name = "given"
 
 
-class _StopOp:
+class _StopOp(Op):
     name = "stop"
 
 
@@ -67,7 +67,7 @@ class Call:
         self.chain = chain_of(provenance[0])
         self.forward = chain_of(provenance[1]) if provenance[1] else None
         self.parts: list[Part] = []
-        self.content: Any = self.attrs[1].at(self.attrs[3]) if self.op.name == "program_results" else None
+        self.content: Any = self.attrs[1].at(self.attrs[3]) if self.op.returns_program else None
         """The loop or the branches that the call runs, or None."""
         self.loop: Call | None = None
         """What runs the loop or branches that this gives results of: itself, or an earlier call for another dtype."""

@@ -264,6 +264,14 @@ def is_method(code: CodeType) -> bool:
     return isinstance(above, ast.ClassDef) and not plain
 
 
+def takes_context(code: CodeType) -> bool:
+    """Whether a function is the ``forward`` of a custom function that gets a context before its arguments."""
+    definition = function_of(code)
+    owner = file_of(code.co_filename).above.get(definition) if definition is not None else None
+    names = [getattr(one, "name", "") for one in getattr(owner, "body", ())]
+    return isinstance(owner, ast.ClassDef) and not is_method(code) and "setup_context" not in names
+
+
 def last_return(code: CodeType) -> Any:
     """The ``return`` at the end of a function, or None."""
     definition = function_of(code)

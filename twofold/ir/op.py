@@ -47,6 +47,14 @@ class Op:
     signature: str = ""
     doc: str = ""
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
+    is_written_view: bool = False
+    """Whether the result is the first operand with the elements of a view replaced, as an in-place write does."""
+    is_copy: bool = False
+    """Whether the result has the values of its only operand, bit for bit."""
+    returns_program: bool = False
+    """Whether it returns the results of dtype ``attrs[2]`` of a program ``attrs[1]`` with the sizes ``attrs[3]``."""
+    is_program_result: bool = False
+    """Whether the result is the one of a program that begins at ``attrs[0]`` in its flat results of one dtype."""
     may_copy: bool = (
         False  # of a view: whether it copies where strides cannot express the result (never of a dense one)
     )

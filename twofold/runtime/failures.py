@@ -252,8 +252,8 @@ def name_operands(
     named = []
     for k, (name, value) in enumerate(zip(found, operands)):
         parameter = parameters[k].replace(" ", "_") if k < len(parameters) else ""
-        parameter = parameter or f"operand_{k}"
-        if value is not None:
+        if value is not None and (name or parameter or isinstance(value, Tensor)):
+            parameter = parameter or f"operand_{k}"
             named.append(Named(name or parameter, parameter, value))
     return named
 

@@ -24,6 +24,7 @@ class program_results:
     Attributes ``(name of the operation, its content, dtype, parameters of the content)``.
     """
 
+    returns_program = True
     functions = ()
     methods = ()
     call = staticmethod(lambda *inputs, attrs: apply("program_results", *inputs, attrs=attrs))
@@ -42,6 +43,7 @@ class program_results:
 class result_block:
     """Elements from ``start`` of a flat tensor, in ``shape``; both are attributes."""
 
+    is_program_result = True
     functions = ()
     methods = ()
 

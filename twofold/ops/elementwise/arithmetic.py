@@ -373,6 +373,7 @@ class positive:
     """
 
     autograd_name = None
+    is_copy = True
     functions = ("positive",)
     methods = ("positive",)
     operators = ("__pos__",)

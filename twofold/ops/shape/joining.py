@@ -475,10 +475,10 @@ class stack:
         if not given:
             raise ArgumentError("no tensors to stack", "Give at least one.")
         index = normalize_axis(given_once(dim=dim or None, axis=axis) or 0, len(given[0].shape) + 1)
-        _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         width = concatenate._direct
         if len(given) <= width:
             return apply("stack", *given, attrs=(index,))
+        _check_equal_shapes([tuple(tensor.shape) for tensor in given])
         given = _of_one_dtype(given)
         groups = [given[k : k + width] for k in range(0, len(given), width)]
         return ops.concatenate([apply("stack", *group, attrs=(index,)) for group in groups], index)

@@ -361,6 +361,7 @@ class write_view(Composite):
     autograd_name = "torch::autograd::CopySlices"
     functions = ()
     title = "assignment to elements"
+    is_written_view = True
 
     def parameter_names(self) -> list[str]:
         """Names of the tensor parameters."""
