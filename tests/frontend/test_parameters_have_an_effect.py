@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +139,7 @@ def call_with(signature: inspect.Signature, values: dict[str, Any]) -> Sample:
     return args, options
 
 
-def has_effect(function: Any, signature: inspect.Signature, key: str, known: list[Any]) -> bool:
+def has_effect(function: Any, signature: inspect.Signature, key: str, known: Iterable[Any]) -> bool:
     """Whether another value for a parameter changes any sample call, or all other values raise."""
     worked = False
     for args, options, wanted, expected in known:
@@ -164,18 +166,27 @@ def has_effect(function: Any, signature: inspect.Signature, key: str, known: lis
     return not worked
 
 
-def working_calls(name: str, function: Any, signature: inspect.Signature) -> list[Any]:
-    """The first sample calls that do not raise, with gradients and without, and what they give."""
-    found: list[Any] = []
-    for args, options in sample_calls(name, signature):
-        for wanted in (True, False):
-            made = attempt(function, (args, options), wanted)
-            if made is not None:
-                found.append((args, options, wanted, made))
-                break
-        if len(found) == SAMPLES_TRIED:
-            break
-    return found
+class WorkingCalls:
+    """The first sample calls that do not raise, with gradients and without, and what they give; made when asked for."""
+
+    def __init__(self, name: str, function: Any, signature: inspect.Signature) -> None:
+        self._made: list[Any] = []
+        self._rest = itertools.islice(self._working(name, function, signature), SAMPLES_TRIED)
+
+    @staticmethod
+    def _working(name: str, function: Any, signature: inspect.Signature) -> Iterator[Any]:
+        for args, options in sample_calls(name, signature):
+            for wanted in (True, False):
+                made = attempt(function, (args, options), wanted)
+                if made is not None:
+                    yield args, options, wanted, made
+                    break
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._made
+        for one in self._rest:
+            self._made.append(one)
+            yield one
 
 
 @functools.cache
@@ -207,10 +218,11 @@ def ignored() -> tuple[dict[tuple[str, str], str], list[str]]:
     dead, without = {}, []
     for name, function in functions().items():
         signature = inspect.signature(function)
-        known = working_calls(name, function, signature)
-        if not known and parameters(signature):
-            without.append(name)
-        for key in parameters(signature) if known else ():
+        known = WorkingCalls(name, function, signature)
+        for key in parameters(signature):
+            if not any(True for _ in known):
+                without.append(name)
+                break
             if not has_effect(function, signature, key, known):
                 dead[name, key] = "no effect"
     return dead, without
@@ -243,6 +255,6 @@ def test_an_ignored_parameter_is_found() -> None:
         return input * scale
 
     signature = inspect.signature(scaled)
-    known = working_calls("scaled", scaled, signature)
+    known = WorkingCalls("scaled", scaled, signature)
     assert has_effect(scaled, signature, "scale", known)
     assert not has_effect(scaled, signature, "offset", known)
