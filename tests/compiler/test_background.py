@@ -48,3 +48,22 @@ def test_a_forked_child_switches_as_the_program_does() -> None:
     go_on.set()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     background.wait()
+
+
+def test_requests_that_come_faster_than_they_are_done_are_refused() -> None:
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def work(item: object) -> None:
+        begun.set()
+        go_on.wait()
+        done.append(item)
+
+    background = Background(work, "example")
+    background.submit(0)
+    begun.wait()
+    accepted = [item for item in range(1, 10_000) if background.submit(item)]
+    assert 0 < len(accepted) < 1000
+    go_on.set()
+    background.wait()
+    assert done == [0, *accepted]
+    assert background.submit("later")

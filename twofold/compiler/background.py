@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+_MOST_WAITING = 256
+"""Items that wait at most: of structures that come faster than they compile, each keeps its trace in memory."""
+
 _SWITCH_SECONDS = 1e-4
 """The switch interval while it works: after the default of 5 ms many a training step would be over."""
 
@@ -41,8 +44,8 @@ class Background:
         os.register_at_fork(after_in_child=self._restart)
 
     def submit(self, item: Any) -> bool:
-        """Add ``item`` to the queue; False if no thread can be started."""
-        if not self._ensure_thread():
+        """Add ``item`` to the queue; False if it is full or no thread can be started."""
+        if self._queue.qsize() >= _MOST_WAITING or not self._ensure_thread():
             return False
         entry = (item, threading.Event())
         self._queue.put(entry)
