@@ -23,6 +23,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.convolution.convolutions": (
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
     ),
+    "twofold.ops.convolution.depthwise_transposed": "depthwise_transposed",
     "twofold.ops.convolution.grids": "grid_sample affine_grid",
     "twofold.ops.convolution.interpolation": "count_up_to resize",
     "twofold.ops.convolution.patches": "windows_of_image image_of_windows im2col col2im",

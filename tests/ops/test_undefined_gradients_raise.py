@@ -31,6 +31,7 @@ REASONS = {
     "straight_through": "passes gradients to its input alone: that is what it is for",
     "resample": INTERNAL,  # weights that sizes give
     "interleave": INTERNAL,  # within loops over windows
+    "depthwise_transposed": INTERNAL,  # within convolution_transposed
     "embedding_renorm": INTERNAL,
     "changed_rows": INTERNAL,
     "checked_weights": INTERNAL,

@@ -8,10 +8,9 @@ positions of an upsampled result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
-from math import gcd, prod
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 import numpy
 
@@ -20,63 +19,11 @@ from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import Custom, apply, composite, custom, filled, ops
+from twofold.ops.convolution.depthwise_transposed import apply_depthwise, is_depthwise
+from twofold.ops.convolution.phases import Run, phases
 from twofold.ops.convolution.primitives import grouped, primitive_samples
 from twofold.ops.examples import example
 from twofold.ops.shape.movement import slice_axis
-
-
-class Reach(NamedTuple):
-    """Which positions of a kernel axis a phase meets (but for the first), and where in the result.
-
-    Later positions of the kernel meet earlier ones of the result, so ``dilation`` is negative.
-    """
-
-    taps: int
-    step: int
-    low: int
-    dilation: int
-
-
-@dataclass(frozen=True)
-class Run:
-    """Adjacent phases of an axis, from ``first`` on, that reach alike; ``starts`` are their first kernel positions."""
-
-    first: int
-    starts: tuple[int, ...]
-    reach: Reach
-
-    @property
-    def count(self) -> int:
-        """How many phases."""
-        return len(self.starts)
-
-
-def phases(stride: int, low: int, dilation: int, kernel: int, size: int) -> list[Run]:
-    """The positions of an image axis by their number modulo the stride; those that meet nothing are left out.
-
-    Position ``p`` of the image meets position ``o = (p + low - k * dilation) / stride`` of the result, if that is
-    whole. With ``g = gcd(stride, dilation)``, ``k`` advances by ``stride / g`` and ``o`` by ``-dilation / g``.
-
-    >>> [(run.first, run.starts, run.reach.taps) for run in phases(2, 1, 1, 3, 8)]
-    [(0, (1,), 1), (1, (0,), 2)]
-    """
-    common = gcd(stride, dilation)
-    step, back = stride // common, dilation // common
-    runs: list[Run] = []
-    for phase in range(min(stride, size)):
-        start = next(
-            (k for k in range(min(step, kernel)) if (phase + low - k * dilation) % stride == 0), None
-        )
-        if start is None:
-            continue
-        taps = -(-(kernel - start) // step)
-        reach = Reach(taps, step, -((phase + low - start * dilation) // stride), -back)
-        last = runs[-1] if runs else None
-        if last is not None and last.first + last.count == phase and last.reach == reach:
-            runs[-1] = replace(last, starts=(*last.starts, start))
-        else:
-            runs.append(Run(phase, (start,), reach))
-    return runs
 
 
 def _apart(stride: int, low: int, dilation: int, kernel: int, size: int, positions: int) -> int:
@@ -189,6 +136,8 @@ class convolution_transposed:
         type = tensor_type(y.dtype, (y.shape[0], groups * w.shape[1], *sizes))
         if not type.size or not y.type.size or not w.type.size:
             return filled(0, type.dtype, type.shape)
+        if is_depthwise(y, w, strides, lows, groups) and sizes[0] == 1:
+            return apply_depthwise(y, w, strides, lows, dilations, sizes)
         measures = zip(strides, lows, dilations, w.shape[2:], sizes, y.shape[2:], strict=True)
         strides = tuple(_apart(*numbers) for numbers in measures)
         axes = [
