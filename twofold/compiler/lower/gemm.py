@@ -418,17 +418,18 @@ class Planner:
     def transposed(self, roles: tuple[str, str], height: int) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
         seen = self.problem
-        panels, row_blocks = -(-seen.n // LANES), -(-seen.m // height)
-        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "row_blocks": row_blocks}
+        panels = gemm_vector.panels_of(height, seen.n)
+        parts, row_blocks = -(-seen.n // (LANES * panels)), -(-seen.m // height)
+        numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "parts": parts, "row_blocks": row_blocks}
         numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row}
         numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
         numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
         params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
-        kinds = seen.dtype, seen.dtype.compute, height, self.epilogue
+        kinds = seen.dtype, seen.dtype.compute, (height, panels), self.epilogue
         key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
-        grain = grain_of(seen.k * (2 + height) + 64)
-        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * row_blocks * panels, grain)
+        grain = grain_of((seen.k * (2 + height) + 64) * panels)
+        call = KernelCall(key, "matmul", text, buffers, params, seen.batch * row_blocks * parts, grain)
         return MatmulPlan([call], [])
 
     def generic(self, roles: tuple[str, str]) -> MatmulPlan:
