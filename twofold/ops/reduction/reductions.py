@@ -23,7 +23,6 @@ from twofold.ops.base import (
     convert,
     elementwise,
     filled,
-    iota,
     logical,
     normalize_axes,
     ops,
@@ -34,6 +33,7 @@ from twofold.ops.base import (
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.reduction.scan import products_of_others
 from twofold.ops.samples import Sample, reals, reduction_samples
+from twofold.ops.shape.movement import axis_numbers
 from twofold.ops.shape.shapes import inverse
 from twofold.ops.signatures import shows
 
@@ -501,11 +501,8 @@ class ValuesAndIndices(NamedTuple):
 def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, largest: bool) -> tuple[Any]:
     """All of it goes to the element whose index ``argmax`` gives."""
     first = apply("argmax" if largest else "argmin", x, attrs=((axis,),))
-    size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    position = ops.remainder(ops.floor_divide(iota(x.shape), max(inner, 1)), max(size, 1))
-    return (
-        ops.where(ops.equal(position, broadcast_back(first, (axis,), x)), broadcast_back(ct, (axis,), x), 0),
-    )
+    chosen = ops.equal(axis_numbers(axis, x.shape), broadcast_back(first, (axis,), x))
+    return (ops.where(chosen, broadcast_back(ct, (axis,), x), 0),)
 
 
 @composite
