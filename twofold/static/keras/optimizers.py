@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import int64
-from twofold.ops.base import apply, ops
+from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor
+from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor, refuse
+from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
 from twofold.static.keras.named import found_in
 from twofold.static.optimizers import update_rules as rules
@@ -19,16 +21,8 @@ from twofold.static.variables.variable import Variable, assign_add
 class _Keras(Optimizer):
     """What Keras's optimisers share: ``lr`` for ``learning_rate``, ``decay`` of it, ``clipnorm`` and ``clipvalue``."""
 
-    _rate: Any
-    _iterations: Variable | None
-
-    def _of_keras(self, options: dict[str, Any]) -> dict[str, Any]:
-        """``options`` without those of all optimisers, and with the rate under its name in ``tf.train``."""
-        self._clips = {key: options.pop(key, None) for key in ("clipnorm", "clipvalue")}
-        if "lr" in options:
-            options["learning_rate"] = options.pop("lr")
-        self._decay, self._rate, self._iterations = options.pop("decay", 0.0), None, None
-        return options
+    _rate: Any = None
+    _iterations: Variable | None = None
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """An operation that changes the variables by their (clipped) gradients."""
@@ -76,6 +70,23 @@ class _Keras(Optimizer):
     learning_rate = lr
 
 
+def _taking(name: str, **own: Any) -> Callable[..., None]:
+    """The ``__init__`` of an optimiser with its ``own`` parameters, which ``_begin`` takes, and those of all."""
+
+    def initialize(self: _Keras, name: str, lr: Any, decay: Any, **given: Any) -> None:
+        Optimizer.__init__(self, name=name)
+        self._clips = {key: given.pop(key) for key in ("clipnorm", "clipvalue")}
+        self._decay = decay
+        if lr is not None:
+            given["learning_rate"] = lr
+        if given.get("epsilon", 0) is None:
+            given["epsilon"] = 1e-7
+        self._begin(**given)
+
+    shared = {"name": name, "lr": None, "decay": 0.0, "clipnorm": None, "clipvalue": None}
+    return with_parameters(initialize, {"self": REQUIRED, **own, **shared})
+
+
 class SGD(_Keras, rules.MomentumOptimizer):
     """Gradient descent, with momentum on demand.
 
@@ -89,93 +100,47 @@ class SGD(_Keras, rules.MomentumOptimizer):
     0.5
     """
 
-    def __init__(
-        self, learning_rate: Any = 0.01, momentum: Any = 0.0, nesterov: bool = False, **options: Any
-    ) -> None:
-        given = self._of_keras({"learning_rate": learning_rate, **options})
-        super().__init__(
-            given.pop("learning_rate"), momentum, use_nesterov=nesterov, **{"name": "SGD", **given}
-        )
+    __init__ = _taking("SGD", learning_rate=0.01, momentum=0.0, nesterov=False)
+
+    def _begin(self, nesterov: bool, **numbers: Any) -> None:
+        super()._begin(use_nesterov=nesterov, **numbers)
 
 
 class Adam(_Keras, rules.AdamOptimizer):
     """Adam; ``amsgrad`` is not offered."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        amsgrad: bool = False,
-        **options: Any,
-    ) -> None:
-        if amsgrad:
-            raise ValueError(f"Adam: amsgrad is not offered, at {here()}. Leave it out.")
-        given = self._of_keras({"learning_rate": learning_rate, **options})
-        rate, late = given.pop("learning_rate"), 1e-7 if epsilon is None else epsilon
-        super().__init__(rate, beta_1, beta_2, late, **{"name": "Adam", **given})
+    __init__ = _taking("Adam", learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, amsgrad=False)
 
-
-def _rmsprop(p: Any, v: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:
-    square = apply("adam_square", g, v, decay)
-    scaled = ops.multiply(ops.divide(g, ops.add(ops.sqrt(square), epsilon)), lr)
-    moved = apply("sgd_momentum", scaled, m, momentum, 0.0)
-    return [ops.subtract(p, moved), square, moved]
+    def _begin(self, beta_1: Any, beta_2: Any, amsgrad: bool, **numbers: Any) -> None:
+        refuse("Adam", amsgrad=amsgrad)
+        super()._begin(beta1=beta_1, beta2=beta_2, **numbers)
 
 
 class RMSprop(_Keras, rules.RMSPropOptimizer):
     """RMSProp that adds ``epsilon`` to the root; averages begin with 0. ``centered`` is not offered."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-7,
-        centered: bool = False,
-        **options: Any,
-    ) -> None:
+    __init__ = _taking("RMSprop", learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, centered=False)
+
+    def _begin(self, rho: Any, centered: bool, **numbers: Any) -> None:
         if centered:
             raise ValueError(f"RMSprop: centered is not offered, at {here()}. Use tf.train.RMSPropOptimizer.")
-        given = self._of_keras({"learning_rate": learning_rate, **options})
-        rate, late = given.pop("learning_rate"), 1e-7 if epsilon is None else epsilon
-        super().__init__(rate, rho, momentum, late, **{"name": "RMSprop", **given})
-        self._rule, self._first = _rmsprop, {"rms": 0.0, "momentum": 0.0}
-
-
-def _adagrad(p: Any, v: Any, g: Any, lr: Any, epsilon: Any) -> list[Any]:
-    square = apply("adagrad_square", g, v)
-    return [apply("adagrad_parameter", p, g, square, lr, epsilon), square]
+        super()._begin(centered, decay=rho, **numbers)
+        self._rule = rules.rmsprop(
+            lambda g, square, epsilon: ops.divide(g, ops.add(ops.sqrt(square), epsilon))
+        )
+        self._first = {"rms": 0.0, "momentum": 0.0}
 
 
 class Adagrad(_Keras, rules.AdagradOptimizer):
     """Adagrad that adds ``epsilon`` to the root."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        initial_accumulator_value: float = 0.1,
-        epsilon: Any = 1e-7,
-        **options: Any,
-    ) -> None:
-        given = self._of_keras({"learning_rate": learning_rate, **options})
-        super().__init__(
-            given.pop("learning_rate"), initial_accumulator_value, **{"name": "Adagrad", **given}
-        )
-        self._rule = _adagrad  # type: ignore[assignment]  # takes one number more
-        self._numbers["epsilon"] = 1e-7 if epsilon is None else epsilon
+    __init__ = _taking("Adagrad", learning_rate=0.001, initial_accumulator_value=0.1, epsilon=1e-7)
 
 
 class Adadelta(_Keras, rules.AdadeltaOptimizer):
     """Adadelta."""
 
-    def __init__(
-        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: Any = 1e-7, **options: Any
-    ) -> None:
-        given = self._of_keras({"learning_rate": learning_rate, **options})
-        rate, late = given.pop("learning_rate"), 1e-7 if epsilon is None else epsilon
-        super().__init__(rate, rho, late, **{"name": "Adadelta", **given})
+    __init__ = _taking("Adadelta", learning_rate=0.001, rho=0.95, epsilon=1e-7)
 
 
 NAMES = {one.__name__.lower(): one for one in (SGD, Adam, RMSprop, Adagrad, Adadelta)}

@@ -9,6 +9,7 @@ from typing import Any
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, constant, full_of
+from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.gradients import as_list, gradients
 from twofold.static.autodiff.indexed_slices import IndexedSlices, added_rows
 from twofold.static.control_flow.dependencies import group
@@ -30,8 +31,8 @@ class Optimizer:
     """That of the operations which update a variable."""
     _rule: Callable[..., list[Any]]
     """The new values of a variable and its slots, from their values, the gradient and ``_numbers`` by name."""
-    _first: Mapping[str, float] = {}
-    """The first values of the slots."""
+    _first: Mapping[str, Any] = {}
+    """The first values of the slots: numbers, or the names of parameters."""
     _by_rows = True
     """Whether a table of which rows were looked up is changed in these rows alone, with their slots."""
 
@@ -39,6 +40,16 @@ class Optimizer:
         self._name = name
         self._numbers: dict[str, Any] = {}
         self._slots: dict[tuple[Variable, str], Variable] = {}
+
+    def _begin(self, **numbers: Any) -> None:
+        """Take the parameters of ``taking``: what the slots begin with, and the numbers of the rule."""
+        firsts = {slot: numbers.get(value, value) for slot, value in type(self)._first.items()}
+        self._numbers = {
+            _NUMBERS.get(name, name): value
+            for name, value in numbers.items()
+            if name not in type(self)._first.values()
+        }
+        self._first = firsts
 
     def get_name(self) -> str:
         """The name of the operation that updates."""
@@ -182,6 +193,26 @@ class Optimizer:
             given, rule = [gradient.values, gradient.indices], _in_rows(self._rule, len(states))
             return update(f"Sparse{self._type}", states, rule, given, numbers, name)
         return update(self._type, states, self._rule, [gradient], numbers, name)
+
+
+_NUMBERS = {
+    "learning_rate": "lr",
+    "learning_rate_power": "power",
+    "l1_regularization_strength": "l1",
+    "l2_regularization_strength": "l2",
+    "l2_shrinkage_regularization_strength": "shrinkage",
+}
+"""What rules call parameters."""
+
+
+def taking(**parameters: Any) -> Callable[..., None]:
+    """The ``__init__`` of an optimiser with these parameters and defaults; ``_begin`` takes those of its own."""
+
+    def initialize(self: Optimizer, use_locking: bool, name: str, **own: Any) -> None:
+        Optimizer.__init__(self, use_locking, name)
+        self._begin(**own)
+
+    return with_parameters(initialize, {"self": REQUIRED, **parameters})
 
 
 def _in_rows(rule: Callable[..., list[Any]], count: int) -> Callable[..., list[Any]]:

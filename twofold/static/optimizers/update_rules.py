@@ -11,10 +11,12 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import START, example
 from twofold.static.api.op_functions import as_tensor, constant, define
-from twofold.static.api.signatures import takes
+from twofold.static.api.signatures import REQUIRED
 from twofold.static.graph import context
-from twofold.static.optimizers.optimizer import Optimizer
+from twofold.static.optimizers.optimizer import Optimizer, taking
 from twofold.static.variables.variable import Variable, assign_add
+
+_PENALTIES = {"l1_regularization_strength": 0.0, "l2_regularization_strength": 0.0}
 
 
 def _stepped(optimizer: str, result: str, first: str = "1.0") -> Callable[[Any], Any]:
@@ -33,11 +35,7 @@ class GradientDescentOptimizer(Optimizer):
     """``variable - learning_rate * gradient``."""
 
     _type, _rule, _by_rows = "ApplyGradientDescent", staticmethod(_descended), False
-
-    @takes(use_locking=False, name="GradientDescent")
-    def __init__(self, learning_rate: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._numbers = {"lr": learning_rate}
+    __init__ = taking(learning_rate=REQUIRED, use_locking=False, name="GradientDescent")
 
 
 def _with_momentum(p: Any, m: Any, g: Any, lr: Any, momentum: Any) -> list[Any]:
@@ -55,30 +53,21 @@ class MomentumOptimizer(Optimizer):
     """``accumulated = momentum * accumulated + gradient; variable -= learning_rate * accumulated``."""
 
     _type, _first = "ApplyMomentum", {"momentum": 0.0}
+    __init__ = taking(
+        learning_rate=REQUIRED, momentum=REQUIRED, use_locking=False, name="Momentum", use_nesterov=False
+    )
 
-    @takes(use_locking=False, name="Momentum", use_nesterov=False)
-    def __init__(self, learning_rate: Any, momentum: Any, **options: Any) -> None:
-        self._rule = _with_nesterov if options.pop("use_nesterov") else _with_momentum
-        super().__init__(**options)
-        self._numbers = {"lr": learning_rate, "momentum": momentum}
+    def _begin(self, use_nesterov: bool, **numbers: Any) -> None:
+        super()._begin(**numbers)
+        self._rule = _with_nesterov if use_nesterov else _with_momentum
 
 
 def _adam(rule: str) -> Any:
-    def body(
-        p: Any,
-        m: Any,
-        v: Any,
-        g: Any,
-        lr: Any,
-        beta1: Any,
-        beta2: Any,
-        epsilon: Any,
-        correction1: Any,
-        correction2: Any,
-    ) -> list[Any]:
-        mean = apply("adam_mean", g, m, beta1)
-        square = apply("adam_square", g, v, beta2)
-        return [apply(rule, p, mean, square, lr, correction1, correction2, epsilon), mean, square]
+    def body(p: Any, m: Any, v: Any, g: Any, **numbers: Any) -> list[Any]:
+        mean = apply("adam_mean", g, m, numbers["beta1"])
+        square = apply("adam_square", g, v, numbers["beta2"])
+        rest = [numbers[name] for name in ("lr", "correction1", "correction2", "epsilon")]
+        return [apply(rule, p, mean, square, *rest), mean, square]
 
     return body
 
@@ -101,23 +90,15 @@ class AdamOptimizer(Optimizer):
 
     _type, _first = "ApplyAdam", {"m": 0.0, "v": 0.0}
     _by_rows = False  # the means of all rows decay, as TensorFlow's do
+    _step: Variable | None = None
+    _shared = {"use_locking": False, "name": "Adam", "formulation": "tensorflow"}
+    __init__ = taking(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, **_shared)
 
-    @takes(use_locking=False, name="Adam", formulation="tensorflow")
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        **options: Any,
-    ) -> None:
-        formulation = options.pop("formulation")
-        super().__init__(**options)
+    def _begin(self, formulation: str = "tensorflow", **numbers: Any) -> None:
         if formulation not in _ADAM:
             raise ValueError(f"AdamOptimizer: formulation is {formulation!r}. Use 'tensorflow' or 'pytorch'.")
-        self._numbers = {"lr": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super()._begin(**numbers)
         self._rule = _ADAM[formulation]
-        self._step: Variable | None = None
 
     def _prepare(self, first: Variable) -> None:
         if self._step is None:
@@ -150,9 +131,9 @@ class AdamOptimizer(Optimizer):
         return made.outputs[0]
 
 
-def _adagrad(p: Any, v: Any, g: Any, lr: Any) -> list[Any]:
+def _adagrad(p: Any, v: Any, g: Any, lr: Any, epsilon: Any = 0.0) -> list[Any]:
     square = apply("adagrad_square", g, v)
-    return [apply("adagrad_parameter", p, g, square, lr, 0.0), square]
+    return [apply("adagrad_parameter", p, g, square, lr, epsilon), square]
 
 
 @_stepped("AdagradOptimizer(0.25)", "0.7530676")
@@ -160,12 +141,11 @@ class AdagradOptimizer(Optimizer):
     """``accumulated += gradient ** 2; variable -= rate * gradient / sqrt(accumulated)`` (Duchi et al. 2011)."""
 
     _type, _rule = "ApplyAdagrad", staticmethod(_adagrad)
+    _first = {"accumulator": "initial_accumulator_value"}
     _by_rows = False  # a gradient of 0 moves nothing anyway
-
-    @takes(use_locking=False, name="Adagrad")
-    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1, **options: Any) -> None:
-        super().__init__(**options)
-        self._first, self._numbers = {"accumulator": initial_accumulator_value}, {"lr": learning_rate}
+    __init__ = taking(
+        learning_rate=REQUIRED, initial_accumulator_value=0.1, use_locking=False, name="Adagrad"
+    )
 
 
 def _adagrad_da(p: Any, total: Any, square: Any, g: Any, lr: Any, step: Any, l1: Any, l2: Any) -> list[Any]:
@@ -186,56 +166,40 @@ class AdagradDAOptimizer(Optimizer):
     """
 
     _type, _rule = "ApplyAdagradDA", staticmethod(_adagrad_da)
+    _squares = "initial_gradient_squared_accumulator_value"
+    _first = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": _squares}
+    _own = {"learning_rate": REQUIRED, "global_step": REQUIRED, _squares: 0.1, **_PENALTIES}
+    __init__ = taking(**_own, use_locking=False, name="AdagradDA")
 
-    @takes(use_locking=False, name="AdagradDA")
-    def __init__(
-        self,
-        learning_rate: Any,
-        global_step: Any,
-        initial_gradient_squared_accumulator_value: float = 0.1,
-        l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0,
-        **options: Any,
-    ) -> None:
-        first = initial_gradient_squared_accumulator_value
+    def _begin(self, global_step: Any, **numbers: Any) -> None:
+        first = numbers[self._squares]
         if first <= 0:
             raise ValueError(
-                f"AdagradDAOptimizer: initial_gradient_squared_accumulator_value is {first}, at {here()}. "
-                "Give a positive number."
+                f"AdagradDAOptimizer: {self._squares} is {first}, at {here()}. Give a positive number."
             )
-        super().__init__(**options)
-        self._first = {"gradient_accumulator": 0.0, "gradient_squared_accumulator": first}
+        super()._begin(**numbers)
         self._step = global_step
-        self._numbers = {
-            "lr": learning_rate,
-            "l1": l1_regularization_strength,
-            "l2": l2_regularization_strength,
-        }
 
     def _prepare(self, first: Variable) -> None:
         self._numbers["step"] = as_tensor(self._step) + 1
 
 
-def _rmsprop(p: Any, v: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:
-    square = apply("adam_square", g, v, decay)
-    scaled = ops.multiply(apply("rmsprop_direction_inner_epsilon", g, square, epsilon), lr)
-    moved = apply("sgd_momentum", scaled, m, momentum, 0.0)
-    return [ops.subtract(p, moved), square, moved]
+def rmsprop(direction: Callable[..., Any], centered: bool = False) -> Callable[..., list[Any]]:
+    """A rule that moves along ``direction(gradient, mean of squares, epsilon)``, of a variance if it is centred."""
+
+    def rule(p: Any, v: Any, *rest: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:
+        *means, m, g = rest
+        square = apply("adam_square", g, v, decay)
+        centres = [apply("adam_mean", g, mean, decay) for mean in means]
+        spread = ops.subtract(square, ops.square(centres[0])) if centered else square
+        moved = apply("sgd_momentum", ops.multiply(direction(g, spread, epsilon), lr), m, momentum, 0.0)
+        return [ops.subtract(p, moved), square, *centres, moved]
+
+    return rule
 
 
-def _rmsprop_centered(
-    p: Any, v: Any, mean: Any, m: Any, g: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any
-) -> list[Any]:
-    square, centre = apply("adam_square", g, v, decay), apply("adam_mean", g, mean, decay)
-    variance = ops.subtract(square, ops.square(centre))
-    moved = apply(
-        "sgd_momentum",
-        ops.multiply(apply("rmsprop_direction_inner_epsilon", g, variance, epsilon), lr),
-        m,
-        momentum,
-        0.0,
-    )
-    return [ops.subtract(p, moved), square, centre, moved]
+def _inner_epsilon(g: Any, square: Any, epsilon: Any) -> Any:
+    return apply("rmsprop_direction_inner_epsilon", g, square, epsilon)
 
 
 @_stepped("RMSPropOptimizer(0.25)", "0.561471")
@@ -243,16 +207,13 @@ class RMSPropOptimizer(Optimizer):
     """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
 
     _type = "ApplyRMSProp"
+    _shared = {"use_locking": False, "centered": False, "name": "RMSProp"}
+    __init__ = taking(learning_rate=REQUIRED, decay=0.9, momentum=0.0, epsilon=1e-10, **_shared)
 
-    @takes(use_locking=False, centered=False, name="RMSProp")
-    def __init__(
-        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10, **options: Any
-    ) -> None:
-        centered = options.pop("centered")
-        super().__init__(**options)
-        self._rule = _rmsprop_centered if centered else _rmsprop
+    def _begin(self, centered: bool, **numbers: Any) -> None:
+        super()._begin(**numbers)
+        self._rule = rmsprop(_inner_epsilon, centered)
         self._first = {"rms": 1.0, **({"mg": 0.0} if centered else {}), "momentum": 0.0}
-        self._numbers = {"lr": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
 
 
 def _adadelta(p: Any, v: Any, d: Any, g: Any, lr: Any, rho: Any, epsilon: Any) -> list[Any]:
@@ -269,13 +230,7 @@ class AdadeltaOptimizer(Optimizer):
 
     _type, _rule = "ApplyAdadelta", staticmethod(_adadelta)
     _first = {"accum": 0.0, "accum_update": 0.0}
-
-    @takes(use_locking=False, name="Adadelta")
-    def __init__(
-        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-8, **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self._numbers = {"lr": learning_rate, "rho": rho, "epsilon": epsilon}
+    __init__ = taking(learning_rate=0.001, rho=0.95, epsilon=1e-8, use_locking=False, name="Adadelta")
 
 
 def _shrunk(value: Any, lr: Any, l1: Any, l2: Any) -> Any:
@@ -293,21 +248,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
 
     _type, _rule = "ApplyProximalGradientDescent", staticmethod(_proximal)
-
-    @takes(use_locking=False, name="ProximalGradientDescent")
-    def __init__(
-        self,
-        learning_rate: Any,
-        l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self._numbers = {
-            "lr": learning_rate,
-            "l1": l1_regularization_strength,
-            "l2": l2_regularization_strength,
-        }
+    __init__ = taking(learning_rate=REQUIRED, **_PENALTIES, use_locking=False, name="ProximalGradientDescent")
 
 
 def _proximal_adagrad(p: Any, v: Any, g: Any, lr: Any, l1: Any, l2: Any) -> list[Any]:
@@ -321,23 +262,9 @@ class ProximalAdagradOptimizer(Optimizer):
     """Adagrad that shrinks by penalties of absolute values and squares (Duchi, Singer 2009)."""
 
     _type, _rule = "ApplyProximalAdagrad", staticmethod(_proximal_adagrad)
-
-    @takes(use_locking=False, name="ProximalAdagrad")
-    def __init__(
-        self,
-        learning_rate: Any,
-        initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self._first = {"accumulator": initial_accumulator_value}
-        self._numbers = {
-            "lr": learning_rate,
-            "l1": l1_regularization_strength,
-            "l2": l2_regularization_strength,
-        }
+    _first = {"accumulator": "initial_accumulator_value"}
+    _own = {"learning_rate": REQUIRED, "initial_accumulator_value": 0.1, **_PENALTIES}
+    __init__ = taking(**_own, use_locking=False, name="ProximalAdagrad")
 
 
 def _ftrl(p: Any, v: Any, z: Any, g: Any, lr: Any, power: Any, l1: Any, l2: Any, shrinkage: Any) -> list[Any]:
@@ -359,34 +286,14 @@ class FtrlOptimizer(Optimizer):
     """
 
     _type, _rule = "ApplyFtrl", staticmethod(_ftrl)
+    _first = {"accum": "initial_accumulator_value", "linear": 0.0}
+    _own = {"learning_rate": REQUIRED, "learning_rate_power": -0.5, "initial_accumulator_value": 0.1}
+    _shared = {"use_locking": False, "name": "Ftrl", "accum_name": None, "linear_name": None}
+    __init__ = taking(**_own, **_PENALTIES, **_shared, l2_shrinkage_regularization_strength=0.0)
 
-    @takes(
-        use_locking=False,
-        name="Ftrl",
-        accum_name=None,
-        linear_name=None,
-        l2_shrinkage_regularization_strength=0.0,
-    )
-    def __init__(
-        self,
-        learning_rate: Any,
-        learning_rate_power: float = -0.5,
-        initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(options["use_locking"], options["name"])
-        labels = {"accum": options["accum_name"], "linear": options["linear_name"]}
-        self._labels = {slot: label or options["name"] for slot, label in labels.items()}
-        self._first = {"accum": initial_accumulator_value, "linear": 0.0}
-        self._numbers = {
-            "lr": learning_rate,
-            "power": learning_rate_power,
-            "l1": l1_regularization_strength,
-            "l2": l2_regularization_strength,
-            "shrinkage": options["l2_shrinkage_regularization_strength"],
-        }
+    def _begin(self, accum_name: Any, linear_name: Any, **numbers: Any) -> None:
+        super()._begin(**numbers)
+        self._labels = {"accum": accum_name or self._name, "linear": linear_name or self._name}
 
     def _slot_label(self, slot: str) -> str:
         return self._labels[slot]
