@@ -82,7 +82,7 @@ def _written_out(names: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, 
                 # what a module imports from others than these is for its own use
                 own = callable(value) and getattr(value, "__module__", "") in starred
                 if own and not name.startswith("_") and name not in explicit:
-                    if found.setdefault(name, value) is not value:
+                    if found.setdefault(name, value.__module__) != value.__module__:
                         raise ValueError(f"{package}.{name} is in two modules: import it by name")
                     if value.__module__ == source or not hasattr(sys.modules[value.__module__], name):
                         table[source].append(name)

@@ -93,7 +93,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.control_flow.tensor_array": "TensorArray",
         "twofold.static.control_flow.while_loop": "while_loop",
         "twofold.static.data.example_parsing": (
-            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
+            "FixedLenFeature VarLenFeature FixedLenSequenceFeature parse_example parse_single_example"
         ),
         "twofold.static.data.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
         "twofold.static.data.readers": (
@@ -107,11 +107,11 @@ NAMES: dict[str, dict[str, str]] = {
             "verify_tensor_all_finite check_numerics add_check_numerics_ops"
         ),
         "twofold.static.eager.gradient_tape": (
-            "GradientTape TensorSpec disable_eager_execution enable_eager_execution executing_eagerly "
+            "enable_eager_execution disable_eager_execution executing_eagerly GradientTape TensorSpec "
             "function"
         ),
         "twofold.static.graph.scopes": (
-            "colocate_with control_dependencies device init_scope name_scope op_scope"
+            "control_dependencies name_scope op_scope device colocate_with init_scope"
         ),
         "twofold.static.graph_def.importer": "import_graph_def",
         "twofold.static.graph_def.meta_graph": "MetaGraphDef",
@@ -172,7 +172,7 @@ NAMES: dict[str, dict[str, str]] = {
             "merge_all_summaries=merge_all scalar_summary=scalar"
         ),
         "twofold.static.variables.initialization": (
-            "assert_variables_initialized is_variable_initialized report_uninitialized_variables"
+            "is_variable_initialized report_uninitialized_variables assert_variables_initialized"
         ),
         "twofold.static.variables.partitioned": (
             "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner "
@@ -206,7 +206,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.data.datasets": "Dataset",
         "twofold.static.data.file_datasets": "FixedLengthRecordDataset TextLineDataset TFRecordDataset",
         "twofold.static.data.iterators": (
-            "Iterator get_output_shapes get_output_types make_initializable_iterator make_one_shot_iterator"
+            "Iterator make_one_shot_iterator make_initializable_iterator get_output_types get_output_shapes"
         ),
     },
     "twofold.static.image": {
@@ -237,8 +237,8 @@ NAMES: dict[str, dict[str, str]] = {
             "log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
-            "atrous_conv2d conv1d conv2d conv2d_backprop_input conv2d_transpose conv3d convolution "
-            "depthwise_conv2d depthwise_conv2d_native separable_conv2d"
+            "conv2d conv1d conv3d atrous_conv2d conv2d_transpose conv2d_backprop_input depthwise_conv2d "
+            "separable_conv2d depthwise_conv2d_native convolution"
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
@@ -251,8 +251,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.nn.linear": "bias_add xw_plus_b relu_layer",
         "twofold.static.nn.normalization": (
-            "batch_norm_with_global_normalization batch_normalization l2_normalize moments "
-            "normalize_moments sufficient_statistics weighted_moments"
+            "moments sufficient_statistics normalize_moments weighted_moments batch_normalization "
+            "batch_norm_with_global_normalization l2_normalize"
         ),
         "twofold.static.nn.pooling": (
             "avg_pool avg_pool1d avg_pool2d avg_pool3d local_response_normalization lrn max_pool max_pool1d "
@@ -291,24 +291,24 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.graph_def.meta_graph": "export_meta_graph",
         "twofold.static.graph_util": "write_graph",
         "twofold.static.optimizers.learning_rate_schedules": (
-            "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
-            "natural_exp_decay noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay "
-            "polynomial_decay"
+            "exponential_decay natural_exp_decay inverse_time_decay polynomial_decay piecewise_constant "
+            "piecewise_constant_decay cosine_decay cosine_decay_restarts linear_cosine_decay "
+            "noisy_linear_cosine_decay"
         ),
         "twofold.static.optimizers.moving_averages": "ExponentialMovingAverage",
         "twofold.static.optimizers.optimizer": "Optimizer",
         "twofold.static.optimizers.update_rules": (
-            "AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer FtrlOptimizer "
-            "GradientDescentOptimizer MomentumOptimizer ProximalAdagradOptimizer "
-            "ProximalGradientDescentOptimizer RMSPropOptimizer"
+            "GradientDescentOptimizer MomentumOptimizer AdamOptimizer AdagradOptimizer AdagradDAOptimizer "
+            "RMSPropOptimizer AdadeltaOptimizer ProximalGradientDescentOptimizer ProximalAdagradOptimizer "
+            "FtrlOptimizer"
         ),
         "twofold.static.protobuf.example": (
-            "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
+            "BytesList FloatList Int64List Feature Features FeatureList FeatureLists Example "
             "SequenceExample"
         ),
         "twofold.static.protobuf.summary": "summary_iterator",
         "twofold.static.saving.checkpoint_reader": (
-            "NewCheckpointReader list_variables load_checkpoint load_variable"
+            "NewCheckpointReader load_checkpoint list_variables load_variable"
         ),
         "twofold.static.saving.saver": (
             "Saver checkpoint_exists get_checkpoint_state import_meta_graph latest_checkpoint"
@@ -322,9 +322,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.train.server": "ClusterSpec Server replica_device_setter",
         "twofold.static.train.session_hooks": (
-            "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook "
-            "LoggingTensorHook NanLossDuringTrainingError NanTensorHook StepCounterHook StopAtStepHook "
-            "SummarySaverHook"
+            "NanLossDuringTrainingError LoggingTensorHook StopAtStepHook CheckpointSaverListener "
+            "CheckpointSaverHook SummarySaverHook StepCounterHook NanTensorHook GlobalStepWaiterHook "
+            "FinalOpsHook FeedFnHook"
         ),
         "twofold.static.train.session_run_hook": (
             "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"

@@ -115,13 +115,7 @@ if TYPE_CHECKING:
     from twofold.static.control_flow.map_scan import foldl, foldr, map_fn, scan
     from twofold.static.control_flow.tensor_array import TensorArray
     from twofold.static.control_flow.while_loop import while_loop
-    from twofold.static.data.example_parsing import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        VarLenFeature,
-        parse_example,
-        parse_single_example,
-    )
+    from twofold.static.data.example_parsing import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.data.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
     from twofold.static.data.readers import (
         FixedLengthRecordReader,
@@ -132,22 +126,8 @@ if TYPE_CHECKING:
         decode_csv,
     )
     from twofold.static.debugging import *  # noqa: F403
-    from twofold.static.eager.gradient_tape import (
-        GradientTape,
-        TensorSpec,
-        disable_eager_execution,
-        enable_eager_execution,
-        executing_eagerly,
-        function,
-    )
-    from twofold.static.graph.scopes import (
-        colocate_with,
-        control_dependencies,
-        device,
-        init_scope,
-        name_scope,
-        op_scope,
-    )
+    from twofold.static.eager.gradient_tape import *  # noqa: F403
+    from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph_def.importer import import_graph_def
     from twofold.static.graph_def.meta_graph import MetaGraphDef
     from twofold.static.graph_util import make_ndarray, make_tensor_proto
@@ -212,11 +192,7 @@ if TYPE_CHECKING:
     from twofold.static.summary import merge as merge_summary
     from twofold.static.summary import merge_all as merge_all_summaries
     from twofold.static.summary import scalar as scalar_summary
-    from twofold.static.variables.initialization import (
-        assert_variables_initialized,
-        is_variable_initialized,
-        report_uninitialized_variables,
-    )
+    from twofold.static.variables.initialization import *  # noqa: F403
     from twofold.static.variables.partitioned import (
         PartitionedVariable,
         fixed_size_partitioner,

@@ -11,13 +11,7 @@ if TYPE_CHECKING:
     from twofold.static.contrib import data as experimental
     from twofold.static.data.datasets import Dataset
     from twofold.static.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-    from twofold.static.data.iterators import (
-        Iterator,
-        get_output_shapes,
-        get_output_types,
-        make_initializable_iterator,
-        make_one_shot_iterator,
-    )
+    from twofold.static.data.iterators import *  # noqa: F403
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
 

@@ -21,6 +21,8 @@ from twofold.static.variables.variable import Variable, assign_add
 class _Keras(Optimizer):
     """What Keras's optimisers share: ``lr`` for ``learning_rate``, ``decay`` of it, ``clipnorm`` and ``clipvalue``."""
 
+    _clips: dict[str, Any]
+    _decay: float
     _rate: Any = None
     _iterations: Variable | None = None
 
@@ -102,8 +104,8 @@ class SGD(_Keras, rules.MomentumOptimizer):
 
     __init__ = _taking("SGD", learning_rate=0.01, momentum=0.0, nesterov=False)
 
-    def _begin(self, nesterov: bool, **numbers: Any) -> None:
-        super()._begin(use_nesterov=nesterov, **numbers)
+    def _begin(self, **numbers: Any) -> None:
+        super()._begin(use_nesterov=numbers.pop("nesterov"), **numbers)
 
 
 class Adam(_Keras, rules.AdamOptimizer):
@@ -111,23 +113,25 @@ class Adam(_Keras, rules.AdamOptimizer):
 
     __init__ = _taking("Adam", learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, amsgrad=False)
 
-    def _begin(self, beta_1: Any, beta_2: Any, amsgrad: bool, **numbers: Any) -> None:
-        refuse("Adam", amsgrad=amsgrad)
-        super()._begin(beta1=beta_1, beta2=beta_2, **numbers)
+    def _begin(self, **numbers: Any) -> None:
+        refuse("Adam", amsgrad=numbers.pop("amsgrad"))
+        super()._begin(beta1=numbers.pop("beta_1"), beta2=numbers.pop("beta_2"), **numbers)
+
+
+def _outer_epsilon(g: Any, square: Any, epsilon: Any) -> Any:
+    return ops.divide(g, ops.add(ops.sqrt(square), epsilon))
 
 
 class RMSprop(_Keras, rules.RMSPropOptimizer):
     """RMSProp that adds ``epsilon`` to the root; averages begin with 0. ``centered`` is not offered."""
 
+    _direction = staticmethod(_outer_epsilon)
     __init__ = _taking("RMSprop", learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, centered=False)
 
-    def _begin(self, rho: Any, centered: bool, **numbers: Any) -> None:
-        if centered:
+    def _begin(self, **numbers: Any) -> None:
+        if numbers["centered"]:
             raise ValueError(f"RMSprop: centered is not offered, at {here()}. Use tf.train.RMSPropOptimizer.")
-        super()._begin(centered, decay=rho, **numbers)
-        self._rule = rules.rmsprop(
-            lambda g, square, epsilon: ops.divide(g, ops.add(ops.sqrt(square), epsilon))
-        )
+        super()._begin(decay=numbers.pop("rho"), **numbers)
         self._first = {"rms": 0.0, "momentum": 0.0}
 
 

@@ -18,35 +18,12 @@ if TYPE_CHECKING:
     from twofold.static.layers.normalization import fused_batch_norm
     from twofold.static.math import log_sigmoid, sigmoid, softplus, tanh
     from twofold.static.nn.activations import *  # noqa: F403
-    from twofold.static.nn.convolutions import (
-        atrous_conv2d,
-        conv1d,
-        conv2d,
-        conv2d_backprop_input,
-        conv2d_transpose,
-        conv3d,
-        convolution,
-        depthwise_conv2d,
-        depthwise_conv2d_native,
-        separable_conv2d,
-    )
+    from twofold.static.nn.convolutions import *  # noqa: F403
     from twofold.static.nn.cross_entropy import *  # noqa: F403
     from twofold.static.nn.ctc import ctc_greedy_decoder, ctc_loss
-    from twofold.static.nn.embeddings import (
-        embedding_lookup,
-        embedding_lookup_sparse,
-        safe_embedding_lookup_sparse,
-    )
+    from twofold.static.nn.embeddings import *  # noqa: F403
     from twofold.static.nn.linear import *  # noqa: F403
-    from twofold.static.nn.normalization import (
-        batch_norm_with_global_normalization,
-        batch_normalization,
-        l2_normalize,
-        moments,
-        normalize_moments,
-        sufficient_statistics,
-        weighted_moments,
-    )
+    from twofold.static.nn.normalization import *  # noqa: F403
     from twofold.static.nn.pooling import (
         avg_pool,
         avg_pool1d,

@@ -57,9 +57,9 @@ class MomentumOptimizer(Optimizer):
         learning_rate=REQUIRED, momentum=REQUIRED, use_locking=False, name="Momentum", use_nesterov=False
     )
 
-    def _begin(self, use_nesterov: bool, **numbers: Any) -> None:
+    def _begin(self, **numbers: Any) -> None:
+        self._rule = _with_nesterov if numbers.pop("use_nesterov") else _with_momentum
         super()._begin(**numbers)
-        self._rule = _with_nesterov if use_nesterov else _with_momentum
 
 
 def _adam(rule: str) -> Any:
@@ -94,7 +94,8 @@ class AdamOptimizer(Optimizer):
     _shared = {"use_locking": False, "name": "Adam", "formulation": "tensorflow"}
     __init__ = taking(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, **_shared)
 
-    def _begin(self, formulation: str = "tensorflow", **numbers: Any) -> None:
+    def _begin(self, **numbers: Any) -> None:
+        formulation = numbers.pop("formulation", "tensorflow")
         if formulation not in _ADAM:
             raise ValueError(f"AdamOptimizer: formulation is {formulation!r}. Use 'tensorflow' or 'pytorch'.")
         super()._begin(**numbers)
@@ -171,20 +172,19 @@ class AdagradDAOptimizer(Optimizer):
     _own = {"learning_rate": REQUIRED, "global_step": REQUIRED, _squares: 0.1, **_PENALTIES}
     __init__ = taking(**_own, use_locking=False, name="AdagradDA")
 
-    def _begin(self, global_step: Any, **numbers: Any) -> None:
-        first = numbers[self._squares]
+    def _begin(self, **numbers: Any) -> None:
+        self._step, first = numbers.pop("global_step"), numbers[self._squares]
         if first <= 0:
             raise ValueError(
                 f"AdagradDAOptimizer: {self._squares} is {first}, at {here()}. Give a positive number."
             )
         super()._begin(**numbers)
-        self._step = global_step
 
     def _prepare(self, first: Variable) -> None:
         self._numbers["step"] = as_tensor(self._step) + 1
 
 
-def rmsprop(direction: Callable[..., Any], centered: bool = False) -> Callable[..., list[Any]]:
+def _rmsprop(direction: Callable[..., Any], centered: bool = False) -> Callable[..., list[Any]]:
     """A rule that moves along ``direction(gradient, mean of squares, epsilon)``, of a variance if it is centred."""
 
     def rule(p: Any, v: Any, *rest: Any, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> list[Any]:
@@ -206,13 +206,14 @@ def _inner_epsilon(g: Any, square: Any, epsilon: Any) -> Any:
 class RMSPropOptimizer(Optimizer):
     """RMSProp: ``ms = decay * ms + (1 - decay) * g ** 2; mom = momentum * mom + rate * g / sqrt(ms + epsilon)``."""
 
-    _type = "ApplyRMSProp"
+    _type, _direction = "ApplyRMSProp", staticmethod(_inner_epsilon)
     _shared = {"use_locking": False, "centered": False, "name": "RMSProp"}
     __init__ = taking(learning_rate=REQUIRED, decay=0.9, momentum=0.0, epsilon=1e-10, **_shared)
 
-    def _begin(self, centered: bool, **numbers: Any) -> None:
+    def _begin(self, **numbers: Any) -> None:
+        centered = numbers.pop("centered")
         super()._begin(**numbers)
-        self._rule = rmsprop(_inner_epsilon, centered)
+        self._rule = _rmsprop(self._direction, centered)
         self._first = {"rms": 1.0, **({"mg": 0.0} if centered else {}), "momentum": 0.0}
 
 
@@ -291,9 +292,9 @@ class FtrlOptimizer(Optimizer):
     _shared = {"use_locking": False, "name": "Ftrl", "accum_name": None, "linear_name": None}
     __init__ = taking(**_own, **_PENALTIES, **_shared, l2_shrinkage_regularization_strength=0.0)
 
-    def _begin(self, accum_name: Any, linear_name: Any, **numbers: Any) -> None:
+    def _begin(self, **numbers: Any) -> None:
+        self._labels = {slot: numbers.pop(f"{slot}_name") or self._name for slot in ("accum", "linear")}
         super()._begin(**numbers)
-        self._labels = {"accum": accum_name or self._name, "linear": linear_name or self._name}
 
     def _slot_label(self, slot: str) -> str:
         return self._labels[slot]

@@ -20,50 +20,13 @@ if TYPE_CHECKING:
     from twofold.static.data.readers import string_input_producer
     from twofold.static.graph_def.meta_graph import export_meta_graph
     from twofold.static.graph_util import write_graph
-    from twofold.static.optimizers.learning_rate_schedules import (
-        cosine_decay,
-        cosine_decay_restarts,
-        exponential_decay,
-        inverse_time_decay,
-        linear_cosine_decay,
-        natural_exp_decay,
-        noisy_linear_cosine_decay,
-        piecewise_constant,
-        piecewise_constant_decay,
-        polynomial_decay,
-    )
+    from twofold.static.optimizers.learning_rate_schedules import *  # noqa: F403
     from twofold.static.optimizers.moving_averages import ExponentialMovingAverage
     from twofold.static.optimizers.optimizer import Optimizer
-    from twofold.static.optimizers.update_rules import (
-        AdadeltaOptimizer,
-        AdagradDAOptimizer,
-        AdagradOptimizer,
-        AdamOptimizer,
-        FtrlOptimizer,
-        GradientDescentOptimizer,
-        MomentumOptimizer,
-        ProximalAdagradOptimizer,
-        ProximalGradientDescentOptimizer,
-        RMSPropOptimizer,
-    )
-    from twofold.static.protobuf.example import (
-        BytesList,
-        Example,
-        Feature,
-        FeatureList,
-        FeatureLists,
-        Features,
-        FloatList,
-        Int64List,
-        SequenceExample,
-    )
+    from twofold.static.optimizers.update_rules import *  # noqa: F403
+    from twofold.static.protobuf.example import *  # noqa: F403
     from twofold.static.protobuf.summary import summary_iterator
-    from twofold.static.saving.checkpoint_reader import (
-        NewCheckpointReader,
-        list_variables,
-        load_checkpoint,
-        load_variable,
-    )
+    from twofold.static.saving.checkpoint_reader import *  # noqa: F403
     from twofold.static.saving.saver import (
         Saver,
         checkpoint_exists,
@@ -84,19 +47,7 @@ if TYPE_CHECKING:
         SingularMonitoredSession,
     )
     from twofold.static.train.server import ClusterSpec, Server, replica_device_setter
-    from twofold.static.train.session_hooks import (
-        CheckpointSaverHook,
-        CheckpointSaverListener,
-        FeedFnHook,
-        FinalOpsHook,
-        GlobalStepWaiterHook,
-        LoggingTensorHook,
-        NanLossDuringTrainingError,
-        NanTensorHook,
-        StepCounterHook,
-        StopAtStepHook,
-        SummarySaverHook,
-    )
+    from twofold.static.train.session_hooks import *  # noqa: F403
     from twofold.static.train.session_run_hook import (
         SecondOrStepTimer,
         SessionRunArgs,
@@ -104,12 +55,7 @@ if TYPE_CHECKING:
         SessionRunHook,
         SessionRunValues,
     )
-    from twofold.static.train.step_counter import (
-        create_global_step,
-        get_global_step,
-        get_or_create_global_step,
-        global_step,
-    )
+    from twofold.static.train.step_counter import *  # noqa: F403
     from twofold.static.train.supervisor import Supervisor
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
