@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from twofold.dtypes import string
 from twofold.errors import ArgumentError
@@ -18,14 +18,13 @@ from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.graph.graph import get_default_graph, name_of
 from twofold.static.graph_def.meta_graph import (
-    MetaGraphDef,
     SignatureDef,
     TensorInfo,
     enter_meta_graph,
     meta_graph_of,
 )
 from twofold.static.protobuf.graph_def import CODES, shape_message
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.messages import Message, fields
 from twofold.static.saving.saver import Saver
 from twofold.static.sparse import SparseTensor
 
@@ -59,10 +58,7 @@ _INITIALISERS = ("saved_model_main_op", "legacy_init_op")
 class SavedModel(Message):
     """The graphs of a directory."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "saved_model_schema_version": Field(1, "int"),
-        "meta_graphs": Field(2, MetaGraphDef, True),
-    }
+    FIELDS = fields("int saved_model_schema_version = 1; repeated MetaGraphDef meta_graphs = 2")
 
 
 @example('x = tf.constant(1.0, name="x")', "print(tf.saved_model.build_tensor_info(x).name)", "x:0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -9,6 +10,18 @@ from typing import Any
 
 REQUIRED: Any = inspect.Parameter.empty
 """In place of a default: the parameter must be given."""
+
+
+def parameters(text: str) -> dict[str, Any]:
+    """The names and defaults, which are literals, of parameters as a signature has them.
+
+    >>> parameters("units, rate=0.5, name=None")["rate"]
+    0.5
+    """
+    found: Any = ast.parse(f"lambda {text}: 0", mode="eval").body
+    names = [one.arg for one in found.args.args]
+    defaults = [ast.literal_eval(one) for one in found.args.defaults]
+    return dict(zip(names, [REQUIRED] * (len(names) - len(defaults)) + defaults, strict=True))
 
 
 def with_parameters(
@@ -51,7 +64,7 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
     return {one.name: one.default for one in found if one.kind is one.POSITIONAL_OR_KEYWORD}
 
 
-def takes(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def takes(text: str = "", /, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that puts names and defaults in place of a function's ``**options``, behind its own parameters.
 
     >>> import inspect
@@ -59,4 +72,4 @@ def takes(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     >>> list(inspect.signature(tf.layers.dense).parameters)[:4]
     ['inputs', 'units', 'activation', 'use_bias']
     """
-    return lambda body: with_parameters(body, {**defaults_of(body), **options})
+    return lambda body: with_parameters(body, {**defaults_of(body), **parameters(text), **options})

@@ -5,8 +5,7 @@ Their variables are ``weights`` and ``biases``, and are in the collection of mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import float32
@@ -14,7 +13,6 @@ from twofold.ops.base import ops
 from twofold.static import initializers, math, nn
 from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import convert_to_tensor, operation
-from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.normalizers import batch_norm as batch_norm
@@ -23,7 +21,7 @@ from twofold.static.contrib.normalizers import instance_norm as instance_norm
 from twofold.static.contrib.normalizers import layer_norm as layer_norm
 from twofold.static.contrib.normalizers import unit_norm as unit_norm
 from twofold.static.contrib.optimizing import optimize_loss as optimize_loss
-from twofold.static.contrib.scopes import collected, layer_scope
+from twofold.static.contrib.scopes import SHARED, collected, layer
 from twofold.static.contrib.summaries import summarize_activation as summarize_activation
 from twofold.static.contrib.summaries import summarize_activations as summarize_activations
 from twofold.static.contrib.summaries import summarize_collection as summarize_collection
@@ -44,7 +42,6 @@ from twofold.static.nn.embeddings import safe_embedding_lookup_sparse as safe_em
 from twofold.static.nn.pooling import average_pooling2d, max_pooling2d
 from twofold.static.python.positions import enter
 from twofold.static.variables.variable_scope import (
-    VariableScope,
     get_variable,
     get_variable_scope,
     variable_scope,
@@ -133,158 +130,101 @@ def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = 
     return total
 
 
-@contextmanager
-def _weights(scope: Any, default: str, reuse: Any, collections: Any) -> Iterator[VariableScope]:
-    """A layer's scope, where ``kernel`` is ``weights`` and ``bias`` is ``biases``."""
-    names = {"kernel": "weights", "bias": "biases", "depthwise_kernel": "depthwise_weights"}
-    names["pointwise_kernel"] = "pointwise_weights"
-    with layer_scope(scope, default, reuse, collections, names) as made:
-        yield made
-
-
-_OPTIONS = {
-    "activation_fn": nn.relu,
-    "normalizer_fn": None,
-    "normalizer_params": None,
-    "weights_initializer": None,
-    "weights_regularizer": None,
-    "biases_initializer": initializers.zeros_initializer,
-    "biases_regularizer": None,
-    "reuse": None,
-    "variables_collections": None,
-    "outputs_collections": None,
-    "trainable": True,
-    "scope": None,
+_NAMES = {
+    "kernel": "weights",
+    "bias": "biases",
+    "depthwise_kernel": "depthwise_weights",
+    "pointwise_kernel": "pointwise_weights",
 }
+"""What variables of ``tf.layers`` are called here."""
 
 
-def _layer(
-    default: str,
-    layer: Callable[..., Any],
+def _weighted(default: str, own: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``layer`` of weights with ``own`` options; with ``normalizer_fn`` it has no bias."""
+    options = (
+        f"{own}activation_fn=None, normalizer_fn=None, normalizer_params=None, weights_initializer=None, "
+        "weights_regularizer=None, biases_initializer=None, biases_regularizer=None, "
+        f"{SHARED}, scope=None"
+    )
+    return layer(
+        default, options, _NAMES, activation_fn=nn.relu, biases_initializer=initializers.zeros_initializer
+    )
+
+
+def _made(
+    function: Callable[..., Any],
+    inputs: Any,
     options: dict[str, Any],
     kernels: Sequence[str] = ("kernel",),
     **own: Any,
 ) -> Any:
-    """A layer of ``tf.layers`` with its own arguments and these ``options``: normalised, activated, collected."""
-    normalize, activate = options["normalizer_fn"], options["activation_fn"]
-    with _weights(options["scope"], default, options["reuse"], options["variables_collections"]) as here:
-        first = options["weights_initializer"] or get_variable_scope().initializer or xavier_initializer()
-        made = layer(
-            **own,
-            **{f"{kernel}_initializer": first for kernel in kernels},
-            **{f"{kernel}_regularizer": options["weights_regularizer"] for kernel in kernels},
-            use_bias=normalize is None and options["biases_initializer"] is not None,
-            bias_initializer=options["biases_initializer"],
-            bias_regularizer=options["biases_regularizer"],
-            trainable=options["trainable"],
-            name=here,
-        )
-        if normalize is not None:
-            made = normalize(made, **(options["normalizer_params"] or {}))
-        return collected(made if activate is None else activate(made), options["outputs_collections"])
-
-
-@add_arg_scope
-@example(
-    "y = tf.contrib.layers.fully_connected(tf.zeros([2, 3]), 4)",
-    "print(y.shape, [variable.name for variable in tf.model_variables()])",
-    "(2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']",
-)
-@takes(**_OPTIONS)
-def fully_connected(inputs: Any, num_outputs: int, **options: Any) -> Any:
-    """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias.
-
-    ``variables_collections`` is a list for all variables, or a dict with lists for "weights" and "biases".
-    """
-    return _layer("fully_connected", dense, options, inputs=inputs, units=num_outputs)
+    """What a layer of ``tf.layers`` makes with its ``own`` arguments and these ``options``, normalised."""
+    normalize, bias = options["normalizer_fn"], options["biases_initializer"]
+    first = options["weights_initializer"] or get_variable_scope().initializer or xavier_initializer()
+    for kernel in kernels:
+        own |= {f"{kernel}_initializer": first, f"{kernel}_regularizer": options["weights_regularizer"]}
+    if "stride" in options:
+        own |= {"kernel_size": options["kernel_size"], "strides": options["stride"]}
+        own |= {"padding": options["padding"], "data_format": _channels(options["data_format"])}
+    own |= {"use_bias": normalize is None and bias is not None, "bias_initializer": bias}
+    own |= {"bias_regularizer": options["biases_regularizer"], "trainable": options["trainable"]}
+    made = function(inputs, **own, name=options["scope"])
+    return made if normalize is None else normalize(made, **(options["normalizer_params"] or {}))
 
 
 def _channels(data_format: str | None) -> str:
     return "channels_first" if (data_format or "").startswith("NC") else "channels_last"
 
 
+@example(
+    "y = tf.contrib.layers.fully_connected(tf.zeros([2, 3]), 4)",
+    "print(y.shape, [variable.name for variable in tf.model_variables()])",
+    "(2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']",
+)
+@_weighted("fully_connected")
+def fully_connected(inputs: Any, num_outputs: int, **options: Any) -> Any:
+    """``tf.layers.dense`` with relu and Glorot's initializer by default; with ``normalizer_fn`` without a bias.
+
+    ``variables_collections`` is a list for all variables, or a dict with lists for "weights" and "biases".
+    """
+    return _made(dense, inputs, options, units=num_outputs)
+
+
 _CONVOLUTIONS = {3: _conv1d, 4: _conv2d, 5: _conv3d}
+_WINDOW = "stride=1, padding='SAME', "
 
 
-@add_arg_scope
 @example(
     "y = tf.contrib.layers.conv2d(tf.zeros([2, 8, 8, 3]), 4, [3, 3], stride=2)",
     "print(y.shape, [variable.name for variable in tf.model_variables()])",
     "(2, 4, 4, 4) ['Conv/weights:0', 'Conv/biases:0']",
 )
-@takes(**_OPTIONS)
-def convolution(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    **options: Any,
-) -> Any:
+@_weighted("Conv", f"kernel_size, {_WINDOW}data_format=None, rate=1, ")
+def convolution(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """Convolution over all axes but batch and channels; see ``fully_connected`` for the other arguments."""
     tensor = convert_to_tensor(inputs)
-    layer, given = (
-        _CONVOLUTIONS[tensor.type_.ndim],
-        _window(tensor, num_outputs, kernel_size, stride, padding),
-    )
-    return _layer("Conv", layer, options, **given, data_format=_channels(data_format), dilation_rate=rate)
-
-
-def _window(inputs: Any, filters: int, kernel_size: Any, strides: Any, padding: str) -> dict[str, Any]:
-    return {
-        "inputs": inputs,
-        "filters": filters,
-        "kernel_size": kernel_size,
-        "strides": strides,
-        "padding": padding,
-    }
+    own = {"filters": num_outputs, "dilation_rate": options["rate"]}
+    return _made(_CONVOLUTIONS[tensor.type_.ndim], tensor, options, **own)
 
 
 conv1d = conv2d = conv3d = convolution2d = convolution1d = convolution3d = convolution
 
 
-@add_arg_scope
-@takes(**_OPTIONS)
-def conv2d_transpose(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    **options: Any,
-) -> Any:
+@_weighted("Conv2d_transpose", f"kernel_size, {_WINDOW}data_format='NHWC', ")
+def conv2d_transpose(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """Transposed convolution; see ``convolution``."""
-    given = _window(inputs, num_outputs, kernel_size, stride, padding)
-    return _layer("Conv2d_transpose", _conv2d_transpose, options, **given, data_format=_channels(data_format))
+    return _made(_conv2d_transpose, inputs, options, filters=num_outputs)
 
 
 convolution2d_transpose = conv2d_transpose
 
 
-@add_arg_scope
-@takes(**_OPTIONS)
-def separable_conv2d(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    depth_multiplier: int = 1,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    rate: Any = 1,
-    **options: Any,
-) -> Any:
+@_weighted("SeparableConv2d", f"kernel_size, depth_multiplier=1, {_WINDOW}data_format='NHWC', rate=1, ")
+def separable_conv2d(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """Each channel convolved on its own, then mixed; see ``convolution``."""
-    given = _window(inputs, num_outputs, kernel_size, stride, padding)
-    given |= {
-        "data_format": _channels(data_format),
-        "dilation_rate": rate,
-        "depth_multiplier": depth_multiplier,
-    }
-    return _layer("SeparableConv2d", _separable_conv2d, options, ("depthwise", "pointwise"), **given)
+    own = {"depth_multiplier": options["depth_multiplier"], "dilation_rate": options["rate"]}
+    kernels = ("depthwise", "pointwise")
+    return _made(_separable_conv2d, inputs, options, kernels, filters=num_outputs, **own)
 
 
 separable_convolution2d = separable_conv2d
@@ -325,26 +265,17 @@ def dropout(
     return collected(made, outputs_collections)
 
 
-@add_arg_scope
-def bias_add(
-    inputs: Any,
-    activation_fn: Any = None,
-    initializer: Any = initializers.zeros_initializer,
-    regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    data_format: str = "NHWC",
-    scope: Any = None,
-) -> Any:
+@layer(
+    "BiasAdd",
+    f"activation_fn=None, initializer=None, regularizer=None, {SHARED}, data_format='NHWC', scope=None",
+    initializer=initializers.zeros_initializer,
+)
+def bias_add(inputs: Any, **options: Any) -> Any:
     """A variable ``biases`` added to the channels."""
-    tensor = convert_to_tensor(inputs)
+    tensor, data_format = convert_to_tensor(inputs), options["data_format"]
     size = tensor.type_.shape[1 if data_format.startswith("NC") else -1]
-    with layer_scope(scope, "BiasAdd", reuse, variables_collections):
-        bias = get_variable("biases", [size], tensor.dtype, initializer, regularizer, trainable)
-        made = nn.bias_add(tensor, bias, data_format)
-        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+    given = (options[name] for name in ("initializer", "regularizer", "trainable"))
+    return nn.bias_add(tensor, get_variable("biases", [size], tensor.dtype, *given), data_format)
 
 
 def embed_sequence(

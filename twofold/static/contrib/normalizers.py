@@ -14,7 +14,7 @@ from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
-from twofold.static.contrib.scopes import collected, layer_scope
+from twofold.static.contrib.scopes import SHARED, layer
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
@@ -23,60 +23,38 @@ from twofold.static.nn.normalization import moments
 from twofold.static.variables.variable_scope import get_variable
 
 
-@add_arg_scope
+@layer(
+    "BatchNorm",
+    "decay=0.999, center=True, scale=False, epsilon=0.001, activation_fn=None, param_initializers=None, "
+    f"param_regularizers=None, updates_collections={GraphKeys.UPDATE_OPS!r}, is_training=True, {SHARED}, "
+    "batch_weights=None, fused=None, data_format='NHWC', zero_debias_moving_mean=False, scope=None, renorm=False, "
+    "renorm_clipping=None, renorm_decay=0.99, adjustment=None",
+)
 @example(
     "y = tf.contrib.layers.batch_norm(tf.constant([[1.0], [3.0]]), updates_collections=None)",
     "session.run(tf.global_variables_initializer())",
     "print(session.run(y).round(2).tolist(), [variable.name for variable in tf.model_variables()])",
     "[[-1.0], [1.0]] ['BatchNorm/beta:0', 'BatchNorm/moving_mean:0', 'BatchNorm/moving_variance:0']",
 )
-def batch_norm(
-    inputs: Any,
-    decay: float = 0.999,
-    center: bool = True,
-    scale: bool = False,
-    epsilon: float = 0.001,
-    activation_fn: Any = None,
-    param_initializers: Any = None,
-    param_regularizers: Any = None,
-    updates_collections: Any = GraphKeys.UPDATE_OPS,
-    is_training: Any = True,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    batch_weights: Any = None,
-    fused: bool | None = None,
-    data_format: str = "NHWC",
-    zero_debias_moving_mean: bool = False,
-    scope: Any = None,
-    renorm: bool = False,
-    renorm_clipping: Any = None,
-    renorm_decay: float = 0.99,
-    adjustment: Any = None,
-) -> Any:
+def batch_norm(inputs: Any, **options: Any) -> Any:
     """Normalised by the batch in training, otherwise by moving averages.
 
     The updates of the averages are in ``updates_collections``; with None they are made before the result.
     """
+    refused = ("batch_weights", "zero_debias_moving_mean", "renorm", "renorm_clipping", "adjustment")
     refuse(
         "batch_norm",
-        batch_weights=batch_weights,
-        zero_debias_moving_mean=zero_debias_moving_mean,
-        renorm=renorm,
-        renorm_clipping=renorm_clipping,
-        renorm_decay=renorm_decay != 0.99,
-        adjustment=adjustment,
+        **{name: options[name] for name in refused},
+        renorm_decay=options["renorm_decay"] != 0.99,
     )
-    axis = 1 if data_format.startswith("NC") else -1
+    axis = 1 if options["data_format"].startswith("NC") else -1
     known = len(get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS))
-    given = {f"{name}_initializer": one for name, one in (param_initializers or {}).items()}
-    given |= {f"{name}_regularizer": one for name, one in (param_regularizers or {}).items()}
-    with layer_scope(scope, "BatchNorm", reuse, variables_collections) as own:
-        given |= {"training": is_training, "trainable": trainable, "name": own, "fused": fused}
-        made = batch_normalization(inputs, axis, decay, epsilon, center, scale, **given)
-        made = _updated(made, known, updates_collections)
-        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+    given = {name: options[name] for name in ("epsilon", "center", "scale", "trainable", "fused")}
+    for kind in ("initializer", "regularizer"):
+        own = options[f"param_{kind}s"] or {}
+        given |= {f"{name}_{kind}": one for name, one in own.items()}
+    given |= {"momentum": options["decay"], "training": options["is_training"], "name": options["scope"]}
+    return _updated(batch_normalization(inputs, axis, **given), known, options["updates_collections"])
 
 
 def _updated(made: Any, known: int, collections: Any) -> Any:
@@ -92,14 +70,13 @@ def _updated(made: Any, known: int, collections: Any) -> Any:
     return made
 
 
-def _parameters(
-    made: Any, shape: Sequence[int], aligned: Sequence[int], center: bool, scale: bool, trainable: bool
-) -> Any:
+def _parameters(made: Any, shape: Sequence[int], aligned: Sequence[int], options: dict[str, Any]) -> Any:
     """Normalised values times ``gamma`` plus ``beta``: variables of ``shape``, reshaped to ``aligned``."""
-    if scale:
+    trainable = options["trainable"]
+    if options["scale"]:
         gamma = get_variable("gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable)
         made = made * shape_ops.reshape(gamma, aligned)
-    if center:
+    if options["center"]:
         beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)
         made = made + shape_ops.reshape(beta, aligned)
     return made
@@ -110,99 +87,61 @@ def _standard(tensor: Any, axes: Sequence[int], epsilon: float) -> Any:
     return nn.batch_normalization(tensor, mean, variance, None, None, epsilon)
 
 
-@add_arg_scope
+@layer(
+    "LayerNorm",
+    f"center=True, scale=True, activation_fn=None, {SHARED}, begin_norm_axis=1, begin_params_axis=-1, scope=None",
+)
 @example(
     "y = tf.contrib.layers.layer_norm(tf.constant([[1.0, 3.0], [2.0, 6.0]]))",
     "session.run(tf.global_variables_initializer())",
     "print(session.run(y).round(3).tolist())",
     "[[-1.0, 1.0], [-1.0, 1.0]]",
 )
-def layer_norm(
-    inputs: Any,
-    center: bool = True,
-    scale: bool = True,
-    activation_fn: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    begin_norm_axis: int = 1,
-    begin_params_axis: int = -1,
-    scope: Any = None,
-) -> Any:
+def layer_norm(inputs: Any, **options: Any) -> Any:
     """Each sample normalised over axes from ``begin_norm_axis`` on; parameters have those of ``begin_params_axis``."""
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim
-    begin = normalize_axis(begin_norm_axis, ndim)
-    shape = tensor.type_.shape[normalize_axis(begin_params_axis, ndim) :]
-    with layer_scope(scope, "LayerNorm", reuse, variables_collections):
-        made = _standard(tensor, list(range(begin, ndim)), 1e-12)
-        made = _parameters(made, shape, shape, center, scale, trainable)
-        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+    begin = normalize_axis(options["begin_norm_axis"], ndim)
+    shape = tensor.type_.shape[normalize_axis(options["begin_params_axis"], ndim) :]
+    return _parameters(_standard(tensor, list(range(begin, ndim)), 1e-12), shape, shape, options)
 
 
-@add_arg_scope
-def instance_norm(
-    inputs: Any,
-    center: bool = True,
-    scale: bool = True,
-    epsilon: float = 1e-6,
-    activation_fn: Any = None,
-    param_initializers: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    data_format: str = "NHWC",
-    scope: Any = None,
-) -> Any:
+@layer(
+    "InstanceNorm",
+    "center=True, scale=True, epsilon=1e-6, activation_fn=None, param_initializers=None, "
+    f"{SHARED}, data_format='NHWC', scope=None",
+)
+def instance_norm(inputs: Any, **options: Any) -> Any:
     """Each channel of each image normalised over its positions."""
-    refuse("instance_norm", param_initializers=param_initializers)
+    refuse("instance_norm", param_initializers=options["param_initializers"])
     tensor = convert_to_tensor(inputs)
     ndim = tensor.type_.ndim
-    channel = 1 if data_format.startswith("NC") else ndim - 1
+    channel = 1 if options["data_format"].startswith("NC") else ndim - 1
     aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
-    with layer_scope(scope, "InstanceNorm", reuse, variables_collections):
-        made = _standard(tensor, [axis for axis in range(1, ndim) if axis != channel], epsilon)
-        made = _parameters(made, [tensor.type_.shape[channel]], aligned, center, scale, trainable)
-        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+    made = _standard(tensor, [axis for axis in range(1, ndim) if axis != channel], options["epsilon"])
+    return _parameters(made, [tensor.type_.shape[channel]], aligned, options)
 
 
-@add_arg_scope
-def group_norm(
-    inputs: Any,
-    groups: int = 32,
-    channels_axis: int = -1,
-    reduction_axes: Any = (-3, -2),
-    center: bool = True,
-    scale: bool = True,
-    epsilon: float = 1e-6,
-    activation_fn: Any = None,
-    param_initializers: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-    mean_close_to_zero: bool = False,
-) -> Any:
+@layer(
+    "GroupNorm",
+    "groups=32, channels_axis=-1, reduction_axes=(-3, -2), center=True, scale=True, epsilon=1e-6, activation_fn=None, "
+    f"param_initializers=None, {SHARED}, scope=None, mean_close_to_zero=False",
+)
+def group_norm(inputs: Any, **options: Any) -> Any:
     """Groups of channels normalised over ``reduction_axes``; ``mean_close_to_zero`` is about rounding alone."""
-    refuse("group_norm", param_initializers=param_initializers)
-    tensor = convert_to_tensor(inputs)
+    refuse("group_norm", param_initializers=options["param_initializers"])
+    tensor, groups = convert_to_tensor(inputs), options["groups"]
     sizes, ndim = tensor.type_.shape, tensor.type_.ndim
-    channel = normalize_axis(channels_axis, ndim)
+    channel = normalize_axis(options["channels_axis"], ndim)
     if sizes[channel] % groups:
         what = f"group_norm: {sizes[channel]} channels in {groups} groups, at {here()}"
         raise ArgumentError(what, "Give a number of groups that divides the channels.")
     known = [shape_ops.shape(tensor)[axis] if size < 0 else size for axis, size in enumerate(sizes)]
     apart = [*known[:channel], groups, sizes[channel] // groups, *known[channel + 1 :]]
-    over = [axis + (axis > channel) for axis in many_axes(reduction_axes, ndim)]
+    over = [axis + (axis > channel) for axis in many_axes(options["reduction_axes"], ndim)]
     aligned = [-1 if axis == channel else 1 for axis in range(ndim)]
-    with layer_scope(scope, "GroupNorm", reuse, variables_collections):
-        made = _standard(shape_ops.reshape(tensor, apart), sorted([*over, channel + 1]), epsilon)
-        made = shape_ops.reshape(made, known)
-        made = _parameters(made, [sizes[channel]], aligned, center, scale, trainable)
-        return collected(made if activation_fn is None else activation_fn(made), outputs_collections)
+    made = _standard(shape_ops.reshape(tensor, apart), sorted([*over, channel + 1]), options["epsilon"])
+    return _parameters(shape_ops.reshape(made, known), [sizes[channel]], aligned, options)
 
 
 @add_arg_scope

@@ -1,4 +1,4 @@
-"""The scope of a layer of ``tf.contrib.layers``: other names of its variables, and their collections."""
+"""What layers of ``tf.contrib.layers`` share: a scope, other names of variables, collections."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from twofold.static.api.signatures import defaults_of, parameters, with_parameters
+from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
@@ -35,3 +37,29 @@ def collected(made: Any, collections: Any) -> Any:
     if collections is not None:
         get_default_graph().add_to_collections(collections, made)
     return made
+
+
+SHARED = "reuse=None, variables_collections=None, outputs_collections=None, trainable=True"
+"""Parameters that layers have in this order."""
+
+
+def layer(
+    default: str, options: str, names: Mapping[str, str] | None = None, **defaults: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A layer whose scope is called ``default`` unless given, and its variables as ``names`` says.
+
+    Its ``options`` have ``defaults`` that are no literals. It is made of a body, which gets the scope and other options
+    by name, and whose result is activated and entered in collections.
+    """
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        def made(scope: Any, reuse: Any, variables_collections: Any, **given: Any) -> Any:
+            collections, activate = given.pop("outputs_collections"), given.pop("activation_fn")
+            with layer_scope(scope, default, reuse, variables_collections, names) as own:
+                found = body(**given, scope=own)
+                return collected(found if activate is None else activate(found), collections)
+
+        own = {**defaults_of(body), **parameters(options), **defaults}
+        return add_arg_scope(with_parameters(made, own, body))
+
+    return decorate

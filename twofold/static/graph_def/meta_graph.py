@@ -6,7 +6,7 @@ Sources: ``meta_graph.proto`` and ``variable.proto`` of tensorflow/core.
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
@@ -16,113 +16,73 @@ from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
 from twofold.static.graph.graph import Graph, Operation, get_default_graph, name_of, owner_of
 from twofold.static.graph_def.importer import Importer
-from twofold.static.protobuf.graph_def import TYPES, GraphDef, TensorShapeProto, message_of
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.example import BytesList, FloatList, Int64List
+from twofold.static.protobuf.graph_def import message_of
+from twofold.static.protobuf.messages import Message, fields
 from twofold.static.variables.variable import Variable
 
 
 class VariableDef(Message):
     """A variable by the names of what belongs to it."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "variable_name": Field(1, "string"),
-        "initializer_name": Field(2, "string"),
-        "snapshot_name": Field(3, "string"),
-        "is_resource": Field(5, "bool"),
-        "initial_value_name": Field(6, "string"),
-        "trainable": Field(7, "bool"),
-    }
+    FIELDS = fields(
+        "string variable_name = 1; string initializer_name = 2; string snapshot_name = 3; "
+        "bool is_resource = 5; string initial_value_name = 6; bool trainable = 7"
+    )
 
 
 class NodeList(Message):
     """Names of operations and tensors."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "string", True)}
-
-
-class BytesList(Message):
-    """Messages in bytes."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "bytes", True)}
-
-
-class Int64List(Message):
-    """Whole numbers."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "int", True)}
-
-
-class FloatList(Message):
-    """Numbers."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "float", True)}
+    FIELDS = fields("repeated string value = 1")
 
 
 class CollectionDef(Message):
     """What a collection holds: values of one kind."""
 
     NodeList, BytesList, Int64List, FloatList = NodeList, BytesList, Int64List, FloatList
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "node_list": Field(1, NodeList, oneof=True),
-        "bytes_list": Field(2, BytesList, oneof=True),
-        "int64_list": Field(3, Int64List, oneof=True),
-        "float_list": Field(4, FloatList, oneof=True),
-    }
+    FIELDS = fields(
+        "oneof NodeList node_list = 1; oneof BytesList bytes_list = 2; oneof Int64List int64_list = 3; "
+        "oneof FloatList float_list = 4"
+    )
 
 
 class MetaInfoDef(Message):
     """What wrote a graph."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "meta_graph_version": Field(1, "string"),
-        "tags": Field(4, "string", True),
-        "tensorflow_version": Field(5, "string"),
-    }
+    FIELDS = fields("string meta_graph_version = 1; repeated string tags = 4; string tensorflow_version = 5")
 
 
 class SavedVariable(Message):
     """The name that a variable has in checkpoints, and its own."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"name": Field(1, "string"), "variable": Field(2, "string")}
+    FIELDS = fields("string name = 1; string variable = 2")
 
 
 class SaverDef(Message):
     """What a saver saves: by names of operations in files of TensorFlow, else by ``variables``."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "filename_tensor_name": Field(1, "string"),
-        "save_tensor_name": Field(2, "string"),
-        "restore_op_name": Field(3, "string"),
-        "max_to_keep": Field(4, "int"),
-        "sharded": Field(5, "bool"),
-        "keep_checkpoint_every_n_hours": Field(6, "float"),
-        "version": Field(7, "int"),
-        "variables": Field(1000, SavedVariable, True),
-    }
+    FIELDS = fields(
+        "string filename_tensor_name = 1; string save_tensor_name = 2; string restore_op_name = 3; "
+        "int max_to_keep = 4; bool sharded = 5; float keep_checkpoint_every_n_hours = 6; int version = 7; "
+        "repeated SavedVariable variables = 1000"
+    )
 
 
 class TensorInfo(Message):
     """A tensor of a graph: its name, dtype and shape."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "name": Field(1, "string"),
-        "dtype": Field(2, TYPES),
-        "tensor_shape": Field(3, TensorShapeProto),
-    }
+    FIELDS = fields("string name = 1; DataType dtype = 2; TensorShapeProto tensor_shape = 3")
 
 
 class SignatureDef(Message):
     """A function of a graph: tensors by the names of its inputs and outputs."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "inputs": Field(1, TensorInfo, map=True),
-        "outputs": Field(2, TensorInfo, map=True),
-        "method_name": Field(3, "string"),
-    }
+    FIELDS = fields("map TensorInfo inputs = 1; map TensorInfo outputs = 2; string method_name = 3")
 
 
 class MetaGraphDef(Message):
-    """A graph and its collections.
+    """A graph and its collections; ``saver`` has no operations, which readers of ``saver_def`` would look for.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default():
@@ -133,16 +93,10 @@ class MetaGraphDef(Message):
     """
 
     MetaInfoDef = MetaInfoDef
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "meta_info_def": Field(1, MetaInfoDef),
-        "graph_def": Field(2, GraphDef),
-        "saver_def": Field(3, SaverDef),
-        "collection_def": Field(4, CollectionDef, map=True),
-        "signature_def": Field(5, SignatureDef, map=True),
-        "saver": Field(
-            1000, SaverDef
-        ),  # one without operations, which readers of ``saver_def`` would look for
-    }
+    FIELDS = fields(
+        "MetaInfoDef meta_info_def = 1; GraphDef graph_def = 2; SaverDef saver_def = 3; "
+        "map CollectionDef collection_def = 4; map SignatureDef signature_def = 5; SaverDef saver = 1000"
+    )
 
 
 def meta_graph_of(graph: Graph) -> MetaGraphDef:

@@ -35,6 +35,7 @@ from twofold.static.arrays import shape_ops
 from twofold.static.graph.scopes import name_scope
 from twofold.static.image.boxes import nearest_of_corners, resize_area
 from twofold.static.math import saturate_cast
+from twofold.static.nn.convolutions import same_padding
 from twofold.static.random import next_key, random_uniform
 
 _GRAY = (0.2989, 0.5870, 0.1140)
@@ -151,21 +152,14 @@ def _patches(images: Any, size: Number, steps: Number, rates: Number, padding: N
     (high, wide), (down, right), (tall, broad) = (sizes(value)[1:3] for value in (size, steps, rates))
     value = ops.movedim(images, -1, 1)
     if padding == "SAME":
-        value = ops.pad(
-            value, _same(value.shape[3], wide, right, broad) + _same(value.shape[2], high, down, tall)
-        )
+        across = same_padding(value.shape[3], wide, right, broad)
+        value = ops.pad(value, across + same_padding(value.shape[2], high, down, tall))
     batch, depth = value.shape[:2]
     rows = (value.shape[2] - (high - 1) * tall - 1) // down + 1
     columns = (value.shape[3] - (wide - 1) * broad - 1) // right + 1
     parts = ops.im2col(value, (high, wide), (tall, broad), (0, 0), (down, right))
     apart = ops.reshape(parts, (batch, depth, high * wide, rows, columns))
     return ops.reshape(ops.permute(apart, (0, 3, 4, 2, 1)), (batch, rows, columns, high * wide * depth))
-
-
-def _same(size: int, window: int, step: int, rate: int) -> tuple[int, int]:
-    span = (window - 1) * rate + 1
-    total = max((-(-size // step) - 1) * step + span - size, 0)
-    return total // 2, total - total // 2
 
 
 def extract_image_patches(

@@ -22,54 +22,25 @@ from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.variables.variable_scope import get_variable
 
 
-def _of_layers(name: str, function: Callable[..., Any], *example: str, **defaults: Any) -> Any:
+def _of_layers(name: str, **defaults: Any) -> Any:
+    function, *example = layers.OBJECTS[name]
     return layer_of(
         name, function, f"``tf.layers.{function.__name__}`` as Keras has it.", *example, **defaults
     )
 
 
-Dense = _of_layers("Dense", layers.dense, "(5)", "[2, 3]", "(2, 5)")
-Conv1D = _of_layers("Conv1D", layers.conv1d, "(8, 3)", "[2, 9, 3]", "(2, 7, 8)")
-Conv2D = _of_layers("Conv2D", layers.conv2d, "(8, 3)", "[2, 9, 9, 3]", "(2, 7, 7, 8)")
-Conv3D = _of_layers("Conv3D", layers.conv3d, "(8, 3)", "[2, 5, 5, 5, 3]", "(2, 3, 3, 3, 8)")
-Conv2DTranspose = _of_layers(
-    "Conv2DTranspose", layers.conv2d_transpose, "(8, 2, strides=2)", "[2, 4, 4, 3]", "(2, 8, 8, 8)"
+Dense, BatchNormalization, Flatten, Dropout = map(
+    _of_layers, ("Dense", "BatchNormalization", "Flatten", "Dropout")
 )
-SeparableConv2D = _of_layers(
-    "SeparableConv2D", layers.separable_conv2d, "(8, 3)", "[2, 4, 4, 3]", "(2, 2, 2, 8)"
+Conv1D, Conv2D, Conv3D = (_of_layers(f"Conv{count}D") for count in (1, 2, 3))
+Conv2DTranspose, SeparableConv2D = _of_layers("Conv2DTranspose"), _of_layers("SeparableConv2D")
+_WINDOWS = {"pool_size": 2, "strides": None}
+MaxPooling1D, MaxPooling2D, MaxPooling3D = (
+    _of_layers(f"MaxPooling{count}D", **_WINDOWS) for count in (1, 2, 3)
 )
-BatchNormalization = _of_layers("BatchNormalization", layers.batch_normalization, "()", "[2, 3]", "(2, 3)")
-Dropout = _of_layers("Dropout", layers.dropout, "(0.5)", "[2, 3]", "(2, 3)")
-Flatten = _of_layers("Flatten", layers.flatten, "()", "[2, 3, 4]", "(2, 12)")
-
-
-def _pool(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def pooled(
-        inputs: Any,
-        pool_size: Any = 2,
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-    ) -> Any:
-        return function(inputs, pool_size, pool_size if strides is None else strides, padding, data_format)
-
-    del pooled.__wrapped__  # the options are those of Keras
-    return pooled
-
-
-_POOLED = {
-    1: ("[1, 4, 3]", "(1, 2, 3)"),
-    2: ("[1, 4, 4, 3]", "(1, 2, 2, 3)"),
-    3: ("[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)"),
-}
-
-MaxPooling1D = _of_layers("MaxPooling1D", _pool(layers.max_pooling1d), "()", *_POOLED[1])
-MaxPooling2D = _of_layers("MaxPooling2D", _pool(layers.max_pooling2d), "()", *_POOLED[2])
-MaxPooling3D = _of_layers("MaxPooling3D", _pool(layers.max_pooling3d), "()", *_POOLED[3])
-AveragePooling1D = _of_layers("AveragePooling1D", _pool(layers.average_pooling1d), "()", *_POOLED[1])
-AveragePooling2D = _of_layers("AveragePooling2D", _pool(layers.average_pooling2d), "()", *_POOLED[2])
-AveragePooling3D = _of_layers("AveragePooling3D", _pool(layers.average_pooling3d), "()", *_POOLED[3])
+AveragePooling1D, AveragePooling2D, AveragePooling3D = (
+    _of_layers(f"AveragePooling{count}D", **_WINDOWS) for count in (1, 2, 3)
+)
 
 
 def _overall(name: str, reduce: Callable[..., Any], words: str, count: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twofold.ops.base import ops
@@ -83,26 +84,29 @@ def dropout(
     )
 
 
-Dense = layer_of("Dense", dense, True, "(5)", "[2, 3]", "(2, 5)")
-BatchNormalization = layer_of("BatchNormalization", batch_normalization, True, "()", "[2, 3]", "(2, 3)")
-Conv1D = layer_of("Conv1D", conv1d, True, "(8, 3)", "[2, 9, 3]", "(2, 7, 8)")
-Conv2D = layer_of("Conv2D", conv2d, True, "(8, 3)", "[2, 9, 9, 3]", "(2, 7, 7, 8)")
-Conv3D = layer_of("Conv3D", conv3d, True, "(8, 3)", "[2, 5, 5, 5, 3]", "(2, 3, 3, 3, 8)")
-Conv2DTranspose = layer_of(
-    "Conv2DTranspose", conv2d_transpose, True, "(8, 2, strides=2)", "[2, 4, 4, 3]", "(2, 8, 8, 8)"
-)
-SeparableConv2D = layer_of(
-    "SeparableConv2D", separable_conv2d, True, "(8, 3)", "[2, 4, 4, 3]", "(2, 2, 2, 8)"
-)
-Flatten = layer_of("Flatten", flatten, False, "()", "[2, 3, 4]", "(2, 12)")
-Dropout = layer_of("Dropout", dropout, False, "(0.5)", "[2]", "(2,)")
-MaxPooling1D = layer_of("MaxPooling1D", max_pooling1d, False, "(2, 2)", "[1, 4, 3]", "(1, 2, 3)")
-MaxPooling2D = layer_of("MaxPooling2D", max_pooling2d, False, "(2, 2)", "[1, 4, 4, 3]", "(1, 2, 2, 3)")
-MaxPooling3D = layer_of("MaxPooling3D", max_pooling3d, False, "(2, 2)", "[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)")
-AveragePooling1D = layer_of("AveragePooling1D", average_pooling1d, False, "(2, 2)", "[1, 4, 3]", "(1, 2, 3)")
-AveragePooling2D = layer_of(
-    "AveragePooling2D", average_pooling2d, False, "(2, 2)", "[1, 4, 4, 3]", "(1, 2, 2, 3)"
-)
-AveragePooling3D = layer_of(
-    "AveragePooling3D", average_pooling3d, False, "(2, 2)", "[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)"
-)
+OBJECTS: dict[str, tuple[Callable[..., Any], str, str, str]] = {
+    "Dense": (dense, "(5)", "[2, 3]", "(2, 5)"),
+    "BatchNormalization": (batch_normalization, "()", "[2, 3]", "(2, 3)"),
+    "Conv1D": (conv1d, "(8, 3)", "[2, 9, 3]", "(2, 7, 8)"),
+    "Conv2D": (conv2d, "(8, 3)", "[2, 9, 9, 3]", "(2, 7, 7, 8)"),
+    "Conv3D": (conv3d, "(8, 3)", "[2, 5, 5, 5, 3]", "(2, 3, 3, 3, 8)"),
+    "Conv2DTranspose": (conv2d_transpose, "(8, 2, strides=2)", "[2, 4, 4, 3]", "(2, 8, 8, 8)"),
+    "SeparableConv2D": (separable_conv2d, "(8, 3)", "[2, 4, 4, 3]", "(2, 2, 2, 8)"),
+    "Flatten": (flatten, "()", "[2, 3, 4]", "(2, 12)"),
+    "Dropout": (dropout, "(0.5)", "[2, 3]", "(2, 3)"),
+    "MaxPooling1D": (max_pooling1d, "(2, 2)", "[1, 4, 3]", "(1, 2, 3)"),
+    "MaxPooling2D": (max_pooling2d, "(2, 2)", "[1, 4, 4, 3]", "(1, 2, 2, 3)"),
+    "MaxPooling3D": (max_pooling3d, "(2, 2)", "[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)"),
+    "AveragePooling1D": (average_pooling1d, "(2, 2)", "[1, 4, 3]", "(1, 2, 3)"),
+    "AveragePooling2D": (average_pooling2d, "(2, 2)", "[1, 4, 4, 3]", "(1, 2, 2, 3)"),
+    "AveragePooling3D": (average_pooling3d, "(2, 2)", "[1, 4, 4, 4, 3]", "(1, 2, 2, 2, 3)"),
+}
+"""By the names of classes, here and in Keras, their functions and examples: arguments, shapes of input and result."""
+
+_of = {name: layer_of(name, *row) for name, row in OBJECTS.items()}
+Dense, Flatten, Dropout = _of["Dense"], _of["Flatten"], _of["Dropout"]
+BatchNormalization = _of["BatchNormalization"]
+Conv1D, Conv2D, Conv3D = (_of[f"Conv{count}D"] for count in (1, 2, 3))
+Conv2DTranspose, SeparableConv2D = _of["Conv2DTranspose"], _of["SeparableConv2D"]
+MaxPooling1D, MaxPooling2D, MaxPooling3D = (_of[f"MaxPooling{count}D"] for count in (1, 2, 3))
+AveragePooling1D, AveragePooling2D, AveragePooling3D = (_of[f"AveragePooling{count}D"] for count in (1, 2, 3))

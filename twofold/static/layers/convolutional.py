@@ -14,11 +14,9 @@ from twofold.static.api.signatures import takes
 from twofold.static.arrays.shape_ops import shape as shape_of
 from twofold.static.graph.graph import describe
 from twofold.static.layers.graph_collections import with_loss
+from twofold.static.nn.convolutions import LAYOUTS
 from twofold.static.nn.pooling import channels_first
 from twofold.static.variables.variable_scope import get_variable, variable_scope
-
-_LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
-_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -38,7 +36,7 @@ class Variables:
     ) -> None:
         self.tensor, self.options = convert_to_tensor(inputs), options
         self.last = not count or not channels_first(kind, data_format, count)
-        self.data_format: Any = (_LAST if self.last else _FIRST).get(count)
+        self.data_format: Any = LAYOUTS[count][not self.last] if count else None
         axis, shape = -1 if self.last else 1, self.tensor.type_.shape
         self.channels = shape[axis] if shape and count in (0, len(shape) - 2) else -1
         if self.channels < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ class Layer:
     """
 
     function: Callable[..., Any]
-    has_variables = True
+    has_variables: bool
 
     def __init__(self, *arguments: Any, name: str | None = None, **options: Any) -> None:
         self._arguments, self._options, self._name = arguments, options, name
@@ -88,14 +89,13 @@ class Layer:
     weights, trainable_weights = variables, trainable_variables
 
 
-def layer_of(
-    name: str, function: Callable[..., Any], has_variables: bool, arguments: str, shape: str, result: str
-) -> type[Layer]:
+def layer_of(name: str, function: Callable[..., Any], arguments: str, shape: str, result: str) -> type[Layer]:
     """The class of layers that ``function`` computes.
 
     The example in its docstring is a layer of these ``arguments``, applied to a tensor of ``shape``.
     """
     text = f"``tf.layers.{function.__name__}`` as an object; it takes the options of that function."
     words = with_example(text, f"print(tf.layers.{name}{arguments}(tf.zeros({shape})).shape)", result)
+    has_variables = "reuse" in inspect.signature(function).parameters
     members = {"function": staticmethod(function), "has_variables": has_variables, "__doc__": words}
     return type(name, (Layer,), {**members, "__module__": __name__})

@@ -12,7 +12,14 @@ from twofold.runtime.calls import failed
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, convert_to_tensor, numbers, operation, sizes, whole
 
-_NAMES = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+"""By the number of spatial axes the names of layouts: channels last, and behind the batch."""
+
+
+def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """What "SAME" adds before and behind an axis for ``ceil(size / stride)`` positions; the odd one is behind."""
+    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
 
 
 def _moved(x: Any, count: int, data_format: str | None) -> Any:
@@ -29,7 +36,7 @@ def _moved_back(y: Any, count: int, data_format: str | None) -> Any:
 
 
 def _channels_last(data_format: str | None, count: int) -> bool:
-    last, first = _NAMES[count]
+    last, first = LAYOUTS[count]
     if data_format not in (None, last, first):
         raise ArgumentError(f"data_format {data_format!r}", f"Use {last!r} or {first!r}.")
     return data_format != first
@@ -64,7 +71,7 @@ def _sides(
     dilations: Sequence[int],
     last: bool = True,
 ) -> tuple[tuple[int, ...], ...]:
-    """Padding before and behind each axis: "SAME" gives ``ceil(size / stride)`` positions, the odd one behind.
+    """Padding before and behind each axis.
 
     A list holds a pair for each axis of the image, of zeros for those of batch and channels.
     """
@@ -81,11 +88,7 @@ def _sides(
         return ((0, 0),) * len(kernel)
     if str(padding).upper() != "SAME":
         raise ArgumentError(f"padding {padding!r}", "Use 'SAME' or 'VALID'.")
-    found = []
-    for size, positions, stride, dilation in zip(image, kernel, strides, dilations, strict=True):
-        total = max((-(-size // stride) - 1) * stride + (positions - 1) * dilation + 1 - size, 0)
-        found.append((total // 2, total - total // 2))
-    return tuple(found)
+    return tuple(same_padding(*axis) for axis in zip(image, kernel, strides, dilations, strict=True))
 
 
 def _convolved(
@@ -353,7 +356,7 @@ def convolution(
     if count not in functions:
         what = f"a filter of {kernel.type_.ndim} axes"
         raise failed("convolution", ArgumentError(what, "Give one to three spatial axes."))
-    layout = data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[count]
+    layout = data_format or LAYOUTS[count][0]
     steps, apart = [list(given or [1] * count) for given in (strides, dilation_rate)]
     options = {"data_format": layout, "dilations": apart, "name": name}
     return functions[count](value, kernel, steps, padding, **options)

@@ -18,8 +18,8 @@ from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, whole
 from twofold.static.api.result_tuples import MaxPoolWithArgmax
 from twofold.static.math import cast
+from twofold.static.nn.convolutions import LAYOUTS, same_padding
 
-_LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _DATA = {1: "signals", 2: "images", 3: "volumes"}
 
 
@@ -30,9 +30,7 @@ def _spans(
     spans = []
     for size, wide, step in zip(sizes, kernel, strides, strict=True):
         if same:
-            count = -(-size // step)
-            missing = max((count - 1) * step + wide - size, 0)
-            spans.append(Span(count, wide, step, 1, missing // 2))
+            spans.append(Span(-(-size // step), wide, step, 1, same_padding(size, wide, step)[0]))
         else:
             if wide > size:
                 raise ArgumentError(
@@ -78,13 +76,10 @@ def _same(name: str, padding: Any) -> bool:
 
 def channels_first(name: str, data_format: Any, count: int) -> bool:
     """Whether a format of ``count`` spatial axes has the channels before them; raises ValueError for no format."""
-    last = _LAST[count]
-    known = {last: False, "NC" + last[1:-1]: True, "channels_last": False, "channels_first": True}
-    if data_format not in known:
-        raise ValueError(
-            f"{name}: data_format {data_format!r}, at {here()}. Use {last!r} or {'NC' + last[1:-1]!r}."
-        )
-    return known[data_format]
+    last, first = LAYOUTS[count]
+    if data_format not in (last, first, "channels_last", "channels_first"):
+        raise ValueError(f"{name}: data_format {data_format!r}, at {here()}. Use {last!r} or {first!r}.")
+    return data_format in (first, "channels_first")
 
 
 def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[int]:
@@ -123,11 +118,11 @@ def _function(own: str, pool: Callable[..., Any], given: str, result: str) -> Ca
         ksize: Any = None,
         strides: Any = None,
         padding: Any = None,
-        data_format: str | None = _LAST[count],
+        data_format: str | None = LAYOUTS[count][0],
         name: str | None = None,
         input: Any = None,
     ) -> Any:
-        first = channels_first(own, data_format or _LAST[count], count)
+        first = channels_first(own, data_format or LAYOUTS[count][0], count)
         sizes = _windows(own, first, count, ksize=ksize, strides=strides)
         tensor = given_once(value=value, input=input)
         return pool(tensor, *sizes, _same(own, padding), first, name=name or type)
@@ -155,13 +150,14 @@ def _layer(own: str, pool: Callable[..., Any], count: int, value: str, result: s
     def made(
         inputs: Any,
         pool_size: Any,
-        strides: Any,
+        strides: Any,  # None: those of the windows
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Any:
         first = channels_first(own, data_format, count)
-        sizes = _windows(own, first, count, pool_size=pool_size, strides=strides)
+        steps = pool_size if strides is None else strides
+        sizes = _windows(own, first, count, pool_size=pool_size, strides=steps)
         return pool(inputs, *sizes, _same(own, padding), first, name=name or own)
 
     shown = f"tf.squeeze(tf.layers.{own}({value}, 2, 2))"
@@ -208,26 +204,19 @@ def pool(
     count = len(window_shape)
     rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
     apart = [1] * count if rate is None else list(rate)
-    functions: dict[tuple[str, int], Any] = {
-        ("MAX", 1): max_pooling1d,
-        ("AVG", 1): average_pooling1d,
-        ("MAX", 2): max_pooling2d,
-        ("AVG", 2): average_pooling2d,
-        ("MAX", 3): max_pooling3d,
-        ("AVG", 3): average_pooling3d,
-    }
-    if (pooling_type, count) not in functions or any(rate != 1 for rate in apart):
+    largest, means = (
+        (max_pooling1d, max_pooling2d, max_pooling3d),
+        (average_pooling1d, average_pooling2d, average_pooling3d),
+    )
+    functions = {"MAX": largest, "AVG": means}.get(pooling_type)
+    if functions is None or not 1 <= count <= 3 or any(rate != 1 for rate in apart):
         what = f"{pooling_type!r} over {count} axes with dilations {apart}"
         raise failed(
             "pool", ArgumentError(what, "Use 'MAX' or 'AVG' over one to three axes, without dilation.")
         )
-    return functions[pooling_type, count](
-        convert_to_tensor(input),
-        list(window_shape),
-        list(strides or [1] * count),
-        padding,
-        data_format or _LAST[count],
-        name=name,
+    steps, layout = list(strides or [1] * count), data_format or LAYOUTS[count][0]
+    return functions[count - 1](
+        convert_to_tensor(input), list(window_shape), steps, padding, layout, name=name
     )
 
 
@@ -236,8 +225,8 @@ def _with_positions(input: Any, size: Number, steps: Number, same: Number) -> An
     (high, wide), (down, right) = (tuple(int(n) for n in numbers(value))[1:3] for value in (size, steps))
     value = ops.movedim(input, -1, 1)
     depth, (rows, columns) = value.shape[1], value.shape[2:]
-    top, bottom = _around(rows, high, down) if same else (0, 0)
-    left, more = _around(columns, wide, right) if same else (0, 0)
+    top, bottom = same_padding(rows, high, down) if same else (0, 0)
+    left, more = same_padding(columns, wide, right) if same else (0, 0)
     lowest = -float("inf")
     padded = ops.pad(value, (left, more, top, bottom), value=lowest)
     found, positions = ops.max_pool2d(padded, (high, wide), (down, right), return_indices=True)
@@ -246,11 +235,6 @@ def _with_positions(input: Any, size: Number, steps: Number, same: Number) -> An
     channel = ops.reshape(counted(depth, value), (1, depth, 1, 1))
     flat = ops.add(ops.multiply(ops.add(ops.multiply(row, columns), column), depth), channel)
     return [ops.movedim(found, 1, -1), ops.cast(ops.movedim(flat, 1, -1), int64)]
-
-
-def _around(size: int, window: int, step: int) -> tuple[int, int]:
-    total = max((-(-size // step) - 1) * step + window - size, 0)
-    return total // 2, total - total // 2
 
 
 def max_pool_with_argmax(

@@ -5,55 +5,51 @@ Sources: ``example.proto`` and ``feature.proto`` of tensorflow/core/example.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.messages import Message, fields
 
 
 class BytesList(Message):
     """Strings of bytes."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "bytes", True)}
+    FIELDS = fields("repeated bytes value = 1")
 
 
 class FloatList(Message):
     """Numbers of float32."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "float", True)}
+    FIELDS = fields("repeated float value = 1")
 
 
 class Int64List(Message):
     """Whole numbers."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, "int", True)}
+    FIELDS = fields("repeated int value = 1")
 
 
 class Feature(Message):
     """One list of values: of bytes, of float32 or of int64."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "bytes_list": Field(1, BytesList, oneof=True),
-        "float_list": Field(2, FloatList, oneof=True),
-        "int64_list": Field(3, Int64List, oneof=True),
-    }
+    FIELDS = fields(
+        "oneof BytesList bytes_list = 1; oneof FloatList float_list = 2; oneof Int64List int64_list = 3"
+    )
 
 
 class Features(Message):
     """Features by name."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"feature": Field(1, Feature, map=True)}
+    FIELDS = fields("map Feature feature = 1")
 
 
 class FeatureList(Message):
     """The features of the steps of a sequence."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"feature": Field(1, Feature, True)}
+    FIELDS = fields("repeated Feature feature = 1")
 
 
 class FeatureLists(Message):
     """Sequences by name."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"feature_list": Field(1, FeatureList, map=True)}
+    FIELDS = fields("map FeatureList feature_list = 1")
 
 
 class Example(Message):
@@ -66,13 +62,10 @@ class Example(Message):
     [3]
     """
 
-    FIELDS: ClassVar[dict[str, Field]] = {"features": Field(1, Features)}
+    FIELDS = fields("Features features = 1")
 
 
 class SequenceExample(Message):
     """One row of training data with sequences: what holds for the row, and what for its steps."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "context": Field(1, Features),
-        "feature_lists": Field(2, FeatureLists),
-    }
+    FIELDS = fields("Features context = 1; FeatureLists feature_lists = 2")

@@ -6,13 +6,13 @@ Sources: ``graph.proto``, ``node_def.proto``, ``attr_value.proto``, ``tensor.pro
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.messages import KINDS, Message, fields
 
 CODES: dict[DType, int] = {
     dtypes.float32: 1,
@@ -44,59 +44,45 @@ _NAMES = {
 TYPES = {0: "DT_INVALID", 20: "DT_RESOURCE", 21: "DT_VARIANT"} | {
     code: f"DT_{_NAMES.get(dtype, dtype.name.upper())}" for dtype, code in CODES.items()
 }
+KINDS["DataType"] = TYPES
 
 
 class Dim(Message):
     """A size; -1 where it is not known."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"size": Field(1, "int"), "name": Field(2, "string")}
+    FIELDS = fields("int size = 1; string name = 2")
 
 
 class TensorShapeProto(Message):
     """The sizes of a tensor."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {"dim": Field(2, Dim, True), "unknown_rank": Field(3, "bool")}
+    FIELDS = fields("repeated Dim dim = 2; bool unknown_rank = 3")
     Dim = Dim
 
 
 class TensorProto(Message):
     """The values of a tensor: bytes, or lists whose last value stands for all that follow."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "dtype": Field(1, TYPES),
-        "tensor_shape": Field(2, TensorShapeProto),
-        "version_number": Field(3, "int"),
-        "tensor_content": Field(4, "bytes"),
-        "float_val": Field(5, "float", True),
-        "double_val": Field(6, "double", True),
-        "int_val": Field(7, "int", True),
-        "string_val": Field(8, "bytes", True),
-        "scomplex_val": Field(9, "float", True),
-        "int64_val": Field(10, "int", True),
-        "bool_val": Field(11, "bool", True),
-        "dcomplex_val": Field(12, "double", True),
-        "half_val": Field(13, "int", True),
-        "uint32_val": Field(16, "int", True),
-        "uint64_val": Field(17, "int", True),
-    }
+    FIELDS = fields(
+        "DataType dtype = 1; TensorShapeProto tensor_shape = 2; int version_number = 3; "
+        "bytes tensor_content = 4; repeated float float_val = 5; repeated double double_val = 6; "
+        "repeated int int_val = 7; repeated bytes string_val = 8; repeated float scomplex_val = 9; "
+        "repeated int int64_val = 10; repeated bool bool_val = 11; repeated double dcomplex_val = 12; "
+        "repeated int half_val = 13; repeated int uint32_val = 16; repeated int uint64_val = 17"
+    )
 
 
 class AttrList(Message):
     """A list as the value of an attribute."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "s": Field(2, "bytes", True),
-        "i": Field(3, "int", True),
-        "f": Field(4, "float", True),
-        "b": Field(5, "bool", True),
-        "type": Field(6, TYPES, True),
-        "shape": Field(7, TensorShapeProto, True),
-        "tensor": Field(8, TensorProto, True),
-    }
+    FIELDS = fields(
+        "repeated bytes s = 2; repeated int i = 3; repeated float f = 4; repeated bool b = 5; "
+        "repeated DataType type = 6; repeated TensorShapeProto shape = 7; repeated TensorProto tensor = 8"
+    )
 
 
 class AttrValue(Message):
-    """The value of an attribute of a node.
+    """The value of an attribute of a node; a function and its attributes are kept as they are.
 
     >>> import twofold.static as tf
     >>> tf.AttrValue(i=3).WhichOneof("value")
@@ -104,18 +90,11 @@ class AttrValue(Message):
     """
 
     ListValue = AttrList
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "list": Field(1, AttrList, oneof=True),
-        "s": Field(2, "bytes", oneof=True),
-        "i": Field(3, "int", oneof=True),
-        "f": Field(4, "float", oneof=True),
-        "b": Field(5, "bool", oneof=True),
-        "type": Field(6, TYPES, oneof=True),
-        "shape": Field(7, TensorShapeProto, oneof=True),
-        "tensor": Field(8, TensorProto, oneof=True),
-        "placeholder": Field(9, "string", oneof=True),
-        "func": Field(10, "bytes", oneof=True),  # a function and its attributes, kept as they are
-    }
+    FIELDS = fields(
+        "oneof AttrList list = 1; oneof bytes s = 2; oneof int i = 3; oneof float f = 4; oneof bool b = 5; "
+        "oneof DataType type = 6; oneof TensorShapeProto shape = 7; oneof TensorProto tensor = 8; "
+        "oneof string placeholder = 9; oneof bytes func = 10"
+    )
 
 
 class NodeDef(Message):
@@ -127,27 +106,19 @@ class NodeDef(Message):
     ('Neg', ['x'])
     """
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "name": Field(1, "string"),
-        "op": Field(2, "string"),
-        "input": Field(3, "string", True),
-        "device": Field(4, "string"),
-        "attr": Field(5, AttrValue, map=True),
-    }
+    FIELDS = fields(
+        "string name = 1; string op = 2; repeated string input = 3; string device = 4; map AttrValue attr = 5"
+    )
 
 
 class VersionDef(Message):
     """Which versions of the schema wrote and can read a graph."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "producer": Field(1, "int"),
-        "min_consumer": Field(2, "int"),
-        "bad_consumers": Field(3, "int", True),
-    }
+    FIELDS = fields("int producer = 1; int min_consumer = 2; repeated int bad_consumers = 3")
 
 
 class GraphDef(Message):
-    """The operations of a graph.
+    """The operations of a graph; its functions are kept as they are.
 
     >>> import twofold.static as tf
     >>> with tf.Graph().as_default() as graph:
@@ -159,12 +130,7 @@ class GraphDef(Message):
     1
     """
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "node": Field(1, NodeDef, True),
-        "library": Field(2, "bytes"),  # functions, kept as they are
-        "version": Field(3, "int"),
-        "versions": Field(4, VersionDef),
-    }
+    FIELDS = fields("repeated NodeDef node = 1; bytes library = 2; int version = 3; VersionDef versions = 4")
 
 
 def shape_message(shape: Any) -> TensorShapeProto:

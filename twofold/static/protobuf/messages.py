@@ -26,6 +26,22 @@ class Field(NamedTuple):
     oneof: bool = False
 
 
+KINDS: dict[str, Any] = {name: name for name in ("int", "bool", "float", "double", "string", "bytes")}
+"""What a field may hold, by the names in ``fields``: the classes of messages among it."""
+
+
+def fields(text: str) -> dict[str, Field]:
+    """Fields as the published schema has them: ``"string name = 1; repeated Dim dim = 2"``.
+
+    Before the kind of a field may stand ``repeated``, ``map`` (by strings) or ``oneof``.
+    """
+    found = {}
+    for entry in text.split(";"):
+        *label, kind, name, _, number = entry.split()
+        found[name] = Field(int(number), KINDS[kind], **dict.fromkeys(label, True))
+    return found
+
+
 class Repeated(list[Any]):
     """A repeated field of messages."""
 
@@ -59,6 +75,9 @@ class Message:
     """The base of messages; see the module."""
 
     FIELDS: ClassVar[dict[str, Field]] = {}
+
+    def __init_subclass__(cls) -> None:
+        KINDS[cls.__name__] = cls
 
     def __init__(self, **values: Any) -> None:
         self.__dict__["_values"] = {}

@@ -6,45 +6,30 @@ Sources: ``summary.proto`` of tensorflow/core/framework and ``event.proto`` of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from twofold.static.protobuf.graph_def import TensorProto
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.messages import Message, fields
 from twofold.static.python_io import tf_record_iterator
 
 
 class HistogramProto(Message):
     """How many values lie below each of some limits."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "min": Field(1, "double"),
-        "max": Field(2, "double"),
-        "num": Field(3, "double"),
-        "sum": Field(4, "double"),
-        "sum_squares": Field(5, "double"),
-        "bucket_limit": Field(6, "double", True),
-        "bucket": Field(7, "double", True),
-    }
+    FIELDS = fields(
+        "double min = 1; double max = 2; double num = 3; double sum = 4; double sum_squares = 5; "
+        "repeated double bucket_limit = 6; repeated double bucket = 7"
+    )
 
 
 class _Image(Message):
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "height": Field(1, "int"),
-        "width": Field(2, "int"),
-        "colorspace": Field(3, "int"),
-        "encoded_image_string": Field(4, "bytes"),
-    }
+    FIELDS = fields("int height = 1; int width = 2; int colorspace = 3; bytes encoded_image_string = 4")
 
 
 class _Value(Message):
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "tag": Field(1, "string"),
-        "simple_value": Field(2, "float", oneof=True),
-        "image": Field(4, _Image, oneof=True),
-        "histo": Field(5, HistogramProto, oneof=True),
-        "node_name": Field(7, "string"),
-        "tensor": Field(8, TensorProto, oneof=True),
-    }
+    FIELDS = fields(
+        "string tag = 1; oneof float simple_value = 2; oneof _Image image = 4; "
+        "oneof HistogramProto histo = 5; string node_name = 7; oneof TensorProto tensor = 8"
+    )
 
 
 class Summary(Message):
@@ -59,7 +44,7 @@ class Summary(Message):
     }
     """
 
-    FIELDS: ClassVar[dict[str, Field]] = {"value": Field(1, _Value, True)}
+    FIELDS = fields("repeated _Value value = 1")
     Value = _Value
     Image = _Image
 
@@ -67,13 +52,10 @@ class Summary(Message):
 class Event(Message):
     """One entry of an event file."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "wall_time": Field(1, "double"),
-        "step": Field(2, "int"),
-        "file_version": Field(3, "string", oneof=True),
-        "graph_def": Field(4, "bytes", oneof=True),
-        "summary": Field(5, Summary, oneof=True),
-    }
+    FIELDS = fields(
+        "double wall_time = 1; int step = 2; oneof string file_version = 3; oneof bytes graph_def = 4; "
+        "oneof Summary summary = 5"
+    )
 
 
 def summary_iterator(path: Any) -> Iterator[Event]:

@@ -6,33 +6,26 @@ Source: ``projector_config.proto`` of TensorBoard.
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.protobuf.messages import Field, Message
+from twofold.static.protobuf.messages import Message, fields
 
 
 class SpriteMetadata(Message):
     """An image of small images, one for each row of a table."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "image_path": Field(1, "string"),
-        "single_image_dim": Field(2, "int", True),
-    }
+    FIELDS = fields("string image_path = 1; repeated int single_image_dim = 2")
 
 
 class EmbeddingInfo(Message):
     """A table of vectors, and the files that say what its rows are."""
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "tensor_name": Field(1, "string"),
-        "metadata_path": Field(2, "string"),
-        "bookmarks_path": Field(3, "string"),
-        "tensor_shape": Field(4, "int", True),
-        "sprite": Field(5, SpriteMetadata),
-        "tensor_path": Field(6, "string"),
-    }
+    FIELDS = fields(
+        "string tensor_name = 1; string metadata_path = 2; string bookmarks_path = 3; "
+        "repeated int tensor_shape = 4; SpriteMetadata sprite = 5; string tensor_path = 6"
+    )
 
 
 class ProjectorConfig(Message):
@@ -47,11 +40,10 @@ class ProjectorConfig(Message):
     }
     """
 
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "model_checkpoint_path": Field(1, "string"),
-        "embeddings": Field(2, EmbeddingInfo, True),
-        "model_checkpoint_dir": Field(3, "string"),
-    }
+    FIELDS = fields(
+        "string model_checkpoint_path = 1; repeated EmbeddingInfo embeddings = 2; "
+        "string model_checkpoint_dir = 3"
+    )
 
 
 def visualize_embeddings(summary_writer: Any, config: ProjectorConfig) -> None:
