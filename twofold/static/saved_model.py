@@ -16,6 +16,7 @@ from twofold.lazy import submodules
 from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.api.signatures import takes
 from twofold.static.graph.graph import get_default_graph, name_of
 from twofold.static.graph_def.meta_graph import (
     SignatureDef,
@@ -52,6 +53,10 @@ _CONSTANTS = {
     "MAIN_OP_KEY": "saved_model_main_op",
 }
 _FILE = "saved_model.pb"
+_GRAPH = (
+    "signature_def_map=None, assets_collection=None, legacy_init_op=None, clear_devices=False, main_op=None, "
+    "strip_default_attrs=False, saver=None"
+)
 _INITIALISERS = ("saved_model_main_op", "legacy_init_op")
 
 
@@ -167,17 +172,8 @@ class SavedModelBuilder:
         self._model = SavedModel(saved_model_schema_version=1)
         self._has_variables = False
 
-    def add_meta_graph(
-        self,
-        tags: Iterable[str],
-        signature_def_map: Mapping[str, SignatureDef] | None = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
-        clear_devices: bool = False,
-        main_op: Any = None,
-        strip_default_attrs: bool = False,
-        saver: Saver | None = None,
-    ) -> None:
+    @takes(_GRAPH)
+    def add_meta_graph(self, tags: Iterable[str], **options: Any) -> None:
         """Add the default graph under ``tags``; its variables are those that were saved with the first graph.
 
         ``main_op`` or ``legacy_init_op`` runs after a graph is loaded. ``strip_default_attrs`` changes nothing: there
@@ -187,49 +183,38 @@ class SavedModelBuilder:
             raise AssertionError(
                 f"add_meta_graph: the first graph needs its variables, at {here()}. Call add_meta_graph_and_variables."
             )
-        first = main_op if main_op is not None else legacy_init_op
-        self._add(tags, signature_def_map, assets_collection, first, clear_devices, saver)
+        self._add(tags, **options)
 
-    def add_meta_graph_and_variables(
-        self,
-        sess: Any,
-        tags: Iterable[str],
-        signature_def_map: Mapping[str, SignatureDef] | None = None,
-        assets_collection: Any = None,
-        legacy_init_op: Any = None,
-        clear_devices: bool = False,
-        main_op: Any = None,
-        strip_default_attrs: bool = False,
-        saver: Saver | None = None,
-    ) -> None:
+    @takes(_GRAPH)
+    def add_meta_graph_and_variables(self, sess: Any, tags: Iterable[str], **options: Any) -> None:
         """Add the session's graph under ``tags`` and write its variables; see ``add_meta_graph``."""
         if self._has_variables:
             raise AssertionError(
                 f"add_meta_graph_and_variables: variables are saved already, at {here()}. Call add_meta_graph."
             )
         with sess.graph.as_default():
-            chosen = saver or Saver(sharded=True, allow_empty=True)
+            chosen = options["saver"] = options["saver"] or Saver(sharded=True, allow_empty=True)
             os.makedirs(os.path.join(self._folder, "variables"), exist_ok=True)
             if chosen._variables:
                 path = os.path.join(self._folder, "variables", "variables")
                 chosen.save(sess, path, write_meta_graph=False, write_state=False)
             self._has_variables = True
-            first = main_op if main_op is not None else legacy_init_op
-            self._add(tags, signature_def_map, assets_collection, first, clear_devices, chosen)
+            self._add(tags, **options)
 
     def _add(
-        self, tags: Any, signatures: Any, assets: Any, first: Any, clear_devices: bool, saver: Saver | None
+        self, tags: Any, signature_def_map: Any, assets_collection: Any, saver: Saver | None, **options: Any
     ) -> None:
-        refuse("SavedModelBuilder", assets_collection=assets or None)
+        refuse("SavedModelBuilder", assets_collection=assets_collection or None)
         found = meta_graph_of(get_default_graph())
         (saver or Saver(allow_empty=True))._described(found)
         found.meta_info_def.tags.extend(tags)
+        first = options["legacy_init_op"] if options["main_op"] is None else options["main_op"]
         if first is not None:
             found.collection_def[_INITIALISERS[0]].node_list.value.append(first.name)
-        if clear_devices:
+        if options["clear_devices"]:
             for node in found.graph_def.node:
                 node.device = ""
-        for key, signature in (signatures or {}).items():
+        for key, signature in (signature_def_map or {}).items():
             found.signature_def[key].CopyFrom(signature)
         self._model.meta_graphs.add().CopyFrom(found)
 

@@ -11,6 +11,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.collection_keys import GraphKeys
@@ -22,57 +23,33 @@ from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
 @example("print(tf.layers.batch_normalization(tf.zeros([2, 3]), training=True).shape)", "(2, 3)")
-def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
-    momentum: float = 0.99,
-    epsilon: float = 1e-3,
-    center: bool = True,
-    scale: bool = True,
-    beta_initializer: Any = None,
-    gamma_initializer: Any = None,
-    moving_mean_initializer: Any = None,
-    moving_variance_initializer: Any = None,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
-    trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
-    renorm: bool = False,
-    renorm_clipping: Any = None,
-    renorm_momentum: float = 0.99,
-    fused: bool | None = None,
-    virtual_batch_size: int | None = None,
-    adjustment: Any = None,
-) -> Any:
+@takes(
+    "axis=-1, momentum=0.99, epsilon=1e-3, center=True, scale=True, beta_initializer=None, gamma_initializer=None, "
+    "moving_mean_initializer=None, moving_variance_initializer=None, beta_regularizer=None, gamma_regularizer=None, "
+    "beta_constraint=None, gamma_constraint=None, training=False, trainable=True, name=None, reuse=None, "
+    "renorm=False, renorm_clipping=None, renorm_momentum=0.99, fused=None, virtual_batch_size=None, adjustment=None"
+)
+def batch_normalization(inputs: Any, **options: Any) -> Any:
     """Normalised over all axes but ``axis``; in training by the batch, otherwise by moving averages.
 
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step. Over
     images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is.
     """
-    refuse(
-        "batch_normalization",
-        renorm=renorm,
-        renorm_clipping=renorm_clipping,
-        renorm_momentum=renorm_momentum != 0.99,
-        virtual_batch_size=virtual_batch_size,
-        adjustment=adjustment,
-    )
-    tensor = convert_to_tensor(inputs)
-    position = _axis(axis, tensor.type_.ndim)
+    refused = ("renorm", "renorm_clipping", "virtual_batch_size", "adjustment")
+    own = {name: options[name] for name in refused}
+    refuse("batch_normalization", **own, renorm_momentum=options["renorm_momentum"] != 0.99)
+    tensor, fused = convert_to_tensor(inputs), options["fused"]
+    position = _axis(options["axis"], tensor.type_.ndim)
     unbiased = tensor.type_.ndim == 4 if fused is None else fused
-    with variable_scope(name, "batch_normalization", reuse=reuse):
-        layer = _Layer(tensor, position, epsilon, unbiased)
-        gamma = (gamma_initializer, 1.0, trainable, gamma_regularizer, gamma_constraint)
-        layer.gamma = layer.variable("gamma", *gamma) if scale else None
-        beta = (beta_initializer, 0.0, trainable, beta_regularizer, beta_constraint)
-        layer.beta = layer.variable("beta", *beta) if center else None
-        layer.mean = layer.variable("moving_mean", moving_mean_initializer)
-        layer.variance = layer.variable("moving_variance", moving_variance_initializer, 1.0)
-        return layer.made(training, momentum)
+    with variable_scope(options["name"], "batch_normalization", reuse=options["reuse"]):
+        layer = _Layer(tensor, position, options["epsilon"], unbiased, options)
+        layer.gamma = layer.variable("gamma", 1.0, options["trainable"]) if options["scale"] else None
+        layer.beta = layer.variable("beta", 0.0, options["trainable"]) if options["center"] else None
+        layer.mean, layer.variance = (
+            layer.variable("moving_mean", 0.0),
+            layer.variable("moving_variance", 1.0),
+        )
+        return layer.made(options["training"], options["momentum"])
 
 
 def _axis(axis: Any, ndim: int) -> int:
@@ -89,22 +66,20 @@ class _Layer:
     gamma: Any
     beta: Any
 
-    def __init__(self, tensor: Any, axis: int, epsilon: float, unbiased: bool) -> None:
+    def __init__(
+        self, tensor: Any, axis: int, epsilon: float, unbiased: bool, options: dict[str, Any]
+    ) -> None:
         self.tensor, self.axis, self.epsilon, self.unbiased = tensor, axis, epsilon, unbiased
-        self.ndim = tensor.type_.ndim
+        self.ndim, self._options = tensor.type_.ndim, options
         self.over = [position for position in range(self.ndim) if position != axis]
 
-    def variable(
-        self,
-        name: str,
-        initializer: Any,
-        first: float = 0.0,
-        trainable: bool = False,
-        regularizer: Any = None,
-        constraint: Any = None,
-    ) -> Any:
+    def variable(self, name: str, first: float, trainable: bool = False) -> Any:
+        """A variable with the options of its name, that begins with a number unless an initializer is given."""
+        start, regularizer, constraint = (
+            self._options.get(f"{name}_{what}") for what in ("initializer", "regularizer", "constraint")
+        )
         shape = [self.tensor.type_.shape[self.axis]]
-        start = initializer or initializers.constant_initializer(first)
+        start = start or initializers.constant_initializer(first)
         return get_variable(
             name, shape, self.tensor.dtype, start, regularizer, trainable, constraint=constraint
         )

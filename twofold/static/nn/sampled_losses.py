@@ -16,7 +16,9 @@ from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static import math, nn
+from twofold.static.api.docstrings import described
 from twofold.static.api.op_functions import convert_to_tensor, operation
+from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.control_flow.host_calls import in_python
 from twofold.static.random import next_key
@@ -102,11 +104,8 @@ def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str
         results = list(zip((int64, float32, float32), sizes))
         return Sampled(*in_python(name, function, [labels], results, label))
 
-    sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = (
-        f"A sample of classes, {words}; without repetition if ``unique``. It is new in every run."
-    )
-    return sampler
+    text = f"A sample of classes, {words}; without repetition if ``unique``. It is new in every run."
+    return described(sampler, name, text)
 
 
 log_uniform_candidate_sampler = _sampler(
@@ -134,19 +133,9 @@ def _true_and_sampled(
     return [ops.subtract(true, ops.log(expected)), ops.subtract(noise, ops.log(also))]
 
 
-def _logits(
-    called: str,
-    given: tuple[Any, ...],
-    counts: tuple[int, int, int],
-    sampled: Any,
-    hides: bool,
-    strategy: str,
-    name: str,
-    seed: int | None = None,
-) -> tuple[Any, Any]:
+def _logits(called: str, given: dict[str, Any]) -> tuple[Any, Any]:
     """The logits of true and sampled classes, and the probabilities that they should have."""
-    weights, biases, labels, inputs = given
-    wanted, classes, true = counts
+    weights, strategy, true = given["weights"], given["partition_strategy"], given["num_true"]
     if strategy not in ("mod", "div"):
         raise ValueError(f"{called}: partition_strategy {strategy!r}, at {here()}. Use 'mod' or 'div'.")
     if isinstance(weights, (list, tuple)):
@@ -154,55 +143,33 @@ def _logits(
             what = f"weights in {len(weights)} parts"
             raise failed(called, ArgumentError(what, "Give one table."))
         (weights,) = weights
-    numbers = math.cast(convert_to_tensor(labels), int64)
+    numbers = math.cast(convert_to_tensor(given["labels"]), int64)
     if numbers.type_.ndim == 1:
         numbers = shape_ops.expand_dims(numbers, -1)
-    sample = sampled or log_uniform_candidate_sampler(numbers, true, wanted, True, classes, seed)
+    counts = true, given["num_sampled"], True, given["num_classes"], given.get("seed")
+    sample = given["sampled_values"] or log_uniform_candidate_sampler(numbers, *counts)
     sample = [math.stop_gradient(value) for value in sample]
-    tensors = [convert_to_tensor(value) for value in (inputs, weights, biases)]
-    made = _true_and_sampled(*tensors, numbers, sample[0], *sample[1:], bool(hides), name=name)
+    tensors = [convert_to_tensor(value) for value in (given["inputs"], weights, given["biases"])]
+    hides = bool(given["remove_accidental_hits"])
+    made = _true_and_sampled(*tensors, numbers, *sample, hides, name=given["name"])
     ones, zeros = creation.ones_like(made[0]) / float(true), creation.zeros_like(made[1])
     return shape_ops.concat(made, 1), shape_ops.concat([ones, zeros], 1)
 
 
-def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str = "nce_loss",
-) -> Any:
+_CLASSES = "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, sampled_values=None"
+
+
+@takes(f"{_CLASSES}, remove_accidental_hits=False, partition_strategy='mod', name='nce_loss'")
+def nce_loss(**given: Any) -> Any:
     """For each row, the loss of telling its true classes from sampled ones (log-uniform unless given)."""
-    given, counts = (weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-    logits, wanted = _logits(
-        "nce_loss", given, counts, sampled_values, remove_accidental_hits, partition_strategy, name
-    )
-    losses = nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
-    return math.reduce_sum(losses, 1)
+    logits, wanted = _logits("nce_loss", given)
+    return math.reduce_sum(nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits), 1)
 
 
-def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = True,
-    partition_strategy: str = "mod",
-    name: str = "sampled_softmax_loss",
-    seed: int | None = None,
-) -> Any:
+@takes(
+    f"{_CLASSES}, remove_accidental_hits=True, partition_strategy='mod', name='sampled_softmax_loss', seed=None"
+)
+def sampled_softmax_loss(**given: Any) -> Any:
     """For each row, the softmax cross entropy among its true classes and sampled ones (log-uniform unless given)."""
-    given, counts = (weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-    options = (sampled_values, remove_accidental_hits, partition_strategy, name, seed)
-    logits, wanted = _logits("sampled_softmax_loss", given, counts, *options)
+    logits, wanted = _logits("sampled_softmax_loss", given)
     return nn.softmax_cross_entropy_with_logits(labels=wanted, logits=logits)

@@ -14,35 +14,33 @@ from twofold import dtypes
 from twofold.dtypes import DType
 from twofold.static.protobuf.messages import KINDS, Message, fields
 
-CODES: dict[DType, int] = {
-    dtypes.float32: 1,
-    dtypes.float64: 2,
-    dtypes.int32: 3,
-    dtypes.uint8: 4,
-    dtypes.int16: 5,
-    dtypes.int8: 6,
-    dtypes.string: 7,
-    dtypes.complex64: 8,
-    dtypes.int64: 9,
-    dtypes.bool_: 10,
-    dtypes.bfloat16: 14,
-    dtypes.uint16: 17,
-    dtypes.complex128: 18,
-    dtypes.float16: 19,
-    dtypes.uint32: 22,
-    dtypes.uint64: 23,
-}
-"""Numbers of dtypes in messages."""
+_ROWS = [
+    row.split()
+    for row in (
+        "float32 1 FLOAT float_val",
+        "float64 2 DOUBLE double_val",
+        "int32 3 INT32 int_val",
+        "uint8 4 UINT8 int_val",
+        "int16 5 INT16 int_val",
+        "int8 6 INT8 int_val",
+        "string 7 STRING string_val",
+        "complex64 8 COMPLEX64 scomplex_val",
+        "int64 9 INT64 int64_val",
+        "bool_ 10 BOOL bool_val",
+        "bfloat16 14 BFLOAT16 half_val",
+        "uint16 17 UINT16 int_val",
+        "complex128 18 COMPLEX128 dcomplex_val",
+        "float16 19 HALF half_val",
+        "uint32 22 UINT32 uint32_val",
+        "uint64 23 UINT64 uint64_val",
+    )
+]
+"""Dtypes, their numbers and names in messages, and the lists that hold their values."""
+CODES: dict[DType, int] = {getattr(dtypes, name): int(code) for name, code, *_ in _ROWS}
 DTYPES = {code: dtype for dtype, code in CODES.items()}
-_NAMES = {
-    dtypes.float16: "HALF",
-    dtypes.float32: "FLOAT",
-    dtypes.float64: "DOUBLE",
-    dtypes.bool_: "BOOL",
-    dtypes.string: "STRING",
-}
+_LISTS = {getattr(dtypes, row[0]): row[3] for row in _ROWS}
 TYPES = {0: "DT_INVALID", 20: "DT_RESOURCE", 21: "DT_VARIANT"} | {
-    code: f"DT_{_NAMES.get(dtype, dtype.name.upper())}" for dtype, code in CODES.items()
+    int(code): f"DT_{label}" for _, code, label, _ in _ROWS
 }
 KINDS["DataType"] = TYPES
 
@@ -156,25 +154,10 @@ def tensor_message(array: Any, dtype: DType) -> TensorProto:
             item.encode() if isinstance(item, str) else bytes(item) for item in found.ravel()
         )
     elif found.size == 1 and dtype.kind in "biuf" and dtype.itemsize != 2:
-        getattr(made, _LISTS.get(dtype, "int_val")).append(found.item())
+        getattr(made, _LISTS[dtype]).append(found.item())
     else:
         made.tensor_content = numpy.ascontiguousarray(found, dtype.numpy).tobytes()
     return made
-
-
-_LISTS = {
-    dtypes.float32: "float_val",
-    dtypes.float64: "double_val",
-    dtypes.int64: "int64_val",
-    dtypes.bool_: "bool_val",
-    dtypes.uint32: "uint32_val",
-    dtypes.uint64: "uint64_val",
-    dtypes.float16: "half_val",
-    dtypes.bfloat16: "half_val",
-    dtypes.complex64: "scomplex_val",
-    dtypes.complex128: "dcomplex_val",
-    dtypes.string: "string_val",
-}
 
 
 def array_of_message(message: TensorProto) -> tuple[numpy.ndarray, DType]:
@@ -186,7 +169,7 @@ def array_of_message(message: TensorProto) -> tuple[numpy.ndarray, DType]:
     count = int(numpy.prod(shape, dtype=numpy.int64))
     if message.tensor_content:
         return numpy.frombuffer(message.tensor_content, dtype.numpy).reshape(shape), dtype
-    values: Any = getattr(message, _LISTS.get(dtype, "int_val"))
+    values: Any = getattr(message, _LISTS[dtype])
     if dtype is dtypes.string:
         flat = numpy.empty(len(values), object)
         flat[:] = values

@@ -18,6 +18,7 @@ from twofold.static.api.op_functions import (
     as_dtype,
     convert_to_tensor,
 )
+from twofold.static.api.signatures import takes
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.devices import check_device
 from twofold.static.graph.graph import Graph, check_one_graph, get_default_graph
@@ -211,23 +212,12 @@ def variable_op_scope(
         yield scope
 
 
-def get_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: Any = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
+@takes(
+    "shape=None, dtype=None, initializer=None, regularizer=None, trainable=None, collections=None, "
+    "caching_device=None, partitioner=None, validate_shape=True, use_resource=None, custom_getter=None, "
+    "constraint=None, synchronization=None, aggregation=None"
+)
+def get_variable(name: str, **given: Any) -> Any:
     """The variable ``name`` of the present variable scope, made on first use.
 
     ``initializer`` is an initializer, a function, or a value (default: Glorot's, uniform), and gives the shape if it
@@ -242,25 +232,12 @@ def get_variable(
     layer/w:0
     """
     scope = get_variable_scope()
-    check_device("get_variable", caching_device)
-    given = {
-        "shape": shape,
-        "dtype": dtype or scope.dtype or float32,
-        "initializer": scope.initializer if initializer is None else initializer,
-        "regularizer": scope.regularizer if regularizer is None else regularizer,
-        "reuse": scope.reuse,
-        "trainable": trainable,
-        "collections": collections,
-        "caching_device": caching_device,
-        "partitioner": scope.partitioner if partitioner is None else partitioner,
-        "validate_shape": validate_shape,
-        "use_resource": scope.use_resource if use_resource is None else use_resource,
-        "constraint": scope.constraint if constraint is None else constraint,
-        "synchronization": synchronization,
-        "aggregation": aggregation,
-    }
+    check_device("get_variable", given["caching_device"])
+    for key in ("initializer", "regularizer", "partitioner", "use_resource", "custom_getter", "constraint"):
+        given[key] = getattr(scope, key) if given[key] is None else given[key]
+    given |= {"dtype": given["dtype"] or scope.dtype or float32, "reuse": scope.reuse}
     full = f"{scope.name}/{name}" if scope.name else name
-    getter = scope.custom_getter if custom_getter is None else custom_getter
+    getter = given.pop("custom_getter")
     return _found_or_made(full, **given) if getter is None else getter(_found_or_made, full, **given)
 
 
