@@ -261,3 +261,15 @@ def test_raw_rnn_does_what_dynamic_rnn_does():
         assert session.run(count) == 5
         for one, other in session.run(pairs):
             numpy.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+def test_subclasses_read_the_options_of_a_cell():
+    class Doubled(tf.nn.rnn_cell.BasicLSTMCell):
+        def call(self, inputs, state):
+            output, new = super().call(inputs, state)
+            return output * 2.0, new
+
+    cell = Doubled(3, forget_bias=0.5, activation=tf.nn.relu)
+    assert (cell._num_units, cell._forget_bias, cell._activation) == (3, 0.5, tf.nn.relu)
+    with pytest.raises(AttributeError, match="no attribute '_peephole'"):
+        cell._peephole  # noqa: B018

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from twofold.runtime.pytree import flatten
@@ -13,43 +12,49 @@ from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.nn import convolutions
 from twofold.static.recurrent.projected_cells import linear
 from twofold.static.recurrent.rnn import dynamic_rnn
-from twofold.static.recurrent.rnn_cell import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, Wrapper, last_size
+from twofold.static.recurrent.rnn_cell import (
+    LSTM_OPTIONS,
+    GRUCell,
+    LSTMCell,
+    LSTMStateTuple,
+    OneState,
+    RNNCell,
+    Wrapper,
+    last_size,
+    taking,
+)
 from twofold.static.variables.variable_scope import variable_scope
 
 
 class LSTMBlockCell(LSTMCell):
     """``LSTMCell`` under the name and with the parameters of TensorFlow's cell in one kernel."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        dtype: Any = None,
-        reuse: bool | None = None,
-        name: str = "lstm_cell",
-    ) -> None:
-        clip = None if cell_clip is None or cell_clip <= 0 else cell_clip
-        super().__init__(
-            num_units, use_peephole, clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
-        )
+    __init__ = taking(
+        "num_units, forget_bias=1.0, cell_clip=None, use_peephole=False, dtype=None, reuse=None, name='lstm_cell'",
+        LSTM_OPTIONS,
+    )
+
+    def _begin(self) -> None:
+        super()._begin()
+        given = self._given
+        given.use_peepholes = given.use_peephole
+        given.cell_clip = None if given.cell_clip is None or given.cell_clip <= 0 else given.cell_clip
 
 
 class GRUBlockCellV2(GRUCell):
     """``GRUCell`` under another name; ``cell_size`` is an older ``num_units``."""
 
-    def __init__(
-        self,
-        num_units: int | None = None,
-        cell_size: int | None = None,
-        reuse: bool | None = None,
-        name: str = "gru_cell",
-    ) -> None:
-        given = [size for size in (num_units, cell_size) if size is not None]
+    __init__ = taking(
+        "num_units=None, cell_size=None, reuse=None, name='gru_cell'",
+        "activation=None, kernel_initializer=None, bias_initializer=None",
+    )
+
+    def _begin(self) -> None:
+        super()._begin()
+        given = [size for size in (self._given.num_units, self._given.cell_size) if size is not None]
         if len(given) != 1:
             raise ValueError(f"{type(self).__name__}: give num_units, and not cell_size beside it.")
-        super().__init__(given[0], reuse=reuse, name=name)
+        self._given.num_units = int(given[0])
 
 
 class GRUBlockCell(GRUBlockCellV2):
@@ -95,38 +100,31 @@ class LSTMBlockFusedCell:
 class NASCell(RNNCell):
     """The cell that Zoph and Le found by search (2017), in LSTM's place; ``num_proj`` projects its output."""
 
-    def __init__(
-        self,
-        num_units: int,
-        num_proj: int | None = None,
-        use_bias: bool = False,
-        reuse: bool | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(_reuse=reuse, **options)
-        self._units, self._num_proj, self._use_bias = int(num_units), num_proj, use_bias
+    __init__ = taking("num_units, num_proj=None, use_bias=False, reuse=None, name=None, dtype=None")
 
     @property
     def output_size(self) -> Any:
-        return self._num_proj or self._units
+        return self._given.num_proj or self._given.num_units
 
     @property
     def state_size(self) -> Any:
-        return LSTMStateTuple(self._units, self.output_size)
+        return LSTMStateTuple(self._given.num_units, self.output_size)
 
     def build(self, inputs_shape: Any) -> None:
-        wide, features = 8 * self._units, last_size("NASCell", inputs_shape)
+        wide, features = 8 * self._given.num_units, last_size("NASCell", inputs_shape)
         self._recurrent = self.add_variable("recurrent_kernel", [self.output_size, wide])
         self._kernel = self.add_variable("kernel", [features, wide])
-        if self._use_bias:
+        if self._given.use_bias:
             self._bias = self.add_variable("bias", [wide], initializer=initializers.zeros_initializer())
-        if self._num_proj:
-            self._projection = self.add_variable("projection_weights", [self._units, self._num_proj])
+        if self._given.num_proj:
+            self._projection = self.add_variable(
+                "projection_weights", [self._given.num_units, self._given.num_proj]
+            )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         memory, output = state
         recurrent = math.matmul(output, self._recurrent)
-        if self._use_bias:
+        if self._given.use_bias:
             recurrent = nn.bias_add(recurrent, self._bias)
         x = shape_ops.split(math.matmul(inputs, self._kernel), 8, 1)
         h = shape_ops.split(recurrent, 8, 1)
@@ -137,43 +135,37 @@ class NASCell(RNNCell):
         fourth = sigmoid(tanh(x[6] + h[6]) + sigmoid(x[7] + h[7]))
         memory = tanh(first + memory) * second
         output = tanh(memory * tanh(third + fourth))
-        if self._num_proj:
+        if self._given.num_proj:
             output = math.matmul(output, self._projection)
         return output, LSTMStateTuple(memory, output)
 
 
-class UGRNNCell(RNNCell):
+class UGRNNCell(OneState):
     """The update gate recurrent network of Collins et al. (2017)."""
 
-    def __init__(
-        self,
-        num_units: int,
-        initializer: Any = None,
-        forget_bias: float = 1.0,
-        activation: Any = math.tanh,
-        reuse: bool | None = None,
-    ) -> None:
-        super().__init__(_reuse=reuse)
-        self._units, self._initializer = int(num_units), initializer
-        self._forget_bias, self._activation = forget_bias, activation
-
-    @property
-    def state_size(self) -> Any:
-        return self._units
-
-    output_size = state_size
+    __init__ = taking("num_units, initializer=None, forget_bias=1.0, activation=None, reuse=None")
 
     def build(self, inputs_shape: Any) -> None:
-        width = last_size("UGRNNCell", inputs_shape) + self._units
-        self._kernel = self.add_variable("kernel", [width, 2 * self._units], None, self._initializer)
-        self._bias = self.add_variable("bias", [2 * self._units], None, initializers.zeros_initializer())
+        width = last_size("UGRNNCell", inputs_shape) + self._given.num_units
+        self._kernel = self.add_variable(
+            "kernel", [width, 2 * self._given.num_units], None, self._given.initializer
+        )
+        self._bias = self.add_variable(
+            "bias", [2 * self._given.num_units], None, initializers.zeros_initializer()
+        )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         made = nn.bias_add(math.matmul(shape_ops.concat([inputs, state], 1), self._kernel), self._bias)
         gate, candidate = shape_ops.split(made, 2, 1)
-        gate = math.sigmoid(gate + self._forget_bias)
-        new = gate * state + (1.0 - gate) * self._activation(candidate)
+        gate = math.sigmoid(gate + self._given.forget_bias)
+        new = gate * state + (1.0 - gate) * self._given.activation(candidate)
         return new, new
+
+
+_CONVOLUTION = (
+    "input_shape, output_channels, kernel_shape, use_bias=True, skip_connection=False, forget_bias=1.0, "
+    "initializers=None"
+)
 
 
 class ConvLSTMCell(RNNCell):
@@ -182,39 +174,21 @@ class ConvLSTMCell(RNNCell):
     ``skip_connection`` joins the inputs to the outputs.
     """
 
-    def __init__(
-        self,
-        conv_ndims: int,
-        input_shape: Sequence[int],
-        output_channels: int,
-        kernel_shape: Sequence[int],
-        use_bias: bool = True,
-        skip_connection: bool = False,
-        forget_bias: float = 1.0,
-        initializers: Any = None,
-        name: str = "conv_lstm_cell",
-    ) -> None:
-        super().__init__(name=name)
-        if (
-            conv_ndims != len(input_shape) - 1
-            or conv_ndims != len(kernel_shape)
-            or conv_ndims not in (1, 2, 3)
-        ):
-            what = f"input_shape {input_shape} and kernel_shape {kernel_shape} for {conv_ndims} axes"
+    __init__ = taking(f"conv_ndims, {_CONVOLUTION}, name='conv_lstm_cell'")
+
+    def _begin(self) -> None:
+        given = self._given
+        image, kernel, ndims = given.input_shape, given.kernel_shape, given.conv_ndims
+        if ndims != len(image) - 1 or ndims != len(kernel) or ndims not in (1, 2, 3):
+            what = f"input_shape {image} and kernel_shape {kernel} for {ndims} axes"
             raise ValueError(
                 f"ConvLSTMCell: {what}. Give the sizes of an image with channels, and of a kernel."
             )
-        self._sizes, self._channels, self._kernel_shape = (
-            list(input_shape),
-            output_channels,
-            list(kernel_shape),
-        )
-        self._use_bias, self._skip, self._forget_bias = use_bias, skip_connection, forget_bias
-        self._initializer = initializers
+        self._sizes, self._channels, self._kernel_shape = list(image), given.output_channels, list(kernel)
 
     @property
     def output_size(self) -> Any:
-        more = self._sizes[-1] if self._skip else 0
+        more = self._sizes[-1] if self._given.skip_connection else 0
         return TensorShape([*self._sizes[:-1], self._channels + more])
 
     @property
@@ -226,43 +200,31 @@ class ConvLSTMCell(RNNCell):
         memory, hidden = state
         wide = 4 * self._channels
         shape = [*self._kernel_shape, self._sizes[-1] + self._channels, wide]
-        kernel = self.add_variable("kernel", shape, None, self._initializer)
+        kernel = self.add_variable("kernel", shape, None, self._given.initializers)
         convolve = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}[
             len(self._kernel_shape)
         ]
         step: Any = 1 if len(self._kernel_shape) == 1 else [1] * (len(self._kernel_shape) + 2)
         made = convolve(shape_ops.concat([inputs, hidden], -1), kernel, step, "SAME")
-        if self._use_bias:
+        if self._given.use_bias:
             made = made + self.add_variable("biases", [wide], None, initializers.zeros_initializer())
         into, candidate, forget, out = shape_ops.split(made, 4, -1)
-        memory = math.sigmoid(forget + self._forget_bias) * memory + math.sigmoid(into) * math.tanh(candidate)
+        memory = math.sigmoid(forget + self._given.forget_bias) * memory + math.sigmoid(into) * math.tanh(
+            candidate
+        )
         output = hidden = math.tanh(memory) * math.sigmoid(out)
-        if self._skip:
+        if self._given.skip_connection:
             output = shape_ops.concat([output, inputs], -1)
         return output, LSTMStateTuple(memory, hidden)
 
 
 def _of_dimensions(count: int) -> type[ConvLSTMCell]:
-    class Cell(ConvLSTMCell):
-        def __init__(
-            self,
-            input_shape: Sequence[int],
-            output_channels: int,
-            kernel_shape: Sequence[int],
-            use_bias: bool = True,
-            skip_connection: bool = False,
-            forget_bias: float = 1.0,
-            initializers: Any = None,
-            name: str = f"conv_{count}d_lstm_cell",
-        ) -> None:
-            super().__init__(
-                count, input_shape, output_channels, kernel_shape, use_bias, skip_connection, forget_bias,
-                initializers, name,
-            )  # fmt: skip
-
-    Cell.__name__ = Cell.__qualname__ = f"Conv{count}DLSTMCell"
-    Cell.__doc__ = f"``ConvLSTMCell`` of {count} dimensions."
-    return Cell
+    members = {
+        "__init__": taking(f"{_CONVOLUTION}, name='conv_{count}d_lstm_cell'", f"conv_ndims={count}"),
+        "__doc__": f"``ConvLSTMCell`` of {count} dimensions.",
+        "__module__": __name__,
+    }
+    return type(f"Conv{count}DLSTMCell", (ConvLSTMCell,), members)
 
 
 Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell = (_of_dimensions(count) for count in (1, 2, 3))

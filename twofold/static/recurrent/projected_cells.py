@@ -9,7 +9,7 @@ from twofold.static import initializers, math, nn
 from twofold.static.arrays import shape_ops
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.nn.normalization import moments
-from twofold.static.recurrent.rnn_cell import LSTMStateTuple, RNNCell, Wrapper, last_size
+from twofold.static.recurrent.rnn_cell import LSTMStateTuple, RNNCell, Wrapper, last_size, taking
 from twofold.static.variables.variable_scope import get_variable
 
 
@@ -77,59 +77,53 @@ class EmbeddingWrapper(Wrapper):
 class LayerNormBasicLSTMCell(RNNCell):
     """Long short-term memory with normalised gates and memory, and dropout of the candidate (Ba et al., 2016)."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        input_size: Any = None,
-        activation: Any = math.tanh,
-        layer_norm: bool = True,
-        norm_gain: float = 1.0,
-        norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
-        dropout_prob_seed: int | None = None,
-        reuse: bool | None = None,
-    ) -> None:
-        super().__init__(_reuse=reuse)
-        self._units, self._forget_bias, self._function = num_units, forget_bias, activation
-        self._norm, self._gain, self._shift = layer_norm, norm_gain, norm_shift
-        self._kept, self._seed = dropout_keep_prob, dropout_prob_seed
+    __init__ = taking(
+        "num_units, forget_bias=1.0, input_size=None, activation=None, layer_norm=True, norm_gain=1.0, norm_shift=0.0, "
+        "dropout_keep_prob=1.0, dropout_prob_seed=None, reuse=None"
+    )
 
     @property
     def state_size(self) -> Any:
-        return LSTMStateTuple(self._units, self._units)
+        return LSTMStateTuple(self._given.num_units, self._given.num_units)
 
     @property
     def output_size(self) -> Any:
-        return self._units
+        return self._given.num_units
 
     def _normal(self, value: Any, name: str) -> Any:
-        if not self._norm:
+        given = self._given
+        if not given.layer_norm:
             return value
-        shape = [self._units]
-        gain = get_variable(f"{name}/gamma", shape, initializer=initializers.constant_initializer(self._gain))
-        shift = get_variable(
-            f"{name}/beta", shape, initializer=initializers.constant_initializer(self._shift)
+        gain, shift = (
+            get_variable(
+                f"{name}/{own}", [given.num_units], initializer=initializers.constant_initializer(first)
+            )
+            for own, first in (("gamma", given.norm_gain), ("beta", given.norm_shift))
         )
         mean, variance = moments(value, [1], keep_dims=True)
         return nn.batch_normalization(value, mean, variance, shift, gain, 1e-12)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         memory, hidden = state
+        function = self._given.activation or math.tanh
         given = shape_ops.concat([inputs, hidden], 1)
         kernel = get_variable(
-            "kernel", [last_size("LayerNormBasicLSTMCell", given.get_shape()), 4 * self._units]
+            "kernel", [last_size("LayerNormBasicLSTMCell", given.get_shape()), 4 * self._given.num_units]
         )
         gates = math.matmul(given, kernel)
-        if not self._norm:
-            bias = get_variable("bias", [4 * self._units], initializer=initializers.zeros_initializer())
+        if not self._given.layer_norm:
+            bias = get_variable(
+                "bias", [4 * self._given.num_units], initializer=initializers.zeros_initializer()
+            )
             gates = nn.bias_add(gates, bias)
         parts = zip(shape_ops.split(gates, 4, 1), ("input", "transform", "forget", "output"), strict=True)
         into, candidate, forget, out = (self._normal(one, name) for one, name in parts)
-        candidate = self._function(candidate)
-        if not isinstance(self._kept, (int, float)) or self._kept < 1:
-            candidate = nn.dropout(candidate, self._kept, seed=self._seed)
-        memory = memory * math.sigmoid(forget + self._forget_bias) + math.sigmoid(into) * candidate
+        candidate = function(candidate)
+        if not isinstance(self._given.dropout_keep_prob, (int, float)) or self._given.dropout_keep_prob < 1:
+            candidate = nn.dropout(
+                candidate, self._given.dropout_keep_prob, seed=self._given.dropout_prob_seed
+            )
+        memory = memory * math.sigmoid(forget + self._given.forget_bias) + math.sigmoid(into) * candidate
         memory = self._normal(memory, "state")
-        hidden = self._function(memory) * math.sigmoid(out)
+        hidden = function(memory) * math.sigmoid(out)
         return hidden, LSTMStateTuple(memory, hidden)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from twofold.dtypes import float32
@@ -16,6 +17,7 @@ from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse
+from twofold.static.api.signatures import REQUIRED, parameters, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.autodiff.clipping import clip_by_value
 from twofold.static.graph.graph import describe, get_default_graph
@@ -55,6 +57,17 @@ class RNNCell:
     ) -> None:
         self.trainable, self.dtype = trainable, dtype
         self._name, self._reuse = name, _reuse
+
+    def _begin(self) -> None:
+        """Check and convert what ``taking`` has kept."""
+
+    _given: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """What ``taking`` has kept, under the name that subclasses know it by, such as ``_num_units``."""
+        if name.startswith("_") and name[1:] in getattr(self._given, "__dict__", ()):
+            return getattr(self._given, name[1:])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
 
     _name: str | None = None
     _reuse: bool | None = None
@@ -174,71 +187,75 @@ def last_size(what: str, shape: Any) -> int:
     return int(size)
 
 
-class _OneState(RNNCell):
+def taking(own: str, beside: str = "") -> Callable[..., None]:
+    """The ``__init__`` of a cell with its ``own`` parameters and those of all, which are kept in ``_given``.
+
+    ``beside`` are parameters that it has not: they are kept with their defaults.
+    """
+
+    def initialize(self: RNNCell, trainable: bool, _reuse: bool | None, **given: Any) -> None:
+        reuse = given.pop("reuse", None)
+        shared = given.pop("name", None), given.pop("dtype", None)
+        RNNCell.__init__(self, trainable, *shared, _reuse=_reuse if reuse is None else reuse)
+        if given.get("num_units") is not None:
+            given["num_units"] = int(given["num_units"])
+        self._given = SimpleNamespace(**{**parameters(beside), **given})
+        self._begin()
+
+    behind = {"trainable": True, "_reuse": None}
+    return with_parameters(initialize, {"self": REQUIRED, **parameters(own), **behind})
+
+
+class OneState(RNNCell):
     """A cell whose state is its output, of ``num_units`` numbers."""
 
-    def __init__(self, num_units: int, activation: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._units = int(num_units)
-        self._activation = _activation(activation, math.tanh)
+    def _begin(self) -> None:
+        self._given.activation = _activation(self._given.activation, math.tanh)
 
     @property
     def state_size(self) -> Any:
-        return self._units
+        return self._given.num_units
 
     @property
     def output_size(self) -> Any:
-        return self._units
+        return self._given.num_units
 
 
-class BasicRNNCell(_OneState):
+class BasicRNNCell(OneState):
     """``tanh([inputs, state] @ kernel + bias)``, which is output and state."""
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: bool | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(num_units, activation, name=name, dtype=dtype, _reuse=reuse, **options)
+    __init__ = taking("num_units, activation=None, reuse=None, name=None, dtype=None")
 
     def build(self, inputs_shape: Any) -> None:
         self._kernel = self.add_variable(
-            "kernel", [last_size(type(self).__name__, inputs_shape) + self._units, self._units]
+            "kernel",
+            [last_size(type(self).__name__, inputs_shape) + self._given.num_units, self._given.num_units],
         )
-        self._bias = self.add_variable("bias", [self._units], initializer=initializers.zeros_initializer())
+        self._bias = self.add_variable(
+            "bias", [self._given.num_units], initializer=initializers.zeros_initializer()
+        )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         gates = math.matmul(shape_ops.concat([inputs, state], 1), self._kernel)
-        output = self._activation(nn.bias_add(gates, self._bias))
+        output = self._given.activation(nn.bias_add(gates, self._bias))
         return output, output
 
 
-class GRUCell(_OneState):
+class GRUCell(OneState):
     """The gated recurrent unit of Cho et al. 2014, with the reset gate before the product."""
 
     _names: Sequence[str] = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: bool | None = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: str | None = None,
-        dtype: Any = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(num_units, activation, name=name, dtype=dtype, _reuse=reuse, **options)
-        self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
+    __init__ = taking(
+        "num_units, activation=None, reuse=None, kernel_initializer=None, bias_initializer=None, name=None, dtype=None"
+    )
 
     def build(self, inputs_shape: Any) -> None:
-        units, width = self._units, last_size(type(self).__name__, inputs_shape) + self._units
-        kernel, bias = self._kernel_initializer, self._bias_initializer
+        units, width = (
+            self._given.num_units,
+            last_size(type(self).__name__, inputs_shape) + self._given.num_units,
+        )
+        kernel, bias = self._given.kernel_initializer, self._given.bias_initializer
         self._gate_kernel = self.add_variable(self._names[0], [width, 2 * units], initializer=kernel)
         ones, zeros = initializers.constant_initializer(1.0), initializers.zeros_initializer()
         self._gate_bias = self.add_variable(self._names[1], [2 * units], initializer=bias or ones)
@@ -251,9 +268,15 @@ class GRUCell(_OneState):
         )
         reset, update = shape_ops.split(math.sigmoid(gates), 2, 1)
         given = shape_ops.concat([inputs, reset * state], 1)
-        candidate = self._activation(nn.bias_add(math.matmul(given, self._kernel), self._bias))
+        candidate = self._given.activation(nn.bias_add(math.matmul(given, self._kernel), self._bias))
         new = update * state + (1.0 - update) * candidate
         return new, new
+
+
+LSTM_OPTIONS = (
+    "use_peepholes=False, cell_clip=None, initializer=None, num_proj=None, proj_clip=None, num_unit_shards=None, "
+    "num_proj_shards=None, forget_bias=1.0, state_is_tuple=True, activation=None"
+)
 
 
 class LSTMCell(RNNCell):
@@ -263,74 +286,55 @@ class LSTMCell(RNNCell):
     output is projected to, within ``proj_clip``.
     """
 
-    def __init__(
-        self,
-        num_units: int,
-        use_peepholes: bool = False,
-        cell_clip: float | None = None,
-        initializer: Any = None,
-        num_proj: int | None = None,
-        proj_clip: float | None = None,
-        num_unit_shards: Any = None,
-        num_proj_shards: Any = None,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: bool | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **options)
-        for label, shards in (("num_unit_shards", num_unit_shards), ("num_proj_shards", num_proj_shards)):
-            refuse("LSTMCell", **{label: None if shards == 1 else shards})
-        self._units = int(num_units)
-        self._use_peepholes, self._cell_clip, self._initializer = use_peepholes, cell_clip, initializer
-        self._num_proj, self._proj_clip = num_proj, proj_clip
-        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
-        self._activation = _activation(activation, math.tanh)
+    __init__ = taking(f"num_units, {LSTM_OPTIONS}, reuse=None, name=None, dtype=None")
+
+    def _begin(self) -> None:
+        for name in ("num_unit_shards", "num_proj_shards"):
+            shards = getattr(self._given, name)
+            refuse("LSTMCell", **{name: None if shards == 1 else shards})
+        self._given.activation = _activation(self._given.activation, math.tanh)
 
     @property
     def output_size(self) -> Any:
-        return self._num_proj or self._units
+        return self._given.num_proj or self._given.num_units
 
     @property
     def state_size(self) -> Any:
-        if self._state_is_tuple:
-            return LSTMStateTuple(self._units, self.output_size)
-        return self._units + self.output_size
+        if self._given.state_is_tuple:
+            return LSTMStateTuple(self._given.num_units, self.output_size)
+        return self._given.num_units + self.output_size
 
     def build(self, inputs_shape: Any) -> None:
-        units, first = self._units, self._initializer
+        units, first = self._given.num_units, self._given.initializer
         width = last_size(type(self).__name__, inputs_shape) + self.output_size
         self._kernel = self.add_variable("kernel", [width, 4 * units], initializer=first)
         self._bias = self.add_variable("bias", [4 * units], initializer=initializers.zeros_initializer())
-        if self._use_peepholes:
+        if self._given.use_peepholes:
             names = ("w_f_diag", "w_i_diag", "w_o_diag")
             self._peepholes = [self.add_variable(name, [units], initializer=first) for name in names]
-        if self._num_proj:
-            shape = [units, self._num_proj]
+        if self._given.num_proj:
+            shape = [units, self._given.num_proj]
             self._projection = self.add_variable("projection/kernel", shape, initializer=first)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        sizes = [self._units, self.output_size]
-        memory, output = state if self._state_is_tuple else shape_ops.split(state, sizes, 1)
+        sizes = [self._given.num_units, self.output_size]
+        memory, output = state if self._given.state_is_tuple else shape_ops.split(state, sizes, 1)
         gates = nn.bias_add(math.matmul(shape_ops.concat([inputs, output], 1), self._kernel), self._bias)
         into, candidate, forget, out = shape_ops.split(gates, 4, 1)
-        forget = forget + self._forget_bias
-        if self._use_peepholes:
+        forget = forget + self._given.forget_bias
+        if self._given.use_peepholes:
             forget, into = forget + self._peepholes[0] * memory, into + self._peepholes[1] * memory
-        memory = math.sigmoid(forget) * memory + math.sigmoid(into) * self._activation(candidate)
-        if self._cell_clip is not None:
-            memory = clip_by_value(memory, -self._cell_clip, self._cell_clip)
-        if self._use_peepholes:
+        memory = math.sigmoid(forget) * memory + math.sigmoid(into) * self._given.activation(candidate)
+        if self._given.cell_clip is not None:
+            memory = clip_by_value(memory, -self._given.cell_clip, self._given.cell_clip)
+        if self._given.use_peepholes:
             out = out + self._peepholes[2] * memory
-        output = math.sigmoid(out) * self._activation(memory)
-        if self._num_proj:
+        output = math.sigmoid(out) * self._given.activation(memory)
+        if self._given.num_proj:
             output = math.matmul(output, self._projection)
-            if self._proj_clip is not None:
-                output = clip_by_value(output, -self._proj_clip, self._proj_clip)
-        if self._state_is_tuple:
+            if self._given.proj_clip is not None:
+                output = clip_by_value(output, -self._given.proj_clip, self._given.proj_clip)
+        if self._given.state_is_tuple:
             return output, LSTMStateTuple(memory, output)
         return output, shape_ops.concat([memory, output], 1)
 
@@ -338,27 +342,10 @@ class LSTMCell(RNNCell):
 class BasicLSTMCell(LSTMCell):
     """Long short-term memory without options."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: bool | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            num_units,
-            forget_bias=forget_bias,
-            state_is_tuple=state_is_tuple,
-            activation=activation,
-            reuse=reuse,
-            name=name,
-            dtype=dtype,
-            **options,
-        )
+    __init__ = taking(
+        "num_units, forget_bias=1.0, state_is_tuple=True, activation=None, reuse=None, name=None, dtype=None",
+        LSTM_OPTIONS,
+    )
 
 
 class MultiRNNCell(RNNCell):
