@@ -12,6 +12,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.api.signatures import parameters, with_parameters
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.control_flow.tensor_array import TensorArray
 from twofold.static.layers import dense
@@ -22,15 +23,11 @@ from twofold.static.variables.variable_scope import get_variable, get_variable_s
 class AttentionMechanism:
     """The memory that a decoder looks at: ``keys`` to compare with, ``values`` to take."""
 
-    def __init__(
-        self,
-        what: str,
-        units: int,
-        memory: Any,
-        lengths: Any,
-        probability_fn: Callable[..., Any] | None,
-        score_mask_value: float | None,
-    ) -> None:
+    _option = ""
+    """The name of the parameter that is the mechanism's own."""
+
+    def _begin(self, num_units: int, memory: Any, memory_sequence_length: Any, **given: Any) -> None:
+        lengths, units = memory_sequence_length, num_units
         self.values = convert_to_tensor(memory)
         self._mask = None
         if lengths is not None:
@@ -39,9 +36,10 @@ class AttentionMechanism:
             self.values = self.values * mask
         with variable_scope("memory_layer"):
             self.keys = dense(self.values, units, use_bias=False, name=get_variable_scope())
-        self._name, self._units = what, units
-        self._probability = probability_fn or nn.softmax
-        self._masked = float("-inf") if score_mask_value is None else score_mask_value
+        self._name, self._units, self._chosen = given["name"], units, given[self._option]
+        self._probability = given["probability_fn"] or nn.softmax
+        self._masked = float("-inf") if given["score_mask_value"] is None else given["score_mask_value"]
+        self._dtype = given["dtype"] or self.values.dtype
         sizes = self.values.type_.shape
         self.batch_size = sizes[0] if sizes[0] >= 0 else shape_ops.shape(self.values)[0]
         self.alignments_size = sizes[1] if sizes[1] >= 0 else shape_ops.shape(self.values)[1]
@@ -62,29 +60,31 @@ class AttentionMechanism:
         return creation.zeros([batch_size, self.alignments_size], dtype)
 
 
+def _taking(name: str, option: str) -> Callable[..., None]:
+    """The ``__init__`` of a mechanism with an option of its own."""
+
+    def initialize(self: AttentionMechanism, **given: Any) -> None:
+        self._begin(**given)
+
+    own = parameters(
+        f"self, num_units, memory, memory_sequence_length=None, {option}=False, probability_fn=None, "
+        f"score_mask_value=None, dtype=None, name={name!r}"
+    )
+    return with_parameters(initialize, own)
+
+
 class BahdanauAttention(AttentionMechanism):
     """Additive attention (Bahdanau et al., 2014); with ``normalize`` after Salimans and Kingma, 2016."""
 
-    def __init__(
-        self,
-        num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
-        normalize: bool = False,
-        probability_fn: Callable[..., Any] | None = None,
-        score_mask_value: float | None = None,
-        dtype: Any = None,
-        name: str = "BahdanauAttention",
-    ) -> None:
-        super().__init__(name, num_units, memory, memory_sequence_length, probability_fn, score_mask_value)
-        self._normalize, self._dtype = normalize, dtype or self.values.dtype
+    _option = "normalize"
+    __init__ = _taking("BahdanauAttention", "normalize")
 
     def _score(self, query: Any) -> Any:
         with variable_scope("query_layer"):
             asked = dense(query, self._units, use_bias=False, name=get_variable_scope())
         vector = get_variable("attention_v", [self._units], self._dtype)
         added = self.keys + shape_ops.expand_dims(asked, 1)
-        if not self._normalize:
+        if not self._chosen:
             return math.reduce_sum(vector * math.tanh(added), 2)
         first = initializers.constant_initializer(self._units**-0.5)
         gain = get_variable("attention_g", [], self._dtype, first)
@@ -96,19 +96,8 @@ class BahdanauAttention(AttentionMechanism):
 class LuongAttention(AttentionMechanism):
     """Multiplicative attention (Luong et al., 2015); with ``scale`` times a variable."""
 
-    def __init__(
-        self,
-        num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
-        scale: bool = False,
-        probability_fn: Callable[..., Any] | None = None,
-        score_mask_value: float | None = None,
-        dtype: Any = None,
-        name: str = "LuongAttention",
-    ) -> None:
-        super().__init__(name, num_units, memory, memory_sequence_length, probability_fn, score_mask_value)
-        self._scale, self._dtype = scale, dtype or self.values.dtype
+    _option = "scale"
+    __init__ = _taking("LuongAttention", "scale")
 
     def _score(self, query: Any) -> Any:
         if query.type_.shape[-1] != self._units:
@@ -117,7 +106,7 @@ class LuongAttention(AttentionMechanism):
         score = shape_ops.squeeze(
             math.matmul(shape_ops.expand_dims(query, 1), self.keys, transpose_b=True), [1]
         )
-        if self._scale:
+        if self._chosen:
             score = score * get_variable("attention_g", [], self._dtype, initializers.ones_initializer())
         return score
 

@@ -9,6 +9,7 @@ from typing import Any
 from twofold.static import math, nn
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.contrib.seq2seq_losses import sequence_loss_by_example as sequence_loss_by_example
 from twofold.static.contrib.seq2seq_losses import sequence_loss_of_lists as sequence_loss
@@ -19,6 +20,7 @@ from twofold.static.recurrent.rnn import static_rnn
 from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 Loop = Callable[[Any, int], Any]
+_Decoded = tuple[list[Any], Any]
 
 
 @example(
@@ -28,55 +30,49 @@ Loop = Callable[[Any, int], Any]
     "print(len(outputs), state.shape)",
     "5 (2, 4)",
 )
-def rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
-    loop_function: Loop | None = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+@takes("loop_function=None, scope=None")
+def rnn_decoder(decoder_inputs: Sequence[Any], initial_state: Any, cell: Any, **options: Any) -> _Decoded:
     """Outputs and last state of ``cell``; ``loop_function(output, step)`` gives the inputs after the first step."""
-    with variable_scope(scope or "rnn_decoder"):
-        state, outputs, before = initial_state, [], None
-        for number, given in enumerate(decoder_inputs):
-            if loop_function is not None and before is not None:
+    with variable_scope(options["scope"] or "rnn_decoder"):
+        return _steps(decoder_inputs, initial_state, options["loop_function"], cell)
+
+
+def _steps(
+    inputs: Sequence[Any], state: Any, loop_function: Loop | None, step: Callable[..., Any]
+) -> _Decoded:
+    """``step(inputs, state)`` in turn: its outputs and the last state; a loop function makes inputs of outputs."""
+    outputs: list[Any] = []
+    for number, given in enumerate(inputs):
+        if number > 0:
+            get_variable_scope().reuse_variables()
+            if loop_function is not None:
                 with variable_scope("loop_function", reuse=True):
-                    given = loop_function(before, number)
-            if number > 0:
-                get_variable_scope().reuse_variables()
-            output, state = cell(given, state)
-            outputs.append(output)
-            before = output if loop_function is not None else None
+                    given = loop_function(outputs[-1], number)
+        output, state = step(given, state)
+        outputs.append(output)
     return outputs, state
 
 
+@takes("dtype='float32', scope=None")
 def basic_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
-    dtype: Any = "float32",
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+    encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, **options: Any
+) -> _Decoded:
     """A decoder that begins with the last state of an encoder, which is a cell of its own."""
-    with variable_scope(scope or "basic_rnn_seq2seq"):
-        _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
+    with variable_scope(options["scope"] or "basic_rnn_seq2seq"):
+        _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=options["dtype"])
         return rnn_decoder(decoder_inputs, state, cell)
 
 
+@takes("loop_function=None, dtype='float32', scope=None")
 def tied_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
-    loop_function: Loop | None = None,
-    dtype: Any = "float32",
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+    encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, **options: Any
+) -> _Decoded:
     """An encoder and a decoder that are one cell."""
     with variable_scope("combined_tied_rnn_seq2seq"):
-        name = scope or "tied_rnn_seq2seq"
-        _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=name)
+        name = options["scope"] or "tied_rnn_seq2seq"
+        _, state = static_rnn(cell, encoder_inputs, dtype=options["dtype"], scope=name)
         get_variable_scope().reuse_variables()
-        return rnn_decoder(decoder_inputs, state, cell, loop_function, scope=name)
+        return rnn_decoder(decoder_inputs, state, cell, options["loop_function"], scope=name)
 
 
 def _found_again(embedding: Any, projection: Any, update: bool) -> Loop:
@@ -91,30 +87,28 @@ def _found_again(embedding: Any, projection: Any, update: bool) -> Loop:
     return loop
 
 
+_SYMBOLS = "output_projection=None, feed_previous=False"
+
+
+def _embedded(decoder_inputs: Sequence[Any], given: dict[str, Any]) -> tuple[list[Any], Loop | None]:
+    """Symbols as rows of a variable, and what feeds them back."""
+    embedding = get_variable("embedding", [given["num_symbols"], given["embedding_size"]])
+    loop = _found_again(embedding, given["output_projection"], given["update_embedding_for_previous"])
+    embedded = [embedding_lookup(embedding, one) for one in decoder_inputs]
+    return embedded, loop if given["feed_previous"] else None
+
+
+@takes(f"num_symbols, embedding_size, {_SYMBOLS}, update_embedding_for_previous=True, scope=None")
 def embedding_rnn_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    cell: Any,
-    num_symbols: int,
-    embedding_size: int,
-    output_projection: Any = None,
-    feed_previous: bool = False,
-    update_embedding_for_previous: bool = True,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+    decoder_inputs: Sequence[Any], initial_state: Any, cell: Any, **given: Any
+) -> _Decoded:
     """``rnn_decoder`` of symbols; with ``feed_previous`` each step reads the symbol that the one before found."""
-    with variable_scope(scope or "embedding_rnn_decoder"):
-        embedding = get_variable("embedding", [num_symbols, embedding_size])
-        loop = (
-            _found_again(embedding, output_projection, update_embedding_for_previous)
-            if feed_previous
-            else None
-        )
-        embedded = [embedding_lookup(embedding, one) for one in decoder_inputs]
+    with variable_scope(given["scope"] or "embedding_rnn_decoder"):
+        embedded, loop = _embedded(decoder_inputs, given)
         return rnn_decoder(embedded, initial_state, cell, loop)
 
 
-def _fed(feed_previous: Any, decode: Callable[[bool], tuple[list[Any], Any]]) -> tuple[list[Any], Any]:
+def _fed(feed_previous: Any, decode: Callable[[bool], _Decoded]) -> _Decoded:
     """A decoder that feeds its outputs or not; by the value of a bool tensor, both share variables."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous)
@@ -130,33 +124,30 @@ def _fed(feed_previous: Any, decode: Callable[[bool], tuple[list[Any], Any]]) ->
     return list(found[: count[0]]), found[count[0]]
 
 
+_BOTH = "num_encoder_symbols, num_decoder_symbols, embedding_size"
+
+
+@takes(f"{_BOTH}, {_SYMBOLS}, dtype=None, scope=None")
 def embedding_rnn_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
-    num_encoder_symbols: int,
-    num_decoder_symbols: int,
-    embedding_size: int,
-    output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+    encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, **given: Any
+) -> _Decoded:
     """``basic_rnn_seq2seq`` of symbols with embeddings of their own.
 
     Outputs are logits without ``output_projection``, a pair of weights and bias.
     """
-    with variable_scope(scope or "embedding_rnn_seq2seq", dtype=dtype):
-        encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
-        _, state = static_rnn(encoder, encoder_inputs, dtype=dtype or "float32")
-        if output_projection is None:
-            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
-        return _fed(
-            feed_previous,
-            lambda feed: embedding_rnn_decoder(
-                decoder_inputs, state, cell, num_decoder_symbols, embedding_size, output_projection, feed
-            ),
-        )
+    with variable_scope(given["scope"] or "embedding_rnn_seq2seq", dtype=given["dtype"]):
+        _, state = _encoded(encoder_inputs, cell, given)
+        symbols, projection = given["num_decoder_symbols"], given["output_projection"]
+        if projection is None:
+            cell = OutputProjectionWrapper(cell, symbols)
+        own = (decoder_inputs, state, cell, symbols, given["embedding_size"], projection)
+        return _fed(given["feed_previous"], lambda feed: embedding_rnn_decoder(*own, feed))
+
+
+def _encoded(inputs: Sequence[Any], cell: Any, given: dict[str, Any]) -> _Decoded:
+    """The outputs and the last state of an encoder of symbols, a cell of its own."""
+    encoder = EmbeddingWrapper(copy.deepcopy(cell), given["num_encoder_symbols"], given["embedding_size"])
+    return static_rnn(encoder, inputs, dtype=given["dtype"] or "float32")
 
 
 class _Attention:
@@ -188,144 +179,102 @@ class _Attention:
         return found
 
 
+@takes(
+    "output_size=None, num_heads=1, loop_function=None, dtype=None, scope=None, initial_state_attention=False"
+)
 def attention_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    attention_states: Any,
-    cell: Any,
-    output_size: int | None = None,
-    num_heads: int = 1,
-    loop_function: Loop | None = None,
-    dtype: Any = None,
-    scope: Any = None,
-    initial_state_attention: bool = False,
-) -> tuple[list[Any], Any]:
+    decoder_inputs: Sequence[Any], initial_state: Any, attention_states: Any, cell: Any, **given: Any
+) -> _Decoded:
     """``rnn_decoder`` that looks at ``attention_states`` (batch, length, size) after each step.
 
     Source: Bahdanau et al., Neural Machine Translation by Jointly Learning to Align and Translate, 2014.
     """
-    states = convert_to_tensor(attention_states)
-    with variable_scope(scope or "attention_decoder", dtype=dtype):
-        attention = _Attention(states, num_heads)
-        state, outputs, before = initial_state, [], None
+    states, heads, early = (
+        convert_to_tensor(attention_states),
+        given["num_heads"],
+        given["initial_state_attention"],
+    )
+    wanted = cell.output_size if given["output_size"] is None else given["output_size"]
+    with variable_scope(given["scope"] or "attention_decoder", dtype=given["dtype"]):
+        attention = _Attention(states, heads)
         rows = shape_ops.shape(decoder_inputs[0])[0]
-        looks = [creation.zeros([rows, attention.size], states.dtype) for _ in range(num_heads)]
-        if initial_state_attention:
+        looks = [creation.zeros([rows, attention.size], states.dtype) for _ in range(heads)]
+        if early:
             looks = attention(initial_state)
-        for number, given in enumerate(decoder_inputs):
-            if number > 0:
-                get_variable_scope().reuse_variables()
-            if loop_function is not None and before is not None:
-                with variable_scope("loop_function", reuse=True):
-                    given = loop_function(before, number)
+
+        def step(given: Any, state: Any) -> tuple[Any, Any]:
+            nonlocal looks, early
             width = convert_to_tensor(given).type_.shape[-1]
             output, state = cell(linear(shape_ops.concat([given, *looks], 1), width, True), state)
-            reuse = True if number == 0 and initial_state_attention else None
-            with variable_scope(get_variable_scope(), reuse=reuse):
-                looks = attention(state)
+            with variable_scope(get_variable_scope(), reuse=True if early else None):
+                looks, early = attention(state), False
             with variable_scope("AttnOutputProjection"):
-                wanted = cell.output_size if output_size is None else output_size
-                output = linear(shape_ops.concat([output, *looks], 1), wanted, True)
-            before = output if loop_function is not None else None
-            outputs.append(output)
-    return outputs, state
+                return linear(shape_ops.concat([output, *looks], 1), wanted, True), state
+
+        return _steps(decoder_inputs, initial_state, given["loop_function"], step)
 
 
+@takes(
+    f"num_symbols, embedding_size, num_heads=1, output_size=None, {_SYMBOLS}, update_embedding_for_previous=True, "
+    "dtype=None, scope=None, initial_state_attention=False"
+)
 def embedding_attention_decoder(
-    decoder_inputs: Sequence[Any],
-    initial_state: Any,
-    attention_states: Any,
-    cell: Any,
-    num_symbols: int,
-    embedding_size: int,
-    num_heads: int = 1,
-    output_size: int | None = None,
-    output_projection: Any = None,
-    feed_previous: bool = False,
-    update_embedding_for_previous: bool = True,
-    dtype: Any = None,
-    scope: Any = None,
-    initial_state_attention: bool = False,
-) -> tuple[list[Any], Any]:
+    decoder_inputs: Sequence[Any], initial_state: Any, attention_states: Any, cell: Any, **given: Any
+) -> _Decoded:
     """``attention_decoder`` of symbols; see ``embedding_rnn_decoder``."""
-    with variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
-        embedding = get_variable("embedding", [num_symbols, embedding_size])
-        loop = (
-            _found_again(embedding, output_projection, update_embedding_for_previous)
-            if feed_previous
-            else None
-        )
+    with variable_scope(given["scope"] or "embedding_attention_decoder", dtype=given["dtype"]):
+        embedded, loop = _embedded(decoder_inputs, given)
+        options = {name: given[name] for name in ("output_size", "num_heads", "initial_state_attention")}
         return attention_decoder(
-            [embedding_lookup(embedding, one) for one in decoder_inputs],
-            initial_state,
-            attention_states,
-            cell,
-            output_size,
-            num_heads,
-            loop,
-            initial_state_attention=initial_state_attention,
+            embedded, initial_state, attention_states, cell, loop_function=loop, **options
         )
 
 
+@takes(f"{_BOTH}, num_heads=1, {_SYMBOLS}, dtype=None, scope=None, initial_state_attention=False")
 def embedding_attention_seq2seq(
-    encoder_inputs: Sequence[Any],
-    decoder_inputs: Sequence[Any],
-    cell: Any,
-    num_encoder_symbols: int,
-    num_decoder_symbols: int,
-    embedding_size: int,
-    num_heads: int = 1,
-    output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
-    initial_state_attention: bool = False,
-) -> tuple[list[Any], Any]:
+    encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, **given: Any
+) -> _Decoded:
     """``embedding_rnn_seq2seq`` whose decoder looks at all outputs of the encoder."""
-    with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype):
-        encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
-        outputs, state = static_rnn(encoder, encoder_inputs, dtype=dtype or "float32")
-        states = shape_ops.stack(outputs, 1)
-        size = None
-        if output_projection is None:
-            cell, size = OutputProjectionWrapper(cell, num_decoder_symbols), num_decoder_symbols
+    with variable_scope(given["scope"] or "embedding_attention_seq2seq", dtype=given["dtype"]):
+        outputs, state = _encoded(encoder_inputs, cell, given)
+        states, symbols, size = shape_ops.stack(outputs, 1), given["num_decoder_symbols"], None
+        if given["output_projection"] is None:
+            cell, size = OutputProjectionWrapper(cell, symbols), symbols
+        own = (
+            decoder_inputs,
+            state,
+            states,
+            cell,
+            symbols,
+            given["embedding_size"],
+            given["num_heads"],
+            size,
+        )
+        early = {"initial_state_attention": given["initial_state_attention"]}
         return _fed(
-            feed_previous,
-            lambda feed: embedding_attention_decoder(
-                decoder_inputs,
-                state,
-                states,
-                cell,
-                num_decoder_symbols,
-                embedding_size,
-                num_heads,
-                size,
-                output_projection,
-                feed,
-                initial_state_attention=initial_state_attention,
-            ),
+            given["feed_previous"],
+            lambda feed: embedding_attention_decoder(*own, given["output_projection"], feed, **early),
         )
 
 
+@takes("softmax_loss_function=None, per_example_loss=False, name=None")
 def model_with_buckets(
     encoder_inputs: Sequence[Any],
     decoder_inputs: Sequence[Any],
     targets: Sequence[Any],
     weights: Sequence[Any],
     buckets: Sequence[tuple[int, int]],
-    seq2seq: Callable[[Any, Any], tuple[list[Any], Any]],
-    softmax_loss_function: Callable[..., Any] | None = None,
-    per_example_loss: bool = False,
-    name: str | None = None,
+    seq2seq: Callable[[Any, Any], _Decoded],
+    **options: Any,
 ) -> tuple[list[list[Any]], list[Any]]:
     """Outputs and losses of ``seq2seq`` on the first steps of the lists, for each bucket of two lengths."""
     outputs, losses = [], []
-    loss = sequence_loss_by_example if per_example_loss else sequence_loss
-    with variable_scope(name, "model_with_buckets"):
+    loss = sequence_loss_by_example if options["per_example_loss"] else sequence_loss
+    with variable_scope(options["name"], "model_with_buckets"):
         for number, (source, target) in enumerate(buckets):
             with variable_scope(get_variable_scope(), reuse=True if number else None):
                 found, _ = seq2seq(encoder_inputs[:source], decoder_inputs[:target])
                 outputs.append(found)
-                chosen = targets[:target], weights[:target]
-                losses.append(loss(found, *chosen, softmax_loss_function=softmax_loss_function))
+                own = {"softmax_loss_function": options["softmax_loss_function"]}
+                losses.append(loss(found, targets[:target], weights[:target], **own))
     return outputs, losses
