@@ -12,13 +12,14 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import int32, string
+from twofold.dtypes import DType, int32, string
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, whole
+from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.bodies import source_of
 from twofold.static.data.dataset_elements import pad_elements
@@ -84,6 +85,17 @@ class FIFOQueue:
         made.python = python
         return made
 
+    def _done(
+        self, type: str, python: Callable[..., Any], name: Any, values: Sequence[Any] = ()
+    ) -> Operation:
+        """An operation whose result nobody wants."""
+
+        def do(*arrays: Any) -> Any:
+            python(*arrays)
+            return numpy.int32(0)
+
+        return self._operation(type, values, [tensor_type(int32)], do, name)
+
     def _converted(self, vals: Any, types: Sequence[TensorType]) -> list[Tensor]:
         values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
         if len(values) != len(self._types):
@@ -102,26 +114,17 @@ class FIFOQueue:
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts one element."""
-
-        def put(*arrays: Any) -> Any:
-            self.put([list(arrays)])
-            return numpy.int32(0)
-
-        return self._operation(
-            "QueueEnqueue", self._converted(vals, self._types), [tensor_type(int32)], put, name
-        )
+        values = self._converted(vals, self._types)
+        return self._done("QueueEnqueue", lambda *arrays: self.put([list(arrays)]), name, values)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts the slices of arrays along their first axis."""
 
-        def put(*arrays: Any) -> Any:
+        def put(*arrays: Any) -> None:
             self.put([list(parts) for parts in zip(*arrays)])
-            return numpy.int32(0)
 
         types = [_stacked(type, new_unknown_size()) for type in self._types]
-        return self._operation(
-            "QueueEnqueueMany", self._converted(vals, types), [tensor_type(int32)], put, name
-        )
+        return self._done("QueueEnqueueMany", put, name, self._converted(vals, types))
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element: a tensor, or a list of its parts."""
@@ -152,12 +155,7 @@ class FIFOQueue:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An operation after which nothing can be put any more."""
-
-        def close() -> Any:
-            self.shut(cancel_pending_enqueues)
-            return numpy.int32(0)
-
-        return self._operation("QueueClose", (), [tensor_type(int32)], close, name)
+        return self._done("QueueClose", lambda: self.shut(cancel_pending_enqueues), name)
 
     def shut(self, cancel: bool) -> None:
         """Let nothing be put any more; with ``cancel`` not even by those who wait."""
@@ -378,79 +376,55 @@ def start_queue_runners(
     return [thread for runner in runners for thread in runner.create_threads(session, coord, daemon, start)]
 
 
-def range_input_producer(
-    limit: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> FIFOQueue:
+EPOCHS = "num_epochs=None, shuffle=True, seed=None, capacity=32, shared_name=None, name=None"
+"""Parameters of what fills a queue in epochs."""
+
+
+@takes(EPOCHS)
+def range_input_producer(limit: Any, **options: Any) -> FIFOQueue:
     """A queue of the numbers below ``limit``, in another order in each of ``num_epochs`` epochs (None: for ever).
 
     ``shared_name`` is for several processes and changes nothing.
     """
-    queue = FIFOQueue(capacity, [int32], [[]], name=name or "input_producer")
     numbers = lambda count: numpy.arange(int(count), dtype=numpy.int32)
-    return filled_in_epochs(queue, convert_to_tensor(limit), numbers, num_epochs, shuffle, seed, name)
+    return filled_in_epochs(convert_to_tensor(limit), numbers, int32, options)
 
 
 def filled_in_epochs(
-    queue: FIFOQueue,
-    source: Tensor,
-    elements: Callable[[Any], Any],
-    num_epochs: int | None,
-    shuffle: bool,
-    seed: int | None,
-    name: str | None,
+    source: Tensor, elements: Callable[[Any], Any], dtype: DType, options: Mapping[str, Any]
 ) -> FIFOQueue:
-    """``queue`` with a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch."""
-    random, left = numpy.random.default_rng(next_key(seed)), num_epochs
+    """A queue and a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch."""
+    random, left = numpy.random.default_rng(next_key(options["seed"])), options["num_epochs"]
+    queue = FIFOQueue(options["capacity"], [dtype], [[]], name=options["name"] or "input_producer")
 
-    def put(value: Any) -> Any:
+    def put(value: Any) -> None:
         nonlocal left
         if left is not None and left <= 0:
             raise OutOfRangeError("all rounds are done", "Catch this error to end.")
         left = None if left is None else left - 1
         found = elements(value)
-        order = random.permutation(len(found)) if shuffle else range(len(found))
+        order = random.permutation(len(found)) if options["shuffle"] else range(len(found))
         queue.put([[found[k]] for k in order])
-        return numpy.int32(0)
 
-    fill = queue._operation("InputProducer", [source], [tensor_type(int32)], put, name)
+    fill = queue._done("InputProducer", put, options["name"], [source])
     add_queue_runner(QueueRunner(queue, [fill]))
     return queue
 
 
-def slice_input_producer(
-    tensor_list: Sequence[Any],
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> list[Any]:
+@takes(EPOCHS)
+def slice_input_producer(tensor_list: Sequence[Any], **options: Any) -> list[Any]:
     """The next slices of tensors along their first axis, one of each.
 
     ``shared_name`` is for several processes and changes nothing.
     """
     tensors = [convert_to_tensor(value) for value in tensor_list]
     count = shape_ops.shape(tensors[0])[0]
-    position = range_input_producer(count, num_epochs, shuffle, seed, capacity, name=name).dequeue()
+    position = range_input_producer(count, **options).dequeue()
     return [shape_ops.gather(tensor, position) for tensor in tensors]
 
 
-def _batched(
-    tensors: Any,
-    make: Callable[[list[Any], list[Any]], FIFOQueue],
-    size: int,
-    threads: int,
-    many: bool,
-    shapes: Any,
-    fewer: bool,
-) -> Any:
+def _batched(tensors: Any, make: Callable[[list[Any], list[Any]], FIFOQueue], options: dict[str, Any]) -> Any:
+    many, shapes, size = options["enqueue_many"], options["shapes"], options["batch_size"]
     named = isinstance(tensors, Mapping)
     values = list(tensors.values()) if named else tensors if isinstance(tensors, (list, tuple)) else [tensors]
     given = [convert_to_tensor(value) for value in values]  # a list among them is stacked, as in TensorFlow
@@ -461,26 +435,19 @@ def _batched(
         [tensor.dtype for tensor in given], known if shapes is None else _each_shape(shapes, len(given))
     )
     fill = queue.enqueue_many(given) if many else queue.enqueue(given)
-    add_queue_runner(QueueRunner(queue, [fill] * threads))
-    found = queue.dequeue_up_to(size) if fewer else queue.dequeue_many(size)
+    add_queue_runner(QueueRunner(queue, [fill] * options["num_threads"]))
+    found = queue.dequeue_up_to(size) if options["allow_smaller_final_batch"] else queue.dequeue_many(size)
     results = found if isinstance(found, list) else [found]
     if named:
         return dict(zip(tensors, results))
     return results if isinstance(tensors, (list, tuple)) else results[0]
 
 
-def batch(
-    tensors: Any,
-    batch_size: int,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
+@takes(
+    "batch_size, num_threads=1, capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, "
+    "allow_smaller_final_batch=False, shared_name=None, name=None"
+)
+def batch(tensors: Any, **options: Any) -> Any:
     """``batch_size`` values of ``tensors`` at a time, which a queue runner computes ahead.
 
     With ``dynamic_pad`` those of different sizes are padded with zeros to the largest.
@@ -489,33 +456,25 @@ def batch(
     """
 
     def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
-        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        return kind(max(capacity, batch_size), dtypes, known, name=name or "batch")
+        kind = PaddingFIFOQueue if options["dynamic_pad"] else FIFOQueue
+        capacity = max(options["capacity"], options["batch_size"])
+        return kind(capacity, dtypes, known, name=options["name"] or "batch")
 
-    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
+    return _batched(tensors, make, options)
 
 
-def shuffle_batch(
-    tensors: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
+@takes(
+    "batch_size, capacity, min_after_dequeue, num_threads=1, seed=None, enqueue_many=False, shapes=None, "
+    "allow_smaller_final_batch=False, shared_name=None, name=None"
+)
+def shuffle_batch(tensors: Any, **options: Any) -> Any:
     """``batch`` in random order: ``min_after_dequeue`` elements wait to be sampled from.
 
     ``shared_name`` is for several processes and changes nothing.
     """
 
     def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
-        return RandomShuffleQueue(
-            capacity, min_after_dequeue, dtypes, known, None, seed, None, name or "shuffle_batch"
-        )
+        counts, name = (options["capacity"], options["min_after_dequeue"]), options["name"] or "shuffle_batch"
+        return RandomShuffleQueue(*counts, dtypes, known, seed=options["seed"], name=name)
 
-    return _batched(tensors, make, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch)
+    return _batched(tensors, make, options)

@@ -15,8 +15,9 @@ from twofold.ir.types import tensor_type
 from twofold.runtime.calls import failed
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import array_of, as_dtype, convert_to_tensor, refuse, whole
+from twofold.static.api.signatures import takes
 from twofold.static.control_flow.host_calls import in_python
-from twofold.static.data.queues import FIFOQueue, filled_in_epochs
+from twofold.static.data.queues import EPOCHS, FIFOQueue, filled_in_epochs
 from twofold.static.errors import OutOfRangeError
 from twofold.static.graph.graph import Tensor, get_default_graph
 from twofold.static.python_io import tf_record_iterator
@@ -24,16 +25,8 @@ from twofold.static.strings.string_functions import as_string_tensor, known_size
 from twofold.static.strings.string_table import bytes_array
 
 
-def string_input_producer(
-    string_tensor: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-    cancel_op: Any = None,
-) -> FIFOQueue:
+@takes(f"{EPOCHS}, cancel_op=None")
+def string_input_producer(string_tensor: Any, **options: Any) -> FIFOQueue:
     """A queue of strings, such as names of files: a vector of them in a new order in each epoch.
 
     Args:
@@ -46,7 +39,7 @@ def string_input_producer(
         name: the name of the operation.
         cancel_op: not offered; raises unless None.
     """
-    if cancel_op is not None:
+    if options["cancel_op"] is not None:
         raise failed("string_input_producer", ArgumentError("cancel_op is given", "Close the queue instead."))
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
         raise failed("string_input_producer", ArgumentError("there are no strings", "Give at least one."))
@@ -54,8 +47,7 @@ def string_input_producer(
     if strings.dtype is not string:
         what = f"the values are of {strings.dtype.name}"
         raise failed("string_input_producer", DTypeError(what, "Give a list of strings."))
-    queue = FIFOQueue(capacity, [string], [[]], name=name or "input_producer")
-    return filled_in_epochs(queue, strings, lambda values: values, num_epochs, shuffle, seed, name)
+    return filled_in_epochs(strings, lambda values: values, string, options)
 
 
 class Reader:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from twofold.static import math, nn
 from twofold.static.api.docstrings import with_example
 from twofold.static.api.op_functions import convert_to_tensor
+from twofold.static.api.signatures import parameters
 from twofold.static.arrays import creation, shape_ops
-from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
-from twofold.static.keras.table import converted
+from twofold.static.keras.base_layer import Layer
+from twofold.static.keras.table import TableLayer
 from twofold.static.recurrent.rnn import dynamic_rnn
 
 
@@ -70,7 +71,7 @@ class _Row(NamedTuple):
     step: Callable[..., Any]
 
 
-class Recurrent(Layer):
+class Recurrent(TableLayer):
     """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
 
     Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``implementation`` and ``unroll`` change
@@ -78,68 +79,38 @@ class Recurrent(Layer):
     """
 
     row: _Row
+    go_backwards: bool
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "hard_sigmoid",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        stateful: bool = False,
-        unroll: bool = False,
-        implementation: int = 1,
-        **options: Any,
-    ) -> None:
-        if dropout or recurrent_dropout or stateful:
+    options = parameters(
+        "units, activation='tanh', recurrent_activation='hard_sigmoid', use_bias=True, "
+        "kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', "
+        "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None, "
+        "return_sequences=False, return_state=False, go_backwards=False, dropout=0.0, recurrent_dropout=0.0, "
+        "stateful=False, unroll=False, implementation=1"
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.dropout or self.recurrent_dropout or self.stateful:
             what = "dropout, recurrent_dropout and stateful are not offered"
             raise ValueError(f"{type(self).__name__}: {what}. Put a Dropout layer before it.")
-        if "input_length" in options:
-            options["input_shape"] = (options.pop("input_length"), options.pop("input_dim", None))
-        super().__init__(**options)
-        self.units, self.use_bias = int(units), use_bias
-        self.activation, self.recurrent_activation = (
-            as_activation(activation),
-            as_activation(recurrent_activation),
-        )
-        names = ("kernel_initializer", "recurrent_initializer", "bias_initializer")
-        self._initializers = dict(zip(names, (kernel_initializer, recurrent_initializer, bias_initializer)))
-        self._penalties = [
-            converted("regularizer", r) for r in (kernel_regularizer, recurrent_regularizer, bias_regularizer)
-        ]
-        self._forget = unit_forget_bias and self.row.states == 2
-        self.return_sequences, self.return_state, self.go_backwards = (
-            return_sequences,
-            return_state,
-            go_backwards,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Kernels and bias of all gates, side by side."""
         channels, width = int(input_shape[-1]), self.row.gates * self.units
-        kernel, recurrent, bias = self._penalties
-        first = self._initializers
-        self.kernel = self.add_weight("kernel", [channels, width], None, first["kernel_initializer"], kernel)
-        self.recurrent_kernel = self.add_weight(
-            "recurrent_kernel", [self.units, width], None, first["recurrent_initializer"], recurrent
-        )
-        if self.use_bias:
-            self.bias = self.add_weight("bias", [width], None, self._bias_initializer(), bias)
+        shapes = {"kernel": [channels, width], "recurrent_kernel": [self.units, width], "bias": [width]}
+        if not self.use_bias:
+            del shapes["bias"]
+        for name, shape in shapes.items():
+            own = name.removesuffix("_kernel")
+            first = self._bias_initializer() if name == "bias" else getattr(self, f"{own}_initializer")
+            setattr(
+                self, name, self.add_weight(name, shape, None, first, getattr(self, f"{own}_regularizer"))
+            )
 
     def _bias_initializer(self) -> Any:
-        given = as_initializer(self._initializers["bias_initializer"])
-        if not self._forget:
+        given = self.bias_initializer
+        if not (self.unit_forget_bias and self.row.states == 2):
             return given
 
         def first(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -150,7 +121,7 @@ class Recurrent(Layer):
 
         return first
 
-    def call(self, inputs: Any, initial_state: Any = None) -> Any:
+    def call(self, inputs: Any, initial_state: Any = None, **more: Any) -> Any:
         """The last output or all, with ``return_state`` also the last states."""
         if isinstance(inputs, list):
             inputs, *rest = inputs

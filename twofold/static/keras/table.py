@@ -40,8 +40,12 @@ class TableLayer(Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         own = type(self).options
         base = {key: kwargs.pop(key) for key in _BASE if key in kwargs and key not in own}
-        if "input_dim" in own and "input_length" in kwargs:
-            base["input_shape"] = (kwargs.pop("input_length"),)
+        if "input_length" in kwargs:
+            of_numbers = "input_dim" in own  # a sequence of numbers, not of vectors
+            base["input_shape"] = (
+                kwargs.pop("input_length"),
+                *([] if of_numbers else [base.pop("input_dim", None)]),
+            )
         super().__init__(**base)
         given = inspect.Signature(
             [
