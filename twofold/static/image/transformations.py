@@ -31,6 +31,7 @@ from twofold.static.api.op_functions import (
     whole,
 )
 from twofold.static.api.op_functions import limits_of as _limits_of
+from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.graph.scopes import name_scope
 from twofold.static.image.boxes import nearest_of_corners, resize_area
@@ -369,6 +370,26 @@ def _as_floats(scope: str, image: Any, change: Callable[[Any], Any], name: str |
         return convert_image_dtype(change(convert_image_dtype(tensor, float32)), tensor.dtype, True)
 
 
+def _on_floats(type: str, named: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function of images from one of images in float32, which declares one operation of ``type``.
+
+    ``named`` says whether it takes a name.
+    """
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        declare = operation(type)(body)
+        first = next(iter(defaults_of(body)))
+
+        def adjusted(name: str | None = None, **given: Any) -> Any:
+            image = given.pop(first)
+            return _as_floats(body.__name__, image, lambda floats: declare(floats, **given), name)
+
+        behind = {"name": None} if named else {}
+        return with_parameters(adjusted, {**defaults_of(body), **behind}, body)
+
+    return decorate
+
+
 @operation("RgbToGrayscale")
 def _gray(images: Any) -> Any:
     parts = [ops.multiply(ops.narrow(images, -1, k, 1), weight) for k, weight in enumerate(_GRAY)]
@@ -437,57 +458,41 @@ def hsv_to_rgb(images: Any) -> Any:
     return _from_hsv(*_channels(images))
 
 
-@operation("AdjustHue")
-def _rotated_hue(image: Any, delta: Any) -> Any:
-    hue, saturation, value = _to_hsv(image)
-    return _from_hsv(ops.remainder(ops.add(hue, delta), 1.0), saturation, value)
-
-
-@operation("AdjustSaturation")
-def _saturated(image: Any, factor: Any) -> Any:
-    hue, saturation, value = _to_hsv(image)
-    return _from_hsv(hue, ops.clamp(ops.multiply(saturation, factor), 0.0, 1.0), value)
-
-
-@operation("AdjustContrast")
-def _contrasted(image: Any, factor: Any) -> Any:
-    mean = ops.mean(image, (-3, -2), True)
-    return ops.add(ops.multiply(ops.subtract(image, mean), factor), mean)
-
-
-@operation("AdjustGamma")
-def _powered(image: Any, gamma: Any, gain: Any) -> Any:
-    return ops.multiply(ops.pow(image, gamma), gain)
-
-
 @example("tf.squeeze(tf.image.adjust_brightness([[[0.5], [0.25]]], 0.25))", "[0.75 0.5 ]")
 def adjust_brightness(image: Any, delta: Any) -> Any:
     """``delta`` (of a range of 0 to 1) added."""
     return _as_floats("adjust_brightness", image, lambda floats: math.add(floats, delta))
 
 
+@_on_floats("AdjustContrast", named=False)
 @example("tf.squeeze(tf.image.adjust_contrast([[[0.0], [1.0]]], 2.0))", "[-0.5  1.5]")
 def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     """The distance from the mean of each channel times a factor."""
-    return _as_floats("adjust_contrast", images, lambda floats: _contrasted(floats, contrast_factor))
+    mean = ops.mean(images, (-3, -2), True)
+    return ops.add(ops.multiply(ops.subtract(images, mean), contrast_factor), mean)
 
 
+@_on_floats("AdjustGamma", named=False)
 @example("tf.squeeze(tf.image.adjust_gamma([[[0.5], [1.0]]], 2.0))", "[0.25 1.  ]")
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
     """``gain * image ** gamma``."""
-    return _as_floats("adjust_gamma", image, lambda floats: _powered(floats, gamma, gain))
+    return ops.multiply(ops.pow(image, gamma), gain)
 
 
+@_on_floats("AdjustHue")
 @example("print(tf.image.adjust_hue(tf.zeros([4, 4, 3]), 0.25).shape)", "(4, 4, 3)")
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
+def adjust_hue(image: Any, delta: Any) -> Any:
     """The hue rotated by ``delta`` (1 is once around)."""
-    return _as_floats("adjust_hue", image, lambda floats: _rotated_hue(floats, delta), name)
+    hue, saturation, value = _to_hsv(image)
+    return _from_hsv(ops.remainder(ops.add(hue, delta), 1.0), saturation, value)
 
 
+@_on_floats("AdjustSaturation")
 @example("print(tf.image.adjust_saturation(tf.zeros([4, 4, 3]), 2.0).shape)", "(4, 4, 3)")
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Any:
+def adjust_saturation(image: Any, saturation_factor: Any) -> Any:
     """The saturation times a factor."""
-    return _as_floats("adjust_saturation", image, lambda floats: _saturated(floats, saturation_factor), name)
+    hue, saturation, value = _to_hsv(image)
+    return _from_hsv(hue, ops.clamp(ops.multiply(saturation, saturation_factor), 0.0, 1.0), value)
 
 
 def _between(low: float, high: float, seed: int | None, what: str) -> Any:

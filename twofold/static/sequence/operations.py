@@ -78,6 +78,11 @@ _PAIR = "x = tf.sequence.placeholder(tf.float32)"
 _FED = "{x: [[1.0, 2.0], [3.0]]}"
 
 
+def _shown(expression: str, result: str, *setup: str) -> Callable[[Any], Any]:
+    """An example: a function of ``tf.sequence`` of sequences ``x``."""
+    return example(_PAIR, *setup, f"print(session.run({expression}, {_FED}))", result)
+
+
 @example(
     "x = tf.sequence.placeholder(tf.float32, [2])",
     "y = tf.reduce_sum(x, 1)",
@@ -117,7 +122,7 @@ def input_variable(
     return placeholder(dtype, shape, name, sequence_axis)
 
 
-@example(_PAIR, f"print(session.run(tf.sequence.lengths(x), {_FED}))", "[2 1]")
+@_shown("tf.sequence.lengths(x)", "[2 1]")
 def lengths(seq: Any) -> Any:
     """The length of each sequence, int64."""
     return need_layout("lengths", seq=seq).lengths
@@ -131,9 +136,7 @@ def _of_edges(name: str, text: str, result: str) -> Callable[..., Any]:
         layout = need_layout(function.__name__, seq=seq)
         return rows_at(seq, getattr(layout, f"{function.__name__}s")(), name=name)
 
-    return described(
-        function, name, text, _PAIR, f"print(session.run(tf.sequence.{name}(x), {_FED}))", result
-    )
+    return _shown(f"tf.sequence.{name}(x)", result)(described(function, name, text))
 
 
 first = _of_edges("first", "The first step of each sequence.", "[1. 3.]")
@@ -146,9 +149,7 @@ def _at_edges(name: str, text: str, result: str) -> Callable[..., Any]:
         rows = layout.positions() if function.__name__ == "is_first" else _from_end(layout)
         return math.equal(rows, 0, name=name)
 
-    return described(
-        function, name, text, _PAIR, f"print(session.run(tf.sequence.{name}(x), {_FED}))", result
-    )
+    return _shown(f"tf.sequence.{name}(x)", result)(described(function, name, text))
 
 
 def _from_end(layout: Layout) -> Any:
@@ -176,9 +177,7 @@ def _reduced(how: str, noun: str, result: str) -> Callable[..., Any]:
 
     name = f"reduce_{how}"
     text = f"The {noun} of the steps of each sequence."
-    return described(
-        function, name, text, _PAIR, f"print(session.run(tf.sequence.{name}(x), {_FED}))", result
-    )
+    return _shown(f"tf.sequence.{name}(x)", result)(described(function, name, text))
 
 
 def _count(layout: Layout) -> Any:
@@ -209,9 +208,8 @@ def _spread(values: Any, layout: Layout) -> Any:
     return rows_at(values, layout.numbers)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(x - tf.sequence.broadcast_as(tf.sequence.last(x), x), {_FED}))",
+@_shown(
+    "x - tf.sequence.broadcast_as(tf.sequence.last(x), x)",
     "[array([-1.,  0.], dtype=float32), array([0.], dtype=float32)]",
 )
 def broadcast_as(operand: Any, broadcast_as_operand: Any, name: str | None = None) -> Any:
@@ -239,11 +237,7 @@ def _delayed(x: Any, initial: Any, positions: Any, steps: Number) -> Any:
     return ops.where(column, ops.index_select(x, 0, rows), initial)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.delay(x, -1.0), {_FED}))",
-    "[array([-1.,  1.], dtype=float32), array([-1.], dtype=float32)]",
-)
+@_shown("tf.sequence.delay(x, -1.0)", "[array([-1.,  1.], dtype=float32), array([-1.], dtype=float32)]")
 def delay(x: Any, initial_state: Any = None, time_step: int = 1, name: str | None = None) -> Any:
     """For each step the value ``time_step`` steps before it, or after it where that is negative.
 
@@ -264,21 +258,13 @@ def delay(x: Any, initial_state: Any = None, time_step: int = 1, name: str | Non
     return _delayed(x, initial, layout.positions() if steps > 0 else _from_end(layout), steps, name=name)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.past_value(x), {_FED}))",
-    "[array([0., 1.], dtype=float32), array([0.], dtype=float32)]",
-)
+@_shown("tf.sequence.past_value(x)", "[array([0., 1.], dtype=float32), array([0.], dtype=float32)]")
 def past_value(x: Any, initial_state: Any = None, time_step: int = 1, name: str | None = None) -> Any:
     """``delay`` by a positive number of steps."""
     return delay(x, initial_state, _positive("past_value", time_step), name)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.future_value(x), {_FED}))",
-    "[array([2., 0.], dtype=float32), array([0.], dtype=float32)]",
-)
+@_shown("tf.sequence.future_value(x)", "[array([2., 0.], dtype=float32), array([0.], dtype=float32)]")
 def future_value(x: Any, initial_state: Any = None, time_step: int = 1, name: str | None = None) -> Any:
     """For each step the value a positive number of steps after it; see ``delay``."""
     return delay(x, initial_state, -_positive("future_value", time_step), name)
@@ -290,11 +276,7 @@ def _positive(function: str, steps: Any) -> int:
     return index(steps)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.reverse(x), {_FED}))",
-    "[array([2., 1.], dtype=float32), array([3.], dtype=float32)]",
-)
+@_shown("tf.sequence.reverse(x)", "[array([2., 1.], dtype=float32), array([3.], dtype=float32)]")
 def reverse(seq: Any, name: str | None = None) -> Any:
     """The steps of each sequence from its last to its first."""
     return rows_at(seq, need_layout("reverse", seq=seq).mirrored(), name=name)
@@ -327,11 +309,7 @@ def _where_true(function: str, condition: Any) -> tuple[Any, Layout]:
     return _selected(layout, source_of(condition), lambda: condition)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.gather(x, x > 1.0), {_FED}))",
-    "[array([2.], dtype=float32), array([3.], dtype=float32)]",
-)
+@_shown("tf.sequence.gather(x, x > 1.0)", "[array([2.], dtype=float32), array([3.], dtype=float32)]")
 def gather(seq: Any, condition: Any, name: str | None = None) -> Any:
     """The steps at which ``condition``, on the same axis, is true or not zero.
 
@@ -341,7 +319,7 @@ def gather(seq: Any, condition: Any, name: str | None = None) -> Any:
     return rows_at(seq, _where_true("gather", condition)[0], name=name)
 
 
-@example(_PAIR, f"print(session.run(tf.sequence.where(x > 1.0), {_FED}))", "[array([1]), array([0])]")
+@_shown("tf.sequence.where(x > 1.0)", "[array([1]), array([0])]")
 def where(condition: Any, name: str | None = None) -> Any:
     """The numbers, int64, of the steps at which ``condition`` is true or not zero; on the axis of ``gather``."""
     rows, _ = _where_true("where", condition)
@@ -358,11 +336,10 @@ def _scattered(seq: Any, given: Any, condition: Any, counts: Any) -> Any:
     return ops.index_select(ops.concat([seq, one], 0), 0, ops.where(fits, positions, rows + 1))
 
 
-@example(
-    _PAIR,
-    "last = tf.sequence.is_last(x)",
-    f"print(session.run(tf.sequence.scatter(tf.sequence.gather(x, last), last), {_FED}))",
+@_shown(
+    "tf.sequence.scatter(tf.sequence.gather(x, last), last)",
     "[array([0., 2.], dtype=float32), array([3.], dtype=float32)]",
+    "last = tf.sequence.is_last(x)",
 )
 def scatter(seq: Any, condition: Any, name: str | None = None) -> Any:
     """The steps of ``seq`` where ``condition`` is true or not zero, and zeros elsewhere, on the axis of ``condition``.
@@ -373,11 +350,7 @@ def scatter(seq: Any, condition: Any, name: str | None = None) -> Any:
     return _scattered(seq, own.lengths, condition, _chosen_counts(layout, condition), name=name)
 
 
-@example(
-    _PAIR,
-    f"print(session.run(tf.sequence.slice(x, -1, 0), {_FED}))",
-    "[array([2.], dtype=float32), array([3.], dtype=float32)]",
-)
+@_shown("tf.sequence.slice(x, -1, 0)", "[array([2.], dtype=float32), array([3.], dtype=float32)]")
 def slice(seq: Any, begin_index: int, end_index: int, name: str | None = None) -> Any:
     """The steps from ``begin_index`` to the one before ``end_index``, on a new axis.
 
@@ -480,11 +453,10 @@ def _checked_lengths(lengths: Any, padded: Any, count: Any, steps: Any) -> Any:
 # Loops
 
 
-@example(
-    _PAIR,
-    "total = tf.sequence.Recurrence(lambda total, x: total + x)(x)",
-    f"print(session.run(total, {_FED}))",
+@_shown(
+    "total",
     "[array([1., 3.], dtype=float32), array([3.], dtype=float32)]",
+    "total = tf.sequence.Recurrence(lambda total, x: total + x)(x)",
 )
 def Recurrence(
     step_function: Any,
@@ -517,12 +489,7 @@ def Recurrence(
     return function
 
 
-@example(
-    _PAIR,
-    "total = tf.sequence.Fold(lambda total, x: total + x)(x)",
-    f"print(session.run(total, {_FED}))",
-    "[3. 3.]",
-)
+@_shown("total", "[3. 3.]", "total = tf.sequence.Fold(lambda total, x: total + x)(x)")
 def Fold(
     folder_function: Any,
     go_backwards: bool = False,

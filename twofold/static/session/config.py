@@ -9,6 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.api.signatures import parameters
 
 _warned: set[str] = set()
 
@@ -69,28 +70,20 @@ class _Message:
 class GPUOptions(_Message):
     """Options of graphics processors, of which there are none here: they warn."""
 
-    _fields = {
-        "allow_growth": False,
-        "per_process_gpu_memory_fraction": 0.0,
-        "visible_device_list": "",
-        "allocator_type": "",
-        "deferred_deletion_bytes": 0,
-        "polling_active_delay_usecs": 0,
-        "polling_inactive_delay_msecs": 0,
-        "force_gpu_compatible": False,
-    }
+    _fields = parameters(
+        "allow_growth=False, per_process_gpu_memory_fraction=0.0, visible_device_list='', "
+        "allocator_type='', deferred_deletion_bytes=0, polling_active_delay_usecs=0, "
+        "polling_inactive_delay_msecs=0, force_gpu_compatible=False"
+    )
 
 
 class OptimizerOptions(_Message):
     """Options of TensorFlow's optimisers of graphs; Twofold's need none."""
 
-    _fields = {
-        "opt_level": 0,
-        "global_jit_level": 0,
-        "do_common_subexpression_elimination": False,
-        "do_constant_folding": False,
-        "do_function_inlining": False,
-    }
+    _fields = parameters(
+        "opt_level=0, global_jit_level=0, do_common_subexpression_elimination=False, "
+        "do_constant_folding=False, do_function_inlining=False"
+    )
     L0, L1 = -1, 0
     DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
 
@@ -98,15 +91,10 @@ class OptimizerOptions(_Message):
 class GraphOptions(_Message):
     """Options of the graph; ``optimizer_options`` among them."""
 
-    _fields = {
-        "build_cost_model": 0,
-        "build_cost_model_after": 0,
-        "infer_shapes": False,
-        "place_pruned_graph": False,
-        "enable_bfloat16_sendrecv": False,
-        "timeline_step": 0,
-        "rewrite_options": None,
-    }
+    _fields = parameters(
+        "build_cost_model=0, build_cost_model_after=0, infer_shapes=False, place_pruned_graph=False, "
+        "enable_bfloat16_sendrecv=False, timeline_step=0, rewrite_options=None"
+    )
     _parts = {"optimizer_options": OptimizerOptions}
 
 
@@ -125,18 +113,11 @@ class ConfigProto(_Message):
     1.0
     """
 
-    _fields = {
-        "allow_soft_placement": False,
-        "log_device_placement": False,
-        "intra_op_parallelism_threads": 0,
-        "inter_op_parallelism_threads": 0,
-        "use_per_session_threads": False,
-        "device_count": {},
-        "device_filters": [],
-        "placement_period": 0,
-        "operation_timeout_in_ms": 0,
-        "isolate_session_state": False,
-    }
+    _fields = parameters(
+        "allow_soft_placement=False, log_device_placement=False, intra_op_parallelism_threads=0, "
+        "inter_op_parallelism_threads=0, use_per_session_threads=False, device_count={}, "
+        "device_filters=[], placement_period=0, operation_timeout_in_ms=0, isolate_session_state=False"
+    )
     _parts = {"gpu_options": GPUOptions, "graph_options": GraphOptions}
 
     def enter(self) -> None:
@@ -159,28 +140,20 @@ class ConfigProto(_Message):
 class RunOptions(_Message):
     """Options of one run: a trace that is asked for goes to the run's metadata, a timeout raises ArgumentError."""
 
-    _fields = {
-        "trace_level": 0,
-        "timeout_in_ms": 0,
-        "inter_op_thread_pool": 0,
-        "output_partition_graphs": False,
-        "report_tensor_allocations_upon_oom": False,
-    }
+    _fields = parameters(
+        "trace_level=0, timeout_in_ms=0, inter_op_thread_pool=0, output_partition_graphs=False, "
+        "report_tensor_allocations_upon_oom=False"
+    )
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
 
 class NodeExecStats(_Message):
     """What one operation took in one run, in microseconds."""
 
-    _fields = {
-        "node_name": "",
-        "all_start_micros": 0,
-        "op_start_rel_micros": 0,
-        "op_end_rel_micros": 0,
-        "all_end_rel_micros": 0,
-        "timeline_label": "",
-        "thread_id": 0,
-    }
+    _fields = parameters(
+        "node_name='', all_start_micros=0, op_start_rel_micros=0, op_end_rel_micros=0, "
+        "all_end_rel_micros=0, timeline_label='', thread_id=0"
+    )
 
 
 class DeviceStepStats(_Message):

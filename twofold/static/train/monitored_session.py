@@ -10,6 +10,7 @@ from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
+from twofold.static.api.signatures import takes
 from twofold.static.control_flow.dependencies import group
 from twofold.static.data.queues import start_queue_runners
 from twofold.static.errors import OutOfRangeError
@@ -30,6 +31,7 @@ from twofold.static.variables.variable import (
 )
 
 _DEFAULT: Any = object()
+_NONE: Any = None
 
 
 @example(
@@ -53,28 +55,17 @@ class Scaffold:
         copy_from_scaffold: Another scaffold, whose parts stand in for those that are not given.
     """
 
-    _PARTS = ("init_op", "init_feed_dict", "init_fn", "ready_op", "ready_for_local_init_op", "local_init_op")
+    init_op = init_feed_dict = init_fn = ready_op = ready_for_local_init_op = local_init_op = _NONE
+    summary_op = saver = _NONE
 
-    def __init__(
-        self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable[[Any, Any], Any] | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
-        copy_from_scaffold: Scaffold | None = None,
-    ) -> None:
-        def given(name: str, value: Any) -> Any:
-            return getattr(copy_from_scaffold, name, None) if value is None else value
-
-        self.init_op, self.init_feed_dict = given("init_op", init_op), given("init_feed_dict", init_feed_dict)
-        self.init_fn, self.ready_op = given("init_fn", init_fn), given("ready_op", ready_op)
-        self.ready_for_local_init_op = given("ready_for_local_init_op", ready_for_local_init_op)
-        self.local_init_op = given("local_init_op", local_init_op)
-        self.summary_op, self.saver = given("summary_op", summary_op), given("saver", saver)
+    @takes(
+        "init_op=None, init_feed_dict=None, init_fn=None, ready_op=None, ready_for_local_init_op=None, "
+        "local_init_op=None, summary_op=None, saver=None, copy_from_scaffold=None"
+    )
+    def __init__(self, **given: Any) -> None:
+        other = given.pop("copy_from_scaffold")
+        for name, value in given.items():
+            setattr(self, name, getattr(other, name, None) if value is None else value)
 
     def finalize(self) -> Scaffold:
         """Make what is missing, and let the graph not be added to any more; returns itself."""

@@ -45,6 +45,15 @@ class NanLossDuringTrainingError(RuntimeError):
         return "NaN loss during training."
 
 
+def _shown(tensor: str, hook: str, result: str, shown: str = "found") -> Callable[[Any], Any]:
+    """An example: what a session with a hook makes of a tensor."""
+    block = ("with tf.train.MonitoredSession(hooks=[hook]) as monitored:", "    found = monitored.run(x)")
+    return example(f"x = {tensor}", f"hook = tf.train.{hook}", *block, f"print({shown})", result)
+
+
+_STEP = "tf.assign_add(tf.train.create_global_step(), 1)"
+
+
 def _needed_step(what: str) -> Any:
     """What reads the step: in a run that counts it up, the value from before."""
     step: Any = get_global_step()
@@ -57,6 +66,31 @@ def _needed_step(what: str) -> Any:
         with graph.name_scope(f"{step.op.name}/"):
             graph.add_to_collection(_STEP_READ, step + 0)  # a fetch of the variable would see the update
     return graph.get_collection(_STEP_READ)[0]
+
+
+class _StepHook(SessionRunHook):
+    """A hook that is told the step in each run: that from before its update."""
+
+    def begin(self) -> None:
+        """Find the step."""
+        self._step = _needed_step(type(self).__name__)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Ask for the step."""
+        return SessionRunArgs(self._step)
+
+
+class _WritingHook(_StepHook):
+    """A hook that writes for TensorBoard, if it is given a writer or a directory."""
+
+    _writer: Any
+    _folder: Any
+
+    def begin(self) -> None:
+        """Find the step and the writer."""
+        super().begin()
+        if self._writer is None and self._folder:
+            self._writer = FileWriterCache.get(self._folder)
 
 
 def _found_tensor(item: Any) -> Any:
@@ -73,14 +107,7 @@ def _found_tensor(item: Any) -> Any:
     return graph.as_graph_element(as_tensor(item))
 
 
-@example(
-    "x = tf.constant(1.0)",
-    'hook = tf.train.LoggingTensorHook({"x": x}, every_n_iter=10)',
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "1.0",
-)
+@_shown("tf.constant(1.0)", 'LoggingTensorHook({"x": x}, every_n_iter=10)', "1.0")
 class LoggingTensorHook(SessionRunHook):
     """Shows the values of tensors (``tf.logging.info``).
 
@@ -154,7 +181,7 @@ class LoggingTensorHook(SessionRunHook):
     "print(found)",
     "(1, True)",
 )
-class StopAtStepHook(SessionRunHook):
+class StopAtStepHook(_StepHook):
     """Ends after a number of steps.
 
     Args:
@@ -166,19 +193,11 @@ class StopAtStepHook(SessionRunHook):
         check_intervals("StopAtStepHook", num_steps=num_steps, last_step=last_step)
         self._num_steps, self._last_step = num_steps, last_step
 
-    def begin(self) -> None:
-        """Find the step."""
-        self._step = _needed_step("StopAtStepHook")
-
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Count from the step that the session begins with."""
         if self._last_step is None:
             assert self._num_steps is not None
             self._last_step = int(session.run(self._step)) + self._num_steps
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Ask for an end where it is reached; the step of the run is that from before its update."""
@@ -224,7 +243,7 @@ class CheckpointSaverListener:
     "print(os.path.basename(path))",
     "model.ckpt-1",
 )
-class CheckpointSaverHook(SessionRunHook):
+class CheckpointSaverHook(_StepHook):
     """Writes checkpoints: at the beginning, after each interval, and at the end.
 
     Args:
@@ -258,7 +277,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def begin(self) -> None:
         """Find the step."""
-        self._step = _needed_step("CheckpointSaverHook")
+        super().begin()
         for listener in self._listeners:
             listener.begin()
 
@@ -280,10 +299,6 @@ class CheckpointSaverHook(SessionRunHook):
         step = session.run(self._step)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the step."""
-        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Write a checkpoint where it is time."""
@@ -312,15 +327,8 @@ class CheckpointSaverHook(SessionRunHook):
         return any(answers)
 
 
-@example(
-    "x = tf.assign_add(tf.train.create_global_step(), 1)",
-    'hook = tf.train.SummarySaverHook(save_steps=1, summary_op=tf.summary.scalar("x", x))',
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "1",
-)
-class SummarySaverHook(SessionRunHook):
+@_shown(_STEP, 'SummarySaverHook(save_steps=1, summary_op=tf.summary.scalar("x", x))', "1")
+class SummarySaverHook(_WritingHook):
     """Writes summaries after each interval.
 
     Args:
@@ -353,10 +361,8 @@ class SummarySaverHook(SessionRunHook):
 
     def begin(self) -> None:
         """Find the step and the writer."""
-        if self._writer is None and self._folder:
-            self._writer = FileWriterCache.get(self._folder)
+        super().begin()
         self._next = None
-        self._step = _needed_step("SummarySaverHook")
 
     def _summaries(self) -> list[Any]:
         given = self._given if self._scaffold is None else self._scaffold.summary_op
@@ -385,15 +391,8 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
 
-@example(
-    "x = tf.assign_add(tf.train.create_global_step(), 1)",
-    "hook = tf.train.StepCounterHook(every_n_steps=10)",
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "1",
-)
-class StepCounterHook(SessionRunHook):
+@_shown(_STEP, "StepCounterHook(every_n_steps=10)", "1")
+class StepCounterHook(_WritingHook):
     """Shows and writes how many steps a second there are.
 
     Args:
@@ -414,16 +413,6 @@ class StepCounterHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
         self._writer, self._folder = summary_writer, output_dir
 
-    def begin(self) -> None:
-        """Find the step and the writer."""
-        if self._writer is None and self._folder:
-            self._writer = FileWriterCache.get(self._folder)
-        self._step = _needed_step("StepCounterHook")
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Ask for the step."""
-        return SessionRunArgs(self._step)
-
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Show the rate where it is time."""
         if not self._timer.should_trigger_for_step(run_values.results + 1):
@@ -439,14 +428,7 @@ class StepCounterHook(SessionRunHook):
             logs.info("%s: %g", STEP_RATE, rate)
 
 
-@example(
-    "x = tf.constant(1.0)",
-    "hook = tf.train.NanTensorHook(x)",
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "1.0",
-)
+@_shown("tf.constant(1.0)", "NanTensorHook(x)", "1.0")
 class NanTensorHook(SessionRunHook):
     """Ends the training where the loss is not a number: with NanLossDuringTrainingError or, if asked for, quietly."""
 
@@ -468,15 +450,8 @@ class NanTensorHook(SessionRunHook):
             run_context.request_stop()
 
 
-@example(
-    "x = tf.assign_add(tf.train.create_global_step(), 1)",
-    "hook = tf.train.GlobalStepWaiterHook(0)",
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "1",
-)
-class GlobalStepWaiterHook(SessionRunHook):
+@_shown(_STEP, "GlobalStepWaiterHook(0)", "1")
+class GlobalStepWaiterHook(_StepHook):
     """Delays the first run until other sessions' training has reached a step."""
 
     def __init__(self, wait_until_step: int) -> None:
@@ -484,7 +459,8 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     def begin(self) -> None:
         """Find the step."""
-        self._step, self._reached = _needed_step("GlobalStepWaiterHook"), self._until <= 0
+        super().begin()
+        self._reached = self._until <= 0
 
     def before_run(self, run_context: SessionRunContext) -> None:
         """Wait."""
@@ -494,14 +470,7 @@ class GlobalStepWaiterHook(SessionRunHook):
                 time.sleep(0.5)
 
 
-@example(
-    "x = tf.constant(1.0)",
-    "hook = tf.train.FinalOpsHook(x * 2.0)",
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found, hook.final_ops_values)",
-    "1.0 2.0",
-)
+@_shown("tf.constant(1.0)", "FinalOpsHook(x * 2.0)", "1.0 2.0", "found, hook.final_ops_values")
 class FinalOpsHook(SessionRunHook):
     """Runs something at the end; its values are ``final_ops_values``."""
 
@@ -515,14 +484,7 @@ class FinalOpsHook(SessionRunHook):
             self.final_ops_values = session.run(self._ops, self._feeds)
 
 
-@example(
-    "x = tf.constant(1.0)",
-    "hook = tf.train.FeedFnHook(lambda: {x: 3.0})",
-    "with tf.train.MonitoredSession(hooks=[hook]) as monitored:",
-    "    found = monitored.run(x)",
-    "print(found)",
-    "3.0",
-)
+@_shown("tf.constant(1.0)", "FeedFnHook(lambda: {x: 3.0})", "3.0")
 class FeedFnHook(SessionRunHook):
     """Feeds what a function returns, which is called before each run."""
 
