@@ -17,13 +17,7 @@ from twofold.runtime.failures import end_at
 from twofold.static import math
 from twofold.static.api.docstrings import described, example
 from twofold.static.api.namespaces import look_up
-from twofold.static.api.op_functions import (
-    as_dtype,
-    as_tensor,
-    convert_to_tensor,
-    define,
-    is_tensor_like,
-)
+from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor, define, is_tensor_like
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.dependencies import group, no_op
@@ -177,6 +171,16 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     return verify_tensor_all_finite(tensor, message, name or "CheckNumerics")
 
 
+@example(
+    "x = tf.constant([1.0, 0.0])",
+    "y = tf.log(x)",
+    "check = tf.add_check_numerics_ops()",
+    "try:",
+    "    session.run(check)",
+    "except tf.errors.InvalidArgumentError as error:",
+    "    print(str(error)[:66])",
+    "log: the first value that is not finite: -inf at index [1], log(0)",
+)
 def add_check_numerics_ops() -> Any:
     """An operation that checks every floating tensor of the graph; a run of it raises where one is not finite.
 
@@ -184,17 +188,6 @@ def add_check_numerics_ops() -> Any:
     InvalidArgumentError whose traceback ends at the line that made it of finite values, in the body of a loop or choice
     and in the gradient of a line as well. Infinity that the program gives itself ends at the line of its tensor. What
     stands in bodies is checked as far as it reaches a result.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant([1.0, 0.0])
-    ...     y = tf.log(x)
-    ...     check = tf.add_check_numerics_ops()
-    ...     try:
-    ...         session.run(check)
-    ...     except tf.errors.InvalidArgumentError as error:
-    ...         print(str(error)[:66])
-    log: the first value that is not finite: -inf at index [1], log(0)
     """
     outside = _outside_of_bodies(get_default_graph().get_operations())
     tensors = [tensor for op in outside for tensor in op.outputs if tensor.dtype.kind in "fc"]

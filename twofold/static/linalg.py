@@ -200,15 +200,9 @@ lstsq = matrix_solve_ls
 __getattr__, __dir__ = look_up(__name__)
 
 
+@example("tf.linalg.LinearOperatorLowerTriangular(tf.ones([2, 2])).to_dense()", "[[1. 0.]\n [1. 1.]]")
 class LinearOperatorLowerTriangular:
-    """The lower triangles of matrices, as linear maps; what ``tril`` holds above the diagonal does not count.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.linalg.LinearOperatorLowerTriangular(tf.ones([2, 2])).to_dense()))
-    [[1. 0.]
-     [1. 1.]]
-    """
+    """The lower triangles of matrices, as linear maps; what ``tril`` holds above the diagonal does not count."""
 
     def __init__(self, tril: Any, name: str = "LinearOperatorLowerTriangular") -> None:
         self._matrix = _lower(tril, name=name)

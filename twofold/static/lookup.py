@@ -61,19 +61,18 @@ class _Lines:
         return {line: k for k, line in enumerate(lines)} if self._to_numbers else dict(enumerate(lines))
 
 
+@example(
+    'pairs = tf.contrib.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])',
+    "table = tf.contrib.lookup.HashTable(pairs, -1)",
+    "session.run(tf.tables_initializer())",
+    'table.lookup(tf.constant(["b", "none"]))',
+    "[ 2 -1]",
+)
 class HashTable:
     """The values of keys; ``default_value`` for a key that is not there.
 
     The table is filled when ``tf.tables_initializer()`` or its own ``init`` runs; a look-up before that raises
     FailedPreconditionError. ``shared_name`` is for several processes and changes nothing.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     pairs = tf.contrib.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
-    ...     table = tf.contrib.lookup.HashTable(pairs, -1)
-    ...     session.run(tf.tables_initializer())
-    ...     print(session.run(table.lookup(tf.constant(["b", "none"]))))
-    [ 2 -1]
     """
 
     def __init__(

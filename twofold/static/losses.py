@@ -80,11 +80,7 @@ def _collected(made: Any, collection: str) -> Any:
     return made
 
 
-_OPTIONS = {
-    "scope": None,
-    "loss_collection": GraphKeys.LOSSES,
-    "reduction": Reduction.SUM_BY_NONZERO_WEIGHTS,
-}
+_OPTIONS = {"scope": None, "loss_collection": GraphKeys.LOSSES, "reduction": Reduction.SUM_BY_NONZERO_WEIGHTS}
 
 
 def _loss(default: str, **own: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

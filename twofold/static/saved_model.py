@@ -18,12 +18,7 @@ from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.api.signatures import takes
 from twofold.static.graph.graph import get_default_graph, name_of
-from twofold.static.graph_def.meta_graph import (
-    SignatureDef,
-    TensorInfo,
-    enter_meta_graph,
-    meta_graph_of,
-)
+from twofold.static.graph_def.meta_graph import SignatureDef, TensorInfo, enter_meta_graph, meta_graph_of
 from twofold.static.protobuf.graph_def import CODES, shape_message
 from twofold.static.protobuf.messages import Message, fields
 from twofold.static.saving.saver import Saver

@@ -12,13 +12,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import string
 from twofold.errors import ArgumentError, TwofoldError, at_operation
-from twofold.event_files import (
-    EventFile,
-    histogram_summary,
-    image_summary,
-    scalar_summary,
-    text_summary,
-)
+from twofold.event_files import EventFile, histogram_summary, image_summary, scalar_summary, text_summary
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import example
@@ -127,10 +121,7 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
         made = constant(b"", name=name or "MergeSummary")
     else:
         made = py_func(
-            lambda *found: numpy.array(b"".join(found), object),
-            parts,
-            string,
-            name=name or "MergeSummary",
+            lambda *found: numpy.array(b"".join(found), object), parts, string, name=name or "MergeSummary"
         )
     get_default_graph().add_to_collections(collections or [], made)
     return made

@@ -22,7 +22,7 @@ def with_example(text: str, *lines: str) -> str:
     ['...     print(session.run(tf.cumsum([1, 2, 3, 4])))', '[ 1  3  6 10]']
     """
     *setup, expression, result = lines
-    shown = expression if expression.startswith("print(") else f"print(session.run({expression}))"
+    shown = expression if expression.lstrip().startswith("print(") else f"print(session.run({expression}))"
     opening = ">>> import twofold.static as tf\n>>> with tf.Graph().as_default(), tf.Session() as session:"
     statements = [f"...     {line}" for line in (*setup, shown)]
     return "\n".join((inspect.cleandoc(text), "", opening, *statements, result))

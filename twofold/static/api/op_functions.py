@@ -25,6 +25,7 @@ from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.eager.execution import compute as at_once_compute
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, owner_of
@@ -38,14 +39,9 @@ Number = Any
 _VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
 
 
+@example('print(tf.as_dtype("float"))', "twofold.float32")
 def as_dtype(value: Any) -> DType:
-    """The dtype for a dtype or its name; ``"float"`` is float32 and ``"string"`` tf.string, as in TensorFlow.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(tf.as_dtype("float"))
-    twofold.float32
-    """
+    """The dtype for a dtype or its name; ``"float"`` is float32 and ``"string"`` tf.string, as in TensorFlow."""
     if isinstance(value, str) and value in ("float", "string"):
         return float32 if value == "float" else string
     return _as_dtype(value)
@@ -133,6 +129,7 @@ def _holds_arrays(value: Any) -> bool:
     )
 
 
+@example("tf.constant([1.0, 2.0])", "[1. 2.]")
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Any:
@@ -140,11 +137,6 @@ def constant(
 
     With ``shape`` a value of fewer elements is repeated: its last element fills the rest. Raises ValueError for more
     elements, and with ``verify_shape`` TypeError for any other shape.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.constant([1.0, 2.0])))
-    [1. 2.]
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is string or (wanted is None and holds_strings(value)):
@@ -174,6 +166,7 @@ def constant(
     return get_default_graph().add("Const", name or "Const", [bound.type_], (), constant=bound).outputs[0]
 
 
+@example("tf.convert_to_tensor([1.0, 2.0])", "[1. 2.]")
 def convert_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
 ) -> Any:
@@ -181,11 +174,6 @@ def convert_to_tensor(
 
     Raises ValueError for a tensor of another dtype than the one asked for. Numbers are of ``preferred_dtype`` where
     no dtype is asked for and that loses no fraction.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.convert_to_tensor([1.0, 2.0])))
-    [1. 2.]
     """
     found = as_tensor(value)
     if isinstance(found, Tensor):

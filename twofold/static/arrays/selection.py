@@ -101,10 +101,7 @@ def _first_seen(x: Any) -> tuple[Any, Any, Any]:
     return values[order], positions[inverse.reshape(-1)], counts[order]
 
 
-@example(
-    "tf.unique_with_counts([3, 1, 3]).count",
-    "[2 1]",
-)
+@example("tf.unique_with_counts([3, 1, 3]).count", "[2 1]")
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     """The different elements of a vector in the order they are first seen, where each belongs, and how often."""
     tensor, kind = convert_to_tensor(x), as_dtype(out_idx)

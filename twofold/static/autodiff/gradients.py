@@ -41,10 +41,7 @@ def as_list(value: Any) -> list[Any]:
     return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
 
 
-@example(
-    "print(tf.AggregationMethod.DEFAULT)",
-    "0",
-)
+@example("print(tf.AggregationMethod.DEFAULT)", "0")
 class AggregationMethod:
     """How ``gradients`` adds up terms; the choice changes nothing."""
 

@@ -41,23 +41,22 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
     beam_search_decoder_output: Any
 
 
+@example(
+    "tf.set_random_seed(0)",
+    "cell = tf.nn.rnn_cell.GRUCell(4)",
+    "decoder = tf.contrib.seq2seq.BeamSearchDecoder(",
+    "    cell, tf.ones([5, 3]), [1, 1], 2, cell.zero_state(6, tf.float32), 3, tf.layers.Dense(5))",
+    "outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=4)",
+    "session.run(tf.global_variables_initializer())",
+    "tf.shape(outputs.predicted_ids)",
+    "[2 4 3]",
+)
 class BeamSearchDecoder(Decoder):
     """Goes on from the ``beam_width`` likeliest beginnings of each sequence at once.
 
     The score of a beam is its log-probability over ``((5 + length) / 6) ** length_penalty_weight`` (Wu et al., 2016).
     ``initial_state`` is that of ``tile_batch``: ``beam_width`` rows for each sequence. Coverage penalties and states
     that are tensor arrays raise ArgumentError.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     tf.set_random_seed(0)
-    ...     cell = tf.nn.rnn_cell.GRUCell(4)
-    ...     decoder = tf.contrib.seq2seq.BeamSearchDecoder(
-    ...         cell, tf.ones([5, 3]), [1, 1], 2, cell.zero_state(6, tf.float32), 3, tf.layers.Dense(5))
-    ...     outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=4)
-    ...     session.run(tf.global_variables_initializer())
-    ...     print(session.run(tf.shape(outputs.predicted_ids)))
-    [2 4 3]
     """
 
     tracks_own_finished = True

@@ -6,6 +6,7 @@ from typing import Any
 
 from twofold.runtime.pytree import flatten
 from twofold.static import initializers, math, nn
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.graph.tensor_shape import TensorShape
@@ -63,15 +64,13 @@ class GRUBlockCell(GRUBlockCellV2):
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 
 
+@example(
+    "outputs, state = tf.contrib.rnn.LSTMBlockFusedCell(4)(tf.ones([5, 2, 3]), dtype=tf.float32)",
+    "print(outputs.shape, state.h.shape)",
+    "(5, 2, 4) (2, 4)",
+)
 class LSTMBlockFusedCell:
-    """A long short-term memory over whole sequences, time first.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     outputs, state = tf.contrib.rnn.LSTMBlockFusedCell(4)(tf.ones([5, 2, 3]), dtype=tf.float32)
-    ...     print(outputs.shape, state.h.shape)
-    (5, 2, 4) (2, 4)
-    """
+    """A long short-term memory over whole sequences, time first."""
 
     def __init__(
         self,

@@ -41,11 +41,7 @@ from twofold.static.nn import embeddings
 from twofold.static.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from twofold.static.nn.pooling import average_pooling2d, max_pooling2d
 from twofold.static.python.positions import enter
-from twofold.static.variables.variable_scope import (
-    get_variable,
-    get_variable_scope,
-    variable_scope,
-)
+from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 relu = nn.relu
 relu6 = nn.relu6

@@ -9,12 +9,20 @@ from typing import Any
 import numpy
 
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
 from twofold.static.autodiff.gradients import gradients
 from twofold.static.graph.graph import need_session
 from twofold.static.variables.variable import Variable, trainable_variables
 
 
+@example(
+    "w = tf.Variable([7.0, -2.0])",
+    "session.run(w.initializer)",
+    "tf.contrib.opt.ScipyOptimizerInterface(tf.reduce_sum(tf.square(w - 3.0))).minimize(session)",
+    "w).round(2",
+    "[3. 3.]",
+)
 class ScipyOptimizerInterface:
     """Makes a loss small with ``scipy.optimize.minimize``, which gets the values of all variables as one vector.
 
@@ -27,14 +35,6 @@ class ScipyOptimizerInterface:
 
     Raises:
         ImportError: without SciPy, when it is to find values.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable([7.0, -2.0])
-    ...     session.run(w.initializer)
-    ...     tf.contrib.opt.ScipyOptimizerInterface(tf.reduce_sum(tf.square(w - 3.0))).minimize(session)
-    ...     print(session.run(w).round(2))
-    [3. 3.]
     """
 
     def __init__(

@@ -9,16 +9,16 @@ from twofold.dtypes import bool_
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, define
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.choice import choose
 from twofold.static.control_flow.host_calls import Assert
-from twofold.static.graph.graph import (
-    describe,
-)
+from twofold.static.graph.graph import describe
 from twofold.static.graph.scopes import control_dependencies
 
 
+@example("x = tf.constant(3.0)", "tf.cond(x > 2.0, lambda: x * 10, lambda: x)", "30.0")
 def cond(
     pred: Any,
     true_fn: Callable[[], Any] | None = None,
@@ -32,12 +32,6 @@ def cond(
 
     Both functions return the same structure of tensors of the same dtypes; operations count as a number. If one
     writes variables or calls Python, ``pred`` is computed first, in a run of its own.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(3.0)
-    ...     print(session.run(tf.cond(x > 2.0, lambda: x * 10, lambda: x)))
-    30.0
     """
     true_fn, false_fn = given_once(true_fn=true_fn, fn1=fn1), given_once(false_fn=false_fn, fn2=fn2)
     if true_fn is None or false_fn is None:
@@ -51,22 +45,17 @@ def cond(
     return result[0] if isinstance(result, list) and len(result) == 1 and not strict else result
 
 
+@example(
+    "x = tf.constant(3.0)",
+    "tf.case([(x > 5.0, lambda: x), (x > 2.0, lambda: x * 10)], default=lambda: x * 0)",
+    "30.0",
+)
 def case(
-    pred_fn_pairs: Any,
-    default: Any = None,
-    exclusive: bool = False,
-    strict: bool = False,
-    name: str = "case",
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str = "case"
 ) -> Any:
     """What the function of the first true predicate declares, else ``default`` (without it the last function).
 
     With ``exclusive`` a run raises InvalidArgumentError if several predicates are true.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(3.0)
-    ...     print(session.run(tf.case([(x > 5.0, lambda: x), (x > 2.0, lambda: x * 10)], default=lambda: x * 0)))
-    30.0
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     if not pairs:
@@ -96,15 +85,11 @@ def _first_true(pairs: list[Any], default: Any, strict: bool, name: str) -> Any:
     )
 
 
+@example("tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)])", "20")
 def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str = "switch_case") -> Any:
     """What function number ``branch_index`` declares, ``default`` (else the last) for any other number.
 
     ``branch_fns`` is a list of functions, of pairs ``(number, function)``, or a dict of them.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)])))
-    20
     """
     index = convert_to_tensor(branch_index)
     items = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)

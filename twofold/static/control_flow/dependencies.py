@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor
 from twofold.static.arrays.shape_ops import identity
 from twofold.static.graph.context import at_once
@@ -12,28 +13,21 @@ from twofold.static.graph.graph import Operation, get_default_graph, operation_o
 from twofold.static.graph.scopes import control_dependencies, name_scope
 
 
+@example("tf.no_op()", "None")
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing but run what it depends on.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.no_op()))
-    None
-    """
+    """An operation that does nothing but run what it depends on."""
     return get_default_graph().add("NoOp", name, (), ())
 
 
+@example(
+    "v, w = tf.Variable(0), tf.Variable(0)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(tf.group(tf.assign(v, 1), tf.assign(w, 2)))",
+    "[v, w]",
+    "[np.int32(1), np.int32(2)]",
+)
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that runs all of ``inputs``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v, w = tf.Variable(0), tf.Variable(0)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(tf.group(tf.assign(v, 1), tf.assign(w, 2)))
-    ...     print(session.run([v, w]))
-    [np.int32(1), np.int32(2)]
-    """
+    """An operation that runs all of ``inputs``."""
     if at_once():
         return no_op(name)
     flat: list[Any] = []
@@ -47,14 +41,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     return made
 
 
+@example("tf.tuple([tf.constant(1), tf.constant(2)])", "[np.int32(1), np.int32(2)]")
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """The tensors, each available only once all are computed; the operations are in the scope ``name``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.tuple([tf.constant(1), tf.constant(2)])))
-    [np.int32(1), np.int32(2)]
-    """
+    """The tensors, each available only once all are computed; the operations are in the scope ``name``."""
     controls = [operation_of(as_tensor(tensor)) for tensor in tensors if tensor is not None] + list(
         control_inputs or []
     )

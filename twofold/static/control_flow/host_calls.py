@@ -15,6 +15,7 @@ from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
 from twofold.static.autodiff.custom_gradients import with_gradient_of
 from twofold.static.control_flow.bodies import source_of
@@ -49,6 +50,7 @@ def in_python(
     return list(made.outputs)
 
 
+@example("tf.Print(tf.constant([1, 2]), [tf.constant(3)], first_n=0)", "[1 2]")
 def Print(
     input_: Any,
     data: Sequence[Any],
@@ -57,13 +59,7 @@ def Print(
     summarize: int = 3,
     name: str | None = None,
 ) -> Any:
-    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.Print(tf.constant([1, 2]), [tf.constant(3)], first_n=0)))
-    [1 2]
-    """
+    """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error."""
     tensor = convert_to_tensor(input_)
     shown = [convert_to_tensor(item) for item in data]
     made = define("Print", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
@@ -86,6 +82,9 @@ def _summary(array: Any, count: int) -> str:
     return f"[{inner}{'...' if 0 <= count < flat.size else ''}]"
 
 
+@example(
+    "x = tf.constant(3)", "with tf.control_dependencies([tf.Assert(x > 2, [x])]):", "    y = x * 2", "y", "6"
+)
 def Assert(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
@@ -93,14 +92,6 @@ def Assert(
 
     The check is made when the run is done, before any variable changes. Of each value the first ``summarize``
     elements are told (3 unless given, -1: all).
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(3)
-    ...     with tf.control_dependencies([tf.Assert(x > 2, [x])]):
-    ...         y = x * 2
-    ...     print(session.run(y))
-    6
     """
     tensor = convert_to_tensor(condition)
     shown = [convert_to_tensor(item) for item in data if not isinstance(item, str)]
@@ -122,6 +113,7 @@ def Assert(
     return made
 
 
+@example("tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)", "[2. 4.]")
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
@@ -131,11 +123,6 @@ def py_func(
     passes through it, unless ``Graph.gradient_override_map`` names one for ``PyFunc``. Raises GraphError if the
     results do not have the dtypes ``Tout``. ``stateful`` changes nothing. With an empty list of dtypes the operation is
     returned, and the function's result left aside.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.py_func(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)))
-    [2. 4.]
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]

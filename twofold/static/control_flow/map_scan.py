@@ -9,7 +9,7 @@ from twofold.errors import ArgumentError, DTypeError
 from twofold.ops.base import apply
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
-from twofold.static.api.docstrings import described
+from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.arrays.shape_ops import concat, expand_dims
 from twofold.static.control_flow.while_loop import _returned, repeat
@@ -25,6 +25,7 @@ def _elements(operation: str, elems: Any) -> tuple[list[Tensor], Any]:
     return arrays, structure
 
 
+@example("tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3]))", "[1 4 9]")
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -40,11 +41,6 @@ def map_fn(
     ``parallel_iterations``, ``swap_memory`` and ``infer_shape`` change nothing.
 
     ``dtype`` gives the dtypes of the results, where they are not those of ``elems``; it is checked.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3]))))
-    [1 4 9]
     """
     arrays, structure = _elements("map_fn", elems)
     shapes: list[Any] = []
@@ -107,6 +103,7 @@ def _accumulate(
         return unflatten(carry, _without_gradient(found, back_prop))
 
 
+@example("tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3]))", "[1 3 6]")
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -123,11 +120,6 @@ def scan(
     ``parallel_iterations``, ``swap_memory`` and ``infer_shape`` change nothing.
 
     Without ``initializer`` the first slice is the first result. With ``reverse`` the last slice comes first.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3]))))
-    [1 3 6]
     """
     return _accumulate("scan", fn, elems, initializer, reverse, True, name or "scan", back_prop)
 

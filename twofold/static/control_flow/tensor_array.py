@@ -19,6 +19,7 @@ from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Number,
     Slot,
@@ -74,6 +75,13 @@ def _type(value: Any) -> TensorType:
     return found
 
 
+@example(
+    "def body(i, array):",
+    "    return i + 1, array.write(i, tf.cast(i * i, tf.float32))",
+    "_, array = tf.while_loop(lambda i, _: i < 4, body, (0, tf.TensorArray(tf.float32, 4)))",
+    "array.stack()",
+    "[0. 1. 4. 9.]",
+)
 class TensorArray:
     """``size`` tensors of one dtype and shape; every change returns the array after it.
 
@@ -82,14 +90,6 @@ class TensorArray:
     ``dynamic_size`` lets writes make it larger; how large a loop makes it is found by running the loop for its indices
     alone first. ``element_shape`` is checked. ``clear_after_read``, ``infer_shape`` and
     ``colocate_with_first_write_call`` change nothing: elements may be read as often as wanted.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     def body(i, array):
-    ...         return i + 1, array.write(i, tf.cast(i * i, tf.float32))
-    ...     _, array = tf.while_loop(lambda i, _: i < 4, body, (0, tf.TensorArray(tf.float32, 4)))
-    ...     print(session.run(array.stack()))
-    [0. 1. 4. 9.]
     """
 
     def __init__(

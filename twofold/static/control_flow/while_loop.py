@@ -20,6 +20,7 @@ from twofold.ops.base import apply
 from twofold.runtime.calls import failed
 from twofold.runtime.failures import end_in
 from twofold.runtime.pytree import flatten, unflatten
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.bodies import Body, source_of, tensor_of, trace_body
@@ -31,6 +32,11 @@ from twofold.static.graph.inference import Source
 from twofold.static.graph.tensor_shape import TensorShape, shape_text
 
 
+@example(
+    "i, x = tf.while_loop(lambda i, x: i < 5, lambda i, x: [i + 1, x * 2.0], [0, 1.0])",
+    "print(*session.run([i, x]))",
+    "5 32.0",
+)
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
@@ -49,12 +55,6 @@ def while_loop(
     sizes may change from iteration to iteration (None). A loop in which sizes do change, which writes variables or
     calls Python runs iteration by iteration: its first derivatives exist, no second ones. ``parallel_iterations``
     and ``swap_memory`` change nothing. With ``back_prop=False`` no derivative passes.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     i, x = tf.while_loop(lambda i, x: i < 5, lambda i, x: [i + 1, x * 2.0], [0, 1.0])
-    ...     print(*session.run([i, x]))
-    5 32.0
     """
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
     if at_once():

@@ -23,6 +23,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse
 from twofold.static.control_flow.choice import common_type
 from twofold.static.data.dataset_elements import (
@@ -51,16 +52,13 @@ from twofold.static.strings.string_functions import as_string_tensor
 from twofold.static.strings.string_table import bytes_array
 
 
+@example(
+    "pairs = tf.data.Dataset.from_tensor_slices([[1.0], [2.0], [3.0]]).map(lambda x: x * 10.0).batch(2)",
+    "pairs.make_one_shot_iterator().get_next()",
+    "[[10.]\n [20.]]",
+)
 class Dataset(Typed):
-    """Elements of one structure and of one type each.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     pairs = tf.data.Dataset.from_tensor_slices([[1.0], [2.0], [3.0]]).map(lambda x: x * 10.0).batch(2)
-    ...     print(session.run(pairs.make_one_shot_iterator().get_next()))
-    [[10.]
-     [20.]]
-    """
+    """Elements of one structure and of one type each."""
 
     def __init__(
         self,

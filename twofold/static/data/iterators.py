@@ -15,6 +15,7 @@ from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.data.dataset_elements import Element, Typed, declared_types, in_graph
 from twofold.static.errors import OutOfRangeError
@@ -149,29 +150,25 @@ def _declared(what: str, types: Any, shapes: Any, classes: Any) -> tuple[list[Te
     return declared_types([as_dtype(dtype) for dtype in dtypes], shapes, structure), structure
 
 
+@example(
+    "following = tf.data.make_one_shot_iterator(tf.data.Dataset.range(2)).get_next()",
+    "print(session.run(following), session.run(following))",
+    "0 1",
+)
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """``dataset.make_one_shot_iterator()``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     following = tf.data.make_one_shot_iterator(tf.data.Dataset.range(2)).get_next()
-    ...     print(session.run(following), session.run(following))
-    0 1
-    """
+    """``dataset.make_one_shot_iterator()``."""
     return dataset.make_one_shot_iterator()
 
 
+@example(
+    "iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(2))",
+    "following = iterator.get_next()",
+    "session.run(iterator.initializer)",
+    "print(session.run(following), session.run(following))",
+    "0 1",
+)
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """``dataset.make_initializable_iterator(shared_name)``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(2))
-    ...     following = iterator.get_next()
-    ...     session.run(iterator.initializer)
-    ...     print(session.run(following), session.run(following))
-    0 1
-    """
+    """``dataset.make_initializable_iterator(shared_name)``."""
     return dataset.make_initializable_iterator(shared_name)
 
 

@@ -58,20 +58,19 @@ def executing_eagerly() -> bool:
     return at_once()
 
 
+@example(
+    "x = tf.constant(3.0)",
+    "with tf.GradientTape() as tape:",
+    "    tape.watch(x)",
+    "    y = x * x",
+    "tape.gradient(y, x)",
+    "6.0",
+)
 class GradientTape:
     """Records operations inside its block, so that ``gradient`` can differentiate them.
 
     Trainable variables are watched by themselves, unless ``watch_accessed_variables`` is false; other values with
     ``watch``. A tape that is not ``persistent`` gives one gradient. On declared tensors it is ``tf.gradients``.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     x = tf.constant(3.0)
-    ...     with tf.GradientTape() as tape:
-    ...         tape.watch(x)
-    ...         y = x * x
-    ...     print(session.run(tape.gradient(y, x)))
-    6.0
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:

@@ -127,7 +127,4 @@ def trouble(device: str, soft: bool, tasks: Collection[tuple[str, int]]) -> bool
 def show_placement(operations: Iterable[Any]) -> None:
     """Write to standard error where operations run."""
     for operation in operations:
-        print(
-            f"{operation.name}: ({operation.type}): {HERE}",
-            file=sys.stderr,
-        )
+        print(f"{operation.name}: ({operation.type}): {HERE}", file=sys.stderr)

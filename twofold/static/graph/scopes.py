@@ -12,32 +12,23 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Tensor, check_one_graph, get_default_graph, owner_of
 
 
+@example(
+    "v = tf.Variable(0)",
+    "session.run(tf.global_variables_initializer())",
+    "with tf.control_dependencies([tf.assign(v, 5)]):",
+    "    read = tf.identity(v)",
+    "read",
+    "5",
+)
 def control_dependencies(control_inputs: Any) -> Any:
-    """Inside, operations of the default graph run after these, and read the variables as these left them.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     v = tf.Variable(0)
-    ...     session.run(tf.global_variables_initializer())
-    ...     with tf.control_dependencies([tf.assign(v, 5)]):
-    ...         read = tf.identity(v)
-    ...     print(session.run(read))
-    5
-    """
+    """Inside, operations of the default graph run after these, and read the variables as these left them."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
+@example('with tf.name_scope("layer"):', '    x = tf.constant(1.0, name="x")', "print(x.name)", "layer/x:0")
 @contextmanager
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
-    """Inside, names of operations start with ``name/``; the graph is that of ``values`` if any are given.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     with tf.name_scope("layer"):
-    ...         x = tf.constant(1.0, name="x")
-    ...     print(x.name)
-    layer/x:0
-    """
+    """Inside, names of operations start with ``name/``; the graph is that of ``values`` if any are given."""
     if name is None and default_name is None and values is not None:
         raise ValueError(f"name_scope: values without a name, at {here()}. Give name or default_name.")
     if at_once():
@@ -57,44 +48,25 @@ def _graph_of(what: str, values: Any) -> Any:
     return next((owner[0].graph for owner in owners if owner is not None), get_default_graph())
 
 
+@example('with tf.op_scope([], "layer"):', '    x = tf.constant(1.0, name="x")', "print(x.name)", "layer/x:0")
 @contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """``name_scope`` with its older order of arguments.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     with tf.op_scope([], "layer"):
-    ...         x = tf.constant(1.0, name="x")
-    ...     print(x.name)
-    layer/x:0
-    """
+    """``name_scope`` with its older order of arguments."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
+@example('with tf.device("/cpu:0"):', "    x = tf.constant(1.0)", "x", "1.0")
 def device(device_name_or_function: Any) -> Any:
     """Inside, operations are for a device: a string such as ``"/cpu:0"``, or a function of an operation.
 
     The processor is the only device. A run of an operation for another one raises InvalidArgumentError, unless
     ``tf.ConfigProto(allow_soft_placement=True)`` lets the processor stand for it; ValueError for what is no device.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     with tf.device("/cpu:0"):
-    ...         x = tf.constant(1.0)
-    ...     print(session.run(x))
-    1.0
     """
     return get_default_graph().device(device_name_or_function)
 
 
-@example(
-    "x = tf.constant(1.0)",
-    "with tf.colocate_with(x):",
-    "    y = x + 1.0",
-    "y",
-    "2.0",
-)
+@example("x = tf.constant(1.0)", "with tf.colocate_with(x):", "    y = x + 1.0", "y", "2.0")
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A block that changes nothing: there is one device, so all operations share it already."""
     return nullcontext()

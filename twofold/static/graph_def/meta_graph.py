@@ -140,11 +140,7 @@ def _described(variable: Variable) -> VariableDef:
     return found
 
 
-@example(
-    'x = tf.constant(1.0, name="x")',
-    "print(tf.train.export_meta_graph().graph_def.node[0].name)",
-    "x",
-)
+@example('x = tf.constant(1.0, name="x")', "print(tf.train.export_meta_graph().graph_def.node[0].name)", "x")
 def export_meta_graph(
     filename: Any = None,
     meta_info_def: Any = None,

@@ -17,6 +17,7 @@ from twofold.dtypes import float32, int32, string, uint8, uint16
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.control_flow.host_calls import in_python
 from twofold.static.errors import UnavailableError
@@ -107,6 +108,7 @@ def _refuse_changed(what: str, **options: Any) -> None:
             raise ArgumentError(what, "Leave it out.")
 
 
+@example("print(tf.image.decode_jpeg(tf.placeholder(tf.string), channels=3).shape)", "(?, ?, 3)")
 def decode_jpeg(
     contents: Any,
     channels: int = 0,
@@ -121,11 +123,6 @@ def decode_jpeg(
 
     Pixels may differ by a few units from TensorFlow's, which computes its cosine transform faster.
     ``channels`` is 0 for those of the file, 1 or 3. The other options raise ArgumentError where they are set.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.decode_jpeg(tf.placeholder(tf.string), channels=3).shape)
-    (?, ?, 3)
     """
     fraction, given = (acceptable_fraction, 1), (try_recover_truncated, False)
     _refuse_changed(
@@ -137,43 +134,31 @@ def decode_jpeg(
     )
 
 
+@example("print(tf.image.decode_png(tf.placeholder(tf.string), channels=1).shape)", "(?, ?, 1)")
 def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Any:
-    """The picture of a PNG file (or JPEG, or GIF of one frame) as uint8 or uint16 [height, width, channels].
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.decode_png(tf.placeholder(tf.string), channels=1).shape)
-    (?, ?, 1)
-    """
+    """The picture of a PNG file (or JPEG, or GIF of one frame) as uint8 or uint16 [height, width, channels]."""
     return _decoded(
         "decode_png", contents, channels, dtype, name, (None, None, channels or None), _ANY[:3], False
     )
 
 
+@example("print(tf.image.decode_bmp(tf.placeholder(tf.string), channels=3).shape)", "(?, ?, 3)")
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
-    """The picture of a BMP file as uint8 [height, width, channels].
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.decode_bmp(tf.placeholder(tf.string), channels=3).shape)
-    (?, ?, 3)
-    """
+    """The picture of a BMP file as uint8 [height, width, channels]."""
     return _decoded(
         "decode_bmp", contents, channels, uint8, name, (None, None, channels or None), ["BMP"], False
     )
 
 
+@example("print(tf.image.decode_gif(tf.placeholder(tf.string)).shape)", "(?, ?, ?, 3)")
 def decode_gif(contents: Any, name: str | None = None) -> Any:
-    """The frames of a GIF file as uint8 [frames, height, width, 3].
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.decode_gif(tf.placeholder(tf.string)).shape)
-    (?, ?, ?, 3)
-    """
+    """The frames of a GIF file as uint8 [frames, height, width, 3]."""
     return _decoded("decode_gif", contents, 3, uint8, name, (None, None, None, 3), ["GIF"], True)
 
 
+@example(
+    "print(tf.image.decode_image(tf.placeholder(tf.string), expand_animations=False).shape)", "(?, ?, ?)"
+)
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -184,11 +169,6 @@ def decode_image(
     """The picture of a BMP, GIF, JPEG or PNG file, of unknown rank: with ``expand_animations`` a GIF has frames first.
 
     In a floating dtype it holds 0 to 1.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.decode_image(tf.placeholder(tf.string), expand_animations=False).shape)
-    (?, ?, ?)
     """
     shape = None if expand_animations else (None, None, channels or None)
     return _decoded("decode_image", contents, channels or 0, dtype, name, shape, _ANY, expand_animations)
@@ -204,6 +184,7 @@ def _encoder(form: str) -> Callable[..., bytes]:
     return write
 
 
+@example("print(tf.image.encode_jpeg(tf.zeros([2, 2, 3], tf.uint8)).shape)", "()")
 def encode_jpeg(
     image: Any,
     format: str = "",
@@ -220,11 +201,6 @@ def encode_jpeg(
     """A uint8 image [height, width, 1 or 3] as the content of a JPEG file.
 
     ``format``, ``density_unit`` and ``xmp_metadata`` raise ArgumentError where they are set.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.encode_jpeg(tf.zeros([2, 2, 3], tf.uint8)).shape)
-    ()
     """
     _refuse_changed("encode_jpeg", format=(format, ""), density_unit=(density_unit, "in"))
     _refuse_changed("encode_jpeg", xmp_metadata=(xmp_metadata, ""))
@@ -237,28 +213,18 @@ def encode_jpeg(
     return made[0]
 
 
+@example("print(tf.image.encode_png(tf.zeros([2, 2, 1], tf.uint8)).shape)", "()")
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
-    """A uint8 image [height, width, 1, 3 or 4] as the content of a PNG file.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.encode_png(tf.zeros([2, 2, 1], tf.uint8)).shape)
-    ()
-    """
+    """A uint8 image [height, width, 1, 3 or 4] as the content of a PNG file."""
     options = {} if compression < 0 else {"compress_level": compression}
     write = _encoder("png")
     made = in_python("EncodePng", lambda pixels: write(pixels, **options), [image], [(string, ())], name)
     return made[0]
 
 
+@example("print(tf.image.extract_jpeg_shape(tf.placeholder(tf.string)).shape)", "(3,)")
 def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Any:
-    """Height, width and channels of a JPEG file.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     print(tf.image.extract_jpeg_shape(tf.placeholder(tf.string)).shape)
-    (3,)
-    """
+    """Height, width and channels of a JPEG file."""
     kind = as_dtype(output_type)
 
     def measure(content: bytes) -> numpy.ndarray:
@@ -269,14 +235,9 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     return in_python("ExtractJpegShape", measure, [tensor], [(kind, (3,))], name)[0]
 
 
+@example('tf.image.is_jpeg(b"GIF89a")', "False")
 def is_jpeg(contents: Any, name: str | None = None) -> Any:
-    """Whether the content begins as JPEG files do.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.image.is_jpeg(b"GIF89a")))
-    False
-    """
+    """Whether the content begins as JPEG files do."""
     tensor = as_string_tensor("is_jpeg", contents)
     look = lambda content: numpy.bool_(content.startswith(b"\xff\xd8\xff"))
     return in_python("IsJpeg", look, [tensor], [(boolean, ())], name)[0]

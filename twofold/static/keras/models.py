@@ -7,6 +7,7 @@ from typing import Any
 
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.arrays import creation
 from twofold.static.arrays.shape_ops import placeholder
@@ -184,15 +185,13 @@ def _leads_from(tensor: Any, values: dict[int, Any]) -> bool:
     return False
 
 
+@example(
+    "model = tf.keras.Sequential([tf.keras.layers.Dense(3, input_shape=(2,)), tf.keras.layers.Dense(1)])",
+    "print([variable.name for variable in model.weights])",
+    "['dense/kernel:0', 'dense/bias:0', 'dense_1/kernel:0', 'dense_1/bias:0']",
+)
 class Sequential(Model):
-    """Layers one after the other; with the shape of the first one's input, or built by what it is given first.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     model = tf.keras.Sequential([tf.keras.layers.Dense(3, input_shape=(2,)), tf.keras.layers.Dense(1)])
-    ...     print([variable.name for variable in model.weights])
-    ['dense/kernel:0', 'dense/bias:0', 'dense_1/kernel:0', 'dense_1/bias:0']
-    """
+    """Layers one after the other; with the shape of the first one's input, or built by what it is given first."""
 
     def __init__(self, layers: Sequence[Layer] | None = None, name: str | None = None) -> None:
         super().__init__(name=name)

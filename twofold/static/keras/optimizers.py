@@ -9,6 +9,7 @@ from twofold.dtypes import int64
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import math
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor, refuse
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
@@ -89,18 +90,16 @@ def _taking(name: str, **own: Any) -> Callable[..., None]:
     return with_parameters(initialize, {"self": REQUIRED, **own, **shared})
 
 
+@example(
+    "w = tf.Variable(1.0)",
+    "step = tf.keras.optimizers.SGD(lr=0.25).minimize(w * w)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(step)",
+    "w",
+    "0.5",
+)
 class SGD(_Keras, rules.MomentumOptimizer):
-    """Gradient descent, with momentum on demand.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     w = tf.Variable(1.0)
-    ...     step = tf.keras.optimizers.SGD(lr=0.25).minimize(w * w)
-    ...     session.run(tf.global_variables_initializer())
-    ...     session.run(step)
-    ...     print(session.run(w))
-    0.5
-    """
+    """Gradient descent, with momentum on demand."""
 
     __init__ = _taking("SGD", learning_rate=0.01, momentum=0.0, nesterov=False)
 

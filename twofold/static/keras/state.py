@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from twofold.static.api.docstrings import example
 from twofold.static.arrays.shape_ops import placeholder_with_default
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
@@ -71,15 +72,9 @@ def unique_name(name: str) -> str:
 _sessions: weakref.WeakKeyDictionary[Graph, Session] = weakref.WeakKeyDictionary()
 
 
+@example("count = tf.Variable(1.0)", "print(tf.keras.backend.get_session().run(count))", "1.0")
 def get_session() -> Session:
-    """The default session, or one kept for the graph; variables that have no value get their first one.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     count = tf.Variable(1.0)
-    ...     print(tf.keras.backend.get_session().run(count))
-    1.0
-    """
+    """The default session, or one kept for the graph; variables that have no value get their first one."""
     graph = get_default_graph()
     session = get_default_session()
     if session is None or session.graph is not graph:

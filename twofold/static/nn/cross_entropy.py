@@ -10,18 +10,12 @@ from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import math
 from twofold.static.api.docstrings import example
-from twofold.static.api.op_functions import (
-    Alone,
-    Number,
-    operation,
-    whole,
-)
+from twofold.static.api.op_functions import Alone, Number, operation, whole
 
 
 @operation("SoftmaxCrossEntropyWithLogits", name_at=4, older={"dim": "axis"})
 @example(
-    "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
-    "[0.12692805]",
+    "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])", "[0.12692805]"
 )
 def softmax_cross_entropy_with_logits_v2(
     _sentinel: Number = None, labels: Any = None, logits: Any = None, axis: Number = None
@@ -32,10 +26,7 @@ def softmax_cross_entropy_with_logits_v2(
     return ops.softmax_cross_entropy_with_logits(rows, logits, -1 if axis is None else whole(axis))
 
 
-@example(
-    "tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])",
-    "[0.12692805]",
-)
+@example("tf.nn.softmax_cross_entropy_with_logits(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])", "[0.12692805]")
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -53,10 +44,7 @@ def softmax_cross_entropy_with_logits(
 
 
 @operation("SparseSoftmaxCrossEntropyWithLogits")
-@example(
-    "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])",
-    "[0.12692805]",
-)
+@example("tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])", "[0.12692805]")
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Number = None, labels: Alone = None, logits: Any = None
 ) -> Any:

@@ -9,10 +9,7 @@ from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.api.docstrings import example
-from twofold.static.api.op_functions import (
-    Number,
-    operation,
-)
+from twofold.static.api.op_functions import Number, operation
 from twofold.static.nn.activations import relu
 
 

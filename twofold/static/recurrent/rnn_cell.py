@@ -49,11 +49,7 @@ class RNNCell:
     """
 
     def __init__(
-        self,
-        trainable: bool = True,
-        name: str | None = None,
-        dtype: Any = None,
-        _reuse: bool | None = None,
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None, _reuse: bool | None = None
     ) -> None:
         self.trainable, self.dtype = trainable, dtype
         self._name, self._reuse = name, _reuse

@@ -11,6 +11,7 @@ from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, refuse
 from twofold.static.graph.context import local
 from twofold.static.graph.devices import show_placement
@@ -538,15 +539,11 @@ class _Default:
         local.sessions.remove(self.session)
 
 
+@example("tf.constant(2.0) * 3.0", "6.0")
 class Session(BaseSession):
     """Runs a graph (the default graph unless another is given) and holds the values of its variables.
 
     As a ``with`` block it is the default session, its graph the default graph, and it is closed at the end.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     print(session.run(tf.constant(2.0) * 3.0))
-    6.0
     """
 
     def __enter__(self) -> Session:

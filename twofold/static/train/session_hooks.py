@@ -34,10 +34,7 @@ STEP_RATE = "global_step/sec"
 _STEP_READ = "global_step_read_op_cache"  # the collection that TensorFlow has for it
 
 
-@example(
-    "print(tf.train.NanLossDuringTrainingError())",
-    "NaN loss during training.",
-)
+@example("print(tf.train.NanLossDuringTrainingError())", "NaN loss during training.")
 class NanLossDuringTrainingError(RuntimeError):
     """The loss is not a number."""
 

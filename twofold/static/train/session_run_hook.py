@@ -10,10 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static.api.docstrings import example
 
 
-@example(
-    "print(tf.train.SessionRunArgs([1]).fetches)",
-    "[1]",
-)
+@example("print(tf.train.SessionRunArgs([1]).fetches)", "[1]")
 class SessionRunArgs(NamedTuple):
     """What is asked of a run: fetches, what is fed for it, and ``RunOptions``."""
 
@@ -22,10 +19,7 @@ class SessionRunArgs(NamedTuple):
     options: Any = None
 
 
-@example(
-    "print(tf.train.SessionRunValues([1]).results)",
-    "[1]",
-)
+@example("print(tf.train.SessionRunValues([1]).results)", "[1]")
 class SessionRunValues(NamedTuple):
     """What a run gave: the values of a hook's fetches."""
 

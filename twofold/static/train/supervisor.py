@@ -12,6 +12,7 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
+from twofold.static.api.docstrings import example
 from twofold.static.data.queues import start_queue_runners
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
@@ -73,6 +74,13 @@ class LooperThread(threading.Thread):
 _DEFAULT: Any = object()
 
 
+@example(
+    "v = tf.Variable(2.0)",
+    "supervisor = tf.train.Supervisor()",
+    "with supervisor.managed_session() as session:",
+    "    print(session.run(v), supervisor.should_stop())",
+    "2.0 False",
+)
 class Supervisor:
     """Prepares sessions, and writes checkpoints and summaries beside the training.
 
@@ -100,14 +108,6 @@ class Supervisor:
         summary_writer: What writes events.
         init_fn: A function of the session, called after ``init_op``.
         local_init_run_options: See above.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     v = tf.Variable(2.0)
-    ...     supervisor = tf.train.Supervisor()
-    ...     with supervisor.managed_session() as session:
-    ...         print(session.run(v), supervisor.should_stop())
-    2.0 False
     """
 
     USE_DEFAULT = _DEFAULT

@@ -14,10 +14,7 @@ from twofold.errors import GraphError
 from twofold.runtime.tracing import here
 from twofold.static import initializers
 from twofold.static.api.docstrings import example
-from twofold.static.api.op_functions import (
-    as_dtype,
-    convert_to_tensor,
-)
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.api.signatures import takes
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.devices import check_device
@@ -83,22 +80,24 @@ class VariableScope:
         return get_default_graph().get_collection("trainable_variables", self.name)
 
 
+@example(
+    'with tf.variable_scope("layer"):', "    scope = tf.get_variable_scope()", "print(scope.name)", "layer"
+)
 def get_variable_scope() -> VariableScope:
-    """The present scope of the default graph.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default(), tf.Session() as session:
-    ...     with tf.variable_scope("layer"):
-    ...         scope = tf.get_variable_scope()
-    ...     print(scope.name)
-    layer
-    """
+    """The present scope of the default graph."""
     scopes = get_default_graph().variable_scopes
     if not scopes:
         scopes.append(VariableScope("", False, None, float32))
     return scopes[-1]
 
 
+@example(
+    'with tf.variable_scope("layer"):',
+    '    first = tf.get_variable("w", [2, 3])',
+    'with tf.variable_scope("layer", reuse=True):',
+    '    print(tf.get_variable("w", [2, 3]) is first, first.name)',
+    "True layer/w:0",
+)
 @contextmanager
 def variable_scope(
     name_or_scope: Any,
@@ -120,14 +119,6 @@ def variable_scope(
     ``tf.AUTO_REUSE`` takes what is there and makes what is not. The other arguments are defaults of the variables;
     ``custom_getter`` is called first, with that of the scope around it. Without ``auxiliary_name_scope`` operations
     keep the name scope from outside.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     with tf.variable_scope("layer"):
-    ...         first = tf.get_variable("w", [2, 3])
-    ...     with tf.variable_scope("layer", reuse=True):
-    ...         print(tf.get_variable("w", [2, 3]) is first, first.name)
-    True layer/w:0
     """
     graph = get_default_graph()
     check_device("variable_scope", caching_device)
@@ -241,15 +232,13 @@ def get_variable(name: str, **given: Any) -> Any:
     return _found_or_made(full, **given) if getter is None else getter(_found_or_made, full, **given)
 
 
+@example(
+    'v = tf.get_local_variable("v", [])',
+    "print(tf.local_variables() == [v], tf.global_variables())",
+    "True []",
+)
 def get_local_variable(*args: Any, **kwargs: Any) -> Any:
-    """``get_variable`` for a variable that is local: it is not trained, and not saved unless a saver is given it.
-
-    >>> import twofold.static as tf
-    >>> with tf.Graph().as_default():
-    ...     v = tf.get_local_variable("v", [])
-    ...     print(tf.local_variables() == [v], tf.global_variables())
-    True []
-    """
+    """``get_variable`` for a variable that is local: it is not trained, and not saved unless a saver is given it."""
     kwargs["trainable"] = False
     kwargs["collections"] = [*(kwargs.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(*args, **kwargs)

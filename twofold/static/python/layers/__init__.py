@@ -4,8 +4,5 @@ from twofold.static.python.positions import enter
 
 enter(
     __name__,
-    {
-        "utils": "python.tensor_util",
-        "core convolutional normalization pooling layers base": "layers",
-    },
+    {"utils": "python.tensor_util", "core convolutional normalization pooling layers base": "layers"},
 )
