@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -53,28 +54,32 @@ def fixed32(field: int, value: int) -> bytes:
     return varint(field << 3 | FIXED32) + struct.pack("<I", value)
 
 
-def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of each field of a message; raises ValueError for what is no message.
-
-    >>> list(fields(number(1, 150) + nested(2, b"name")))
-    [(1, 150), (2, b'name')]
-    """
+def entries(message: bytes) -> Iterator[tuple[int, int, Any]]:
+    """Number, wire type and value (bytes unless a varint) of each field; raises ValueError for what is no message."""
     position = 0
     while position < len(message):
         key, position = read_varint(message, position)
         wire = key & 7
         if wire == VARINT:
-            value: int | bytes
             value, position = read_varint(message, position)
-        elif wire in (FIXED32, FIXED64, BYTES):
-            size, position = (
-                read_varint(message, position) if wire == BYTES else (4 if wire == FIXED32 else 8, position)
-            )
-            value = message[position : position + size]
-            if len(value) != size:
-                raise ValueError("a field does not end")
-            position += size
-            value = value if wire == BYTES else int.from_bytes(value, "little")
-        else:
+            yield key >> 3, wire, value
+            continue
+        if wire not in (FIXED32, FIXED64, BYTES):
             raise ValueError(f"wire type {wire} is not in use")
-        yield key >> 3, value
+        size = 4 if wire == FIXED32 else 8
+        if wire == BYTES:
+            size, position = read_varint(message, position)
+        if position + size > len(message):
+            raise ValueError("a field does not end")
+        yield key >> 3, wire, message[position : position + size]
+        position += size
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field, fixed ones as integers; raises ValueError for what is no message.
+
+    >>> list(fields(number(1, 150) + nested(2, b"name")))
+    [(1, 150), (2, b'name')]
+    """
+    for field, wire, value in entries(message):
+        yield field, int.from_bytes(value, "little") if wire in (FIXED32, FIXED64) else value

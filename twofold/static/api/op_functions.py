@@ -277,52 +277,28 @@ def _first_dtype(values: Sequence[Any]) -> DType | None:
     return None
 
 
-_SCOPES = {
-    "CentralCrop": "central_crop",
-    "CholeskySolve": "cholesky_solve",
-    "ClipByNorm": "clip_by_norm",
-    "ClipByValue": "clip_by_value",
-    "CountNonzero": "count_nonzero",
-    "CropToBoundingBox": "crop_to_bounding_box",
-    "Div": "div",
-    "Einsum": "einsum",
-    "FlipLeftRight": "flip_left_right",
-    "FlipUpDown": "flip_up_down",
-    "FloorDiv": "floordiv",
-    "GlobalNorm": "global_norm",
-    "HistogramFixedWidth": "histogram_fixed_width",
-    "InTopK": "in_top_k",
-    "L2Normalize": "l2_normalize",
-    "Lbeta": "lbeta",
-    "LinSpace": "linspace",
-    "LogDet": "logdet",
-    "LogPoissonLoss": "log_poisson_loss",
-    "LogSumExp": "ReduceLogSumExp",
-    "MatrixDiag": "diag",
-    "MatrixDiagPart": "diag_part",
-    "MatrixExponential": "matrix_exponential",
-    "MatrixSetDiag": "set_diag",
-    "MatrixSolveLs": "matrix_solve_ls",
-    "MatrixTranspose": "matrix_transpose",
-    "MatrixTriangularSolve": "triangular_solve",
-    "OnesLike": "ones_like",
-    "PadToBoundingBox": "pad_to_bounding_box",
-    "PerImageStandardization": "per_image_standardization",
-    "ResizeImageWithCropOrPad": "resize_image_with_crop_or_pad",
-    "Rot90": "rot90",
-    "SelfAdjointEigvals": "SelfAdjointEigV2",
-    "SigmoidCrossEntropyWithLogits": "logistic_loss",
-    "SoftmaxCrossEntropyWithLogits": "softmax_cross_entropy_with_logits",
-    "Std": "reduce_std",
-    "SufficientStatistics": "sufficient_statistics",
-    "TotalVariation": "total_variation",
-    "TransposeImage": "transpose",
-    "TrueDiv": "truediv",
-    "Variance": "reduce_variance",
-    "WeightedCrossEntropyWithLogits": "logistic_loss",
-    "ZeroFraction": "zero_fraction",
-    "ZerosLike": "zeros_like",
-}
+def snake_case(name: str) -> str:
+    """The name of a class or of a type of operations in lower case, with an underscore between its words."""
+    apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
+
+
+def _scopes(text: str) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in text.split())
+    return {type: scope or snake_case(type) for type, _, scope in pairs}
+
+
+_SCOPES = _scopes(
+    "CentralCrop CholeskySolve ClipByNorm ClipByValue CountNonzero CropToBoundingBox Div Einsum "
+    "FlipLeftRight FlipUpDown FloorDiv=floordiv GlobalNorm HistogramFixedWidth InTopK L2Normalize Lbeta "
+    "LinSpace=linspace LogDet=logdet LogPoissonLoss LogSumExp=ReduceLogSumExp MatrixDiag=diag "
+    "MatrixDiagPart=diag_part MatrixExponential MatrixSetDiag=set_diag MatrixSolveLs MatrixTranspose "
+    "MatrixTriangularSolve=triangular_solve OnesLike PadToBoundingBox PerImageStandardization "
+    "ResizeImageWithCropOrPad Rot90 SelfAdjointEigvals=SelfAdjointEigV2 "
+    "SigmoidCrossEntropyWithLogits=logistic_loss SoftmaxCrossEntropyWithLogits Std=reduce_std "
+    "SufficientStatistics TotalVariation TransposeImage=transpose TrueDiv=truediv Variance=reduce_variance "
+    "WeightedCrossEntropyWithLogits=logistic_loss ZeroFraction ZerosLike"
+)
 """Names of operations whose TensorFlow name, that of a scope around several, is not their type."""
 
 

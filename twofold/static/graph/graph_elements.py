@@ -41,37 +41,21 @@ def check_kind(
         raise error(f"as_graph_element: {words}, at {here()}. Give {wanted}.")
 
 
-_TYPES = {
-    "abs": "Abs",
-    "add": "AddV2",
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_invert": "Invert",
-    "bitwise_left_shift": "LeftShift",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_right_shift": "RightShift",
-    "bitwise_xor": "BitwiseXor",
-    "divide": "RealDiv",
-    "equal": "Equal",
-    "floor_divide": "FloorDiv",
-    "greater": "Greater",
-    "greater_equal": "GreaterEqual",
-    "less": "Less",
-    "less_equal": "LessEqual",
-    "matmul": "MatMul",
-    "multiply": "Mul",
-    "negative": "Neg",
-    "not_equal": "NotEqual",
-    "positive": "Identity",
-    "pow": "Pow",
-    "remainder": "FloorMod",
-    "subtract": "Sub",
-}
-_OF_TRUTH = {
-    "bitwise_and": "LogicalAnd",
-    "bitwise_invert": "LogicalNot",
-    "bitwise_or": "LogicalOr",
-    "bitwise_xor": "NotEqual",
-}
+def _pairs(text: str) -> dict[str, str]:
+    """A table of names from a text of pairs."""
+    return dict(pair.split("=") for pair in text.split())
+
+
+_TYPES = _pairs(
+    "abs=Abs add=AddV2 bitwise_and=BitwiseAnd bitwise_invert=Invert bitwise_left_shift=LeftShift "
+    "bitwise_or=BitwiseOr bitwise_right_shift=RightShift bitwise_xor=BitwiseXor divide=RealDiv "
+    "equal=Equal floor_divide=FloorDiv greater=Greater greater_equal=GreaterEqual less=Less "
+    "less_equal=LessEqual matmul=MatMul multiply=Mul negative=Neg not_equal=NotEqual positive=Identity "
+    "pow=Pow remainder=FloorMod subtract=Sub"
+)
+_OF_TRUTH = _pairs(
+    "bitwise_and=LogicalAnd bitwise_invert=LogicalNot bitwise_or=LogicalOr bitwise_xor=NotEqual"
+)
 
 
 def operator_type(name: str, result: Any) -> str:

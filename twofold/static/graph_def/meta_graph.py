@@ -18,7 +18,7 @@ from twofold.static.graph.graph import Graph, Operation, get_default_graph, name
 from twofold.static.graph_def.importer import Importer
 from twofold.static.protobuf.example import BytesList, FloatList, Int64List
 from twofold.static.protobuf.graph_def import message_of
-from twofold.static.protobuf.messages import Message, fields
+from twofold.static.protobuf.messages import Message, fields, message
 from twofold.static.variables.variable import Variable
 
 
@@ -31,10 +31,7 @@ class VariableDef(Message):
     )
 
 
-class NodeList(Message):
-    """Names of operations and tensors."""
-
-    FIELDS = fields("repeated string value = 1")
+NodeList = message("NodeList", "Names of operations and tensors.", "repeated string value = 1")
 
 
 class CollectionDef(Message):
@@ -47,16 +44,16 @@ class CollectionDef(Message):
     )
 
 
-class MetaInfoDef(Message):
-    """What wrote a graph."""
-
-    FIELDS = fields("string meta_graph_version = 1; repeated string tags = 4; string tensorflow_version = 5")
-
-
-class SavedVariable(Message):
-    """The name that a variable has in checkpoints, and its own."""
-
-    FIELDS = fields("string name = 1; string variable = 2")
+MetaInfoDef = message(
+    "MetaInfoDef",
+    "What wrote a graph.",
+    "string meta_graph_version = 1; repeated string tags = 4; string tensorflow_version = 5",
+)
+SavedVariable = message(
+    "SavedVariable",
+    "The name that a variable has in checkpoints, and its own.",
+    "string name = 1; string variable = 2",
+)
 
 
 class SaverDef(Message):

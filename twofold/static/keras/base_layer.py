@@ -11,14 +11,13 @@ import numpy
 
 from twofold.runtime.pytree import flatten
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import as_dtype, convert_to_tensor
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, snake_case
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.keras.named import ACTIVATIONS, INITIALIZERS, found_in
 from twofold.static.keras.state import get_session, learning_phase, phase, unique_name
-from twofold.static.recurrent.rnn_cell import snake_case
 from twofold.static.variables.variable import Variable, assign
 from twofold.static.variables.variable_scope import VariableScope, get_variable, variable_scope
 

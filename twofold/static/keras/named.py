@@ -7,9 +7,9 @@ from typing import Any
 
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
+from twofold.static.api.op_functions import snake_case
 from twofold.static.arrays import creation
 from twofold.static.autodiff import clipping
-from twofold.static.recurrent.rnn_cell import snake_case
 
 
 def found_in(table: Mapping[str, Any], kind: str, identifier: Any) -> Any:

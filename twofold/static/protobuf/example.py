@@ -5,51 +5,21 @@ Sources: ``example.proto`` and ``feature.proto`` of tensorflow/core/example.
 
 from __future__ import annotations
 
-from twofold.static.protobuf.messages import Message, fields
+from twofold.static.protobuf.messages import Message, fields, message
 
-
-class BytesList(Message):
-    """Strings of bytes."""
-
-    FIELDS = fields("repeated bytes value = 1")
-
-
-class FloatList(Message):
-    """Numbers of float32."""
-
-    FIELDS = fields("repeated float value = 1")
-
-
-class Int64List(Message):
-    """Whole numbers."""
-
-    FIELDS = fields("repeated int value = 1")
-
-
-class Feature(Message):
-    """One list of values: of bytes, of float32 or of int64."""
-
-    FIELDS = fields(
-        "oneof BytesList bytes_list = 1; oneof FloatList float_list = 2; oneof Int64List int64_list = 3"
-    )
-
-
-class Features(Message):
-    """Features by name."""
-
-    FIELDS = fields("map Feature feature = 1")
-
-
-class FeatureList(Message):
-    """The features of the steps of a sequence."""
-
-    FIELDS = fields("repeated Feature feature = 1")
-
-
-class FeatureLists(Message):
-    """Sequences by name."""
-
-    FIELDS = fields("map FeatureList feature_list = 1")
+BytesList = message("BytesList", "Strings of bytes.", "repeated bytes value = 1")
+FloatList = message("FloatList", "Numbers of float32.", "repeated float value = 1")
+Int64List = message("Int64List", "Whole numbers.", "repeated int value = 1")
+Feature = message(
+    "Feature",
+    "One list of values: of bytes, of float32 or of int64.",
+    "oneof BytesList bytes_list = 1; oneof FloatList float_list = 2; oneof Int64List int64_list = 3",
+)
+Features = message("Features", "Features by name.", "map Feature feature = 1")
+FeatureList = message(
+    "FeatureList", "The features of the steps of a sequence.", "repeated Feature feature = 1"
+)
+FeatureLists = message("FeatureLists", "Sequences by name.", "map FeatureList feature_list = 1")
 
 
 class Example(Message):
@@ -65,7 +35,8 @@ class Example(Message):
     FIELDS = fields("Features features = 1")
 
 
-class SequenceExample(Message):
-    """One row of training data with sequences: what holds for the row, and what for its steps."""
-
-    FIELDS = fields("Features context = 1; FeatureLists feature_lists = 2")
+SequenceExample = message(
+    "SequenceExample",
+    "One row of training data with sequences: what holds for the row, and what for its steps.",
+    "Features context = 1; FeatureLists feature_lists = 2",
+)

@@ -12,7 +12,7 @@ import numpy
 
 from twofold import dtypes
 from twofold.dtypes import DType
-from twofold.static.protobuf.messages import KINDS, Message, fields
+from twofold.static.protobuf.messages import KINDS, Message, fields, message
 
 _ROWS = [
     row.split()
@@ -70,13 +70,12 @@ class TensorProto(Message):
     )
 
 
-class AttrList(Message):
-    """A list as the value of an attribute."""
-
-    FIELDS = fields(
-        "repeated bytes s = 2; repeated int i = 3; repeated float f = 4; repeated bool b = 5; "
-        "repeated DataType type = 6; repeated TensorShapeProto shape = 7; repeated TensorProto tensor = 8"
-    )
+AttrList = message(
+    "AttrList",
+    "A list as the value of an attribute.",
+    "repeated bytes s = 2; repeated int i = 3; repeated float f = 4; repeated bool b = 5; "
+    "repeated DataType type = 6; repeated TensorShapeProto shape = 7; repeated TensorProto tensor = 8",
+)
 
 
 class AttrValue(Message):
@@ -109,10 +108,11 @@ class NodeDef(Message):
     )
 
 
-class VersionDef(Message):
-    """Which versions of the schema wrote and can read a graph."""
-
-    FIELDS = fields("int producer = 1; int min_consumer = 2; repeated int bad_consumers = 3")
+VersionDef = message(
+    "VersionDef",
+    "Which versions of the schema wrote and can read a graph.",
+    "int producer = 1; int min_consumer = 2; repeated int bad_consumers = 3",
+)
 
 
 class GraphDef(Message):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from twofold.protobuf import BYTES, FIXED32, FIXED64, VARINT, read_varint, varint
+from twofold.protobuf import BYTES, FIXED32, FIXED64, VARINT, entries, read_varint, varint
 
 
 class Field(NamedTuple):
@@ -40,6 +41,16 @@ def fields(text: str) -> dict[str, Field]:
         *label, kind, name, _, number = entry.split()
         found[name] = Field(int(number), KINDS[kind], **dict.fromkeys(label, True))
     return found
+
+
+def message(name: str, text: str, schema: str) -> Any:
+    """The class of messages that have a documentation and fields, and nothing else."""
+    members = {
+        "__doc__": text,
+        "__module__": sys._getframe(1).f_globals["__name__"],
+        "FIELDS": fields(schema),
+    }
+    return type(name, (Message,), members)
 
 
 class Repeated(list[Any]):
@@ -205,7 +216,7 @@ class Message:
     def MergeFromString(self, content: bytes) -> int:
         """Take over what some bytes set; returns how many they are."""
         by_number = {field.number: (name, field) for name, field in self.FIELDS.items()}
-        for number, wire, value in _entries(content):
+        for number, wire, value in entries(content):
             if number in by_number:
                 name, field = by_number[number]
                 self._read(name, field, wire, value)
@@ -213,7 +224,7 @@ class Message:
 
     def _read(self, name: str, field: Field, wire: int, value: Any) -> None:
         if field.map:
-            entry = {number: item for number, _, item in _entries(value)}
+            entry = {number: item for number, _, item in entries(value)}
             key = entry.get(1, b"").decode()
             getattr(self, name)[key].MergeFromString(entry.get(2, b""))
         elif _is_message(field) and field.repeated:
@@ -312,27 +323,6 @@ def _encoded(field: Field, value: Any) -> bytes:
     if kind in ("float", "double"):
         return struct.pack("<f" if kind == "float" else "<d", value)
     return varint(int(value) & (1 << 64) - 1)
-
-
-def _entries(content: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and value (bytes unless a varint) of each field; raises ValueError for what is no message."""
-    position = 0
-    while position < len(content):
-        key, position = read_varint(content, position)
-        wire = key & 7
-        if wire == VARINT:
-            value, position = read_varint(content, position)
-            yield key >> 3, wire, value
-            continue
-        if wire not in (BYTES, FIXED32, FIXED64):
-            raise ValueError(f"wire type {wire} is not in use")
-        size = 4 if wire == FIXED32 else 8
-        if wire == BYTES:
-            size, position = read_varint(content, position)
-        if position + size > len(content):
-            raise ValueError("a field does not end")
-        yield key >> 3, wire, content[position : position + size]
-        position += size
 
 
 def _scalar(field: Field, value: Any) -> Any:

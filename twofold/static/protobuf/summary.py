@@ -8,28 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from twofold.static.protobuf.messages import Message, fields
+from twofold.static.protobuf.messages import Message, fields, message
 from twofold.static.python_io import tf_record_iterator
 
-
-class HistogramProto(Message):
-    """How many values lie below each of some limits."""
-
-    FIELDS = fields(
-        "double min = 1; double max = 2; double num = 3; double sum = 4; double sum_squares = 5; "
-        "repeated double bucket_limit = 6; repeated double bucket = 7"
-    )
-
-
-class _Image(Message):
-    FIELDS = fields("int height = 1; int width = 2; int colorspace = 3; bytes encoded_image_string = 4")
-
-
-class _Value(Message):
-    FIELDS = fields(
-        "string tag = 1; oneof float simple_value = 2; oneof _Image image = 4; "
-        "oneof HistogramProto histo = 5; string node_name = 7; oneof TensorProto tensor = 8"
-    )
+HistogramProto = message(
+    "HistogramProto",
+    "How many values lie below each of some limits.",
+    "double min = 1; double max = 2; double num = 3; double sum = 4; double sum_squares = 5; "
+    "repeated double bucket_limit = 6; repeated double bucket = 7",
+)
+_Image = message(
+    "_Image",
+    "A picture.",
+    "int height = 1; int width = 2; int colorspace = 3; bytes encoded_image_string = 4",
+)
+_Value = message(
+    "_Value",
+    "A value with a tag.",
+    "string tag = 1; oneof float simple_value = 2; oneof _Image image = 4; "
+    "oneof HistogramProto histo = 5; string node_name = 7; oneof TensorProto tensor = 8",
+)
 
 
 class Summary(Message):

@@ -6,7 +6,6 @@ A cell maps ``(inputs, state)`` to ``(output, new state)``; ``tf.nn.dynamic_rnn`
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import initializers, math, nn
-from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, snake_case
 from twofold.static.api.signatures import REQUIRED, parameters, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.autodiff.clipping import clip_by_value
@@ -151,12 +150,6 @@ def _copied(value: Any, memo: dict[int, Any]) -> Any:
     if isinstance(value, list):
         return [_copied(one, memo) for one in value]
     return copy.deepcopy(value, memo) if isinstance(value, RNNCell) else value
-
-
-def snake_case(name: str) -> str:
-    """The name of a class as that of a scope."""
-    apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
 
 
 def _map_sizes(sizes: Any, function: Callable[[list[int]], Any]) -> Any:

@@ -10,22 +10,19 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.protobuf.messages import Message, fields
+from twofold.static.protobuf.messages import Message, fields, message
 
-
-class SpriteMetadata(Message):
-    """An image of small images, one for each row of a table."""
-
-    FIELDS = fields("string image_path = 1; repeated int single_image_dim = 2")
-
-
-class EmbeddingInfo(Message):
-    """A table of vectors, and the files that say what its rows are."""
-
-    FIELDS = fields(
-        "string tensor_name = 1; string metadata_path = 2; string bookmarks_path = 3; "
-        "repeated int tensor_shape = 4; SpriteMetadata sprite = 5; string tensor_path = 6"
-    )
+SpriteMetadata = message(
+    "SpriteMetadata",
+    "An image of small images, one for each row of a table.",
+    "string image_path = 1; repeated int single_image_dim = 2",
+)
+EmbeddingInfo = message(
+    "EmbeddingInfo",
+    "A table of vectors, and the files that say what its rows are.",
+    "string tensor_name = 1; string metadata_path = 2; string bookmarks_path = 3; "
+    "repeated int tensor_shape = 4; SpriteMetadata sprite = 5; string tensor_path = 6",
+)
 
 
 class ProjectorConfig(Message):
