@@ -9,7 +9,7 @@ import pytest
 import twofold.static as tf
 from twofold.static.session import partition
 from twofold.static.session import session as sessions
-from twofold.static.session.cached_run import Plan
+from twofold.static.session.cached_run import Executable
 
 
 @pytest.fixture
@@ -20,15 +20,15 @@ def session():
 
 @pytest.fixture
 def planned(monkeypatch):
-    """The plans that are made."""
+    """The executables that are made."""
     made: list[Any] = []
 
-    class Counted(Plan):
+    class Counted(Executable):
         def __init__(self, *args: Any) -> None:
             made.append(args)
             super().__init__(*args)
 
-    monkeypatch.setattr(sessions, "Plan", Counted)
+    monkeypatch.setattr(sessions, "Executable", Counted)
     return made
 
 
@@ -62,12 +62,12 @@ def test_steps_after_a_number_depend_on_it_alone(session, planned):
 
 
 def test_numbers_that_are_always_new_do_not_gather(session, monkeypatch):
-    monkeypatch.setattr(sessions, "_MOST_PLANS", 8)
+    monkeypatch.setattr(sessions, "_MOST_EXECUTABLES", 8)
     shape = tf.placeholder(tf.int32, [2])
     rows = tf.reshape(tf.zeros([720]), shape)
     for size in (size for size in range(1, 721) if not 720 % size):
         assert session.run(rows, {shape: [-1, size]}).shape == (720 // size, size)
-    assert session._plans <= 8
+    assert session._executable_count <= 8
     seen: list[partition.Step] = []
     waiting = list(session._steps.values())
     while waiting:

@@ -11,18 +11,20 @@ from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper
 from twofold.debug.verification import check_closed, on_tier
 from twofold.runtime.closure_conversion import as_tensor
-from twofold.static.session.cached_run import Plan
+from twofold.static.session.cached_run import Executable
 from twofold.static.strings.string_table import decode
 
 
-def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) -> tuple[Recording, list[int]]:
-    """What a plan computes for feeds, with breakpoints at locations, and the numbers of its results."""
+def recording_of(
+    executable: Executable, feeds: Sequence[Any], stops: Sequence[int] = ()
+) -> tuple[Recording, list[int]]:
+    """What an executable computes for feeds, with breakpoints at locations, and the numbers of its results."""
     closed, given = _closed(
-        plan, feeds, differentiated=True
+        executable, feeds, differentiated=True
     )  # the forward pass, though only a gradient may read it
     recording = Recording()
     results = recording.add_closed(closed, given)
-    for (owner, index), value in zip(plan.subgraph.position.feeds, given):
+    for (owner, index), value in zip(executable.subgraph.position.feeds, given):
         number = recording.number_of(value)
         if number is not None:
             recording.position(number, _core.location_of(owner.outputs[index]))
@@ -32,34 +34,36 @@ def recording_of(plan: Plan, feeds: Sequence[Any], stops: Sequence[int] = ()) ->
     return recording, results
 
 
-def _closed(plan: Plan, feeds: Sequence[Any], differentiated: bool = False) -> tuple[Any, list[Any]]:
-    """The closed trace of a plan for feeds, and these as tensors."""
+def _closed(
+    executable: Executable, feeds: Sequence[Any], differentiated: bool = False
+) -> tuple[Any, list[Any]]:
+    """The closed trace of an executable for feeds, and these as tensors."""
     given = [as_tensor(value) for value in feeds]
     mark = _core.declaration_mark()
-    inputs, outputs = plan.calls(tuple(value.type_ for value in given), differentiated)
+    inputs, outputs = executable.calls(tuple(value.type_ for value in given), differentiated)
     return _core.close(inputs, outputs, mark), given
 
 
-def fetch(plan: Plan, feeds: Sequence[Any], stops: Sequence[int]) -> list[Any]:
-    """What ``plan.fetch`` gives for ``feeds``, computed call by call under the debugger."""
-    recording, results = recording_of(plan, feeds, stops)
+def fetch(executable: Executable, feeds: Sequence[Any], stops: Sequence[int]) -> list[Any]:
+    """What ``executable.fetch`` gives for ``feeds``, computed call by call under the debugger."""
+    recording, results = recording_of(executable, feeds, stops)
     stepper = Stepper(recording, {}, BUDGET)
     stepper.run()
-    return _shown(plan, [stepper.interpreter.values[number] for number in results])
+    return _shown(executable, [stepper.interpreter.values[number] for number in results])
 
 
-def verified_fetch(plan: Plan, feeds: Sequence[Any]) -> list[Any]:
-    """What ``plan.fetch`` gives for ``feeds``; raises VerificationError unless its calls, one by one, give the same."""
-    closed, given = _closed(plan, feeds)
+def verified_fetch(executable: Executable, feeds: Sequence[Any]) -> list[Any]:
+    """What ``executable.fetch`` gives; raises VerificationError unless its calls, one by one, give the same."""
+    closed, given = _closed(executable, feeds)
     with on_tier("fused"):
-        found = list(plan.function.fetch(tuple(given), 0))
+        found = list(executable.function.fetch(tuple(given), 0))
     check_closed(closed, given, found)
-    return _shown(plan, found)
+    return _shown(executable, found)
 
 
-def _shown(plan: Plan, found: list[Any]) -> list[Any]:
+def _shown(executable: Executable, found: list[Any]) -> list[Any]:
     """Results as a session returns them: those that are fetched are arrays."""
-    for k in range(plan.arrays):
+    for k in range(executable.arrays):
         array = as_tensor(found[k]).detach().numpy()
-        found[k] = decode(array) if k in plan.strings else array.copy()[()]
+        found[k] = decode(array) if k in executable.strings else array.copy()[()]
     return found

@@ -148,13 +148,13 @@ class Rule:
                 kept.append(convert_to_tensor(share))
         return kept
 
-    def attach(self, declarer: Any, made: Sequence[Any]) -> list[Any]:
+    def attach(self, lowerer: Any, made: Sequence[Any]) -> list[Any]:
         """The outputs ``made`` of the operation, with the gradient that this gives."""
         operation = self.operation
         for source in self.body.captured:
-            _ensure(declarer, source[0], operation)
-        inputs = [declarer.symbolic(declarer.read(operation, operation.sources[k])) for k in self.positions]
-        results = [declarer.symbolic(made[k]) for k in self.results]
+            _ensure(lowerer, source[0], operation)
+        inputs = [lowerer.symbolic(lowerer.read(operation, operation.sources[k])) for k in self.positions]
+        results = [lowerer.symbolic(made[k]) for k in self.results]
         found = list(made)
         for own, k in enumerate(self.results):
 
@@ -162,12 +162,12 @@ class Rule:
                 given = [
                     cotangent if other == own else ops.zeros_like(value) for other, value in enumerate(values)
                 ]
-                with declarer.apart():
-                    declarer.inner[operation] = [
+                with lowerer.apart():
+                    lowerer.inner[operation] = [
                         values[self.results.index(k)] if k in self.results else value
                         for k, value in enumerate(made)
                     ]
-                    shares = self.body.declare(declarer, given)
+                    shares = self.body.declare(lowerer, given)
                 return [_fitting(operation, share, value) for share, value in zip(shares, inputs)]
 
             closed = closure_convert(backward, [results[own].type_, *[result.type_ for result in results]])
@@ -190,13 +190,13 @@ def rule_of(operation: Operation) -> Rule:
     return found
 
 
-def _ensure(declarer: Any, above: Operation, operation: Operation) -> None:
+def _ensure(lowerer: Any, above: Operation, operation: Operation) -> None:
     """Compute what a gradient function reads, which may be declared after the operation."""
-    if above is operation or declarer.is_computed(above):
+    if above is operation or lowerer.is_computed(above):
         return
     for owner, _ in above.sources:
-        _ensure(declarer, owner, operation)
-    declarer.inner[above] = declarer.outputs_of(above)
+        _ensure(lowerer, owner, operation)
+    lowerer.inner[above] = lowerer.outputs_of(above)
 
 
 def _fitting(operation: Operation, share: Any, value: Any) -> Any:

@@ -55,31 +55,31 @@ class Derivative(Flow):
         self.roots, self.targets, self.weighted, self.paths = roots, targets, weighted, paths
         self.stops, self.between = list(stops), between
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
         sources = operation.sources
         targets = sources[self.roots : self.roots + self.targets]
         others = sources[self.roots + self.targets :][: sum(self.weighted)]
-        weights = iter([declarer.read(operation, source) for source in others])
+        weights = iter([lowerer.read(operation, source) for source in others])
         seeds = [next(weights) if weighted else None for weighted in self.weighted]
-        with declarer.apart():
-            self._cut(declarer)
-            ys = [declarer.symbolic(declarer.read(operation, source)) for source in sources[: self.roots]]
-            xs = [declarer.reads_of(source) for source in targets]
+        with lowerer.apart():
+            self._cut(lowerer)
+            ys = [lowerer.symbolic(lowerer.read(operation, source)) for source in sources[: self.roots]]
+            xs = [lowerer.reads_of(source) for source in targets]
         return self._differentiated(ys, seeds, xs)
 
-    def _cut(self, declarer: Any) -> None:
+    def _cut(self, lowerer: Any) -> None:
         """Compute the operations between again, on constant values of what derivatives stop at."""
         for source in self.stops:
-            _stop(declarer, source)
+            _stop(lowerer, source)
         for operation in self.between:
-            if declarer.is_computed(operation) and not operation.updates and operation.python is None:
+            if lowerer.is_computed(operation) and not operation.updates and operation.python is None:
                 for source in self.stops:
                     if source[0] is operation:
-                        declarer.inner.pop(source, None)
-                declarer.inner[operation] = declarer.outputs_of(operation)
+                        lowerer.inner.pop(source, None)
+                lowerer.inner[operation] = lowerer.outputs_of(operation)
                 for source in self.stops:
                     if source[0] is operation:
-                        _stop(declarer, source)
+                        _stop(lowerer, source)
 
     def _differentiated(self, ys: Sequence[Any], seeds: Sequence[Any], xs: Sequence[list[Any]]) -> list[Any]:
         total: list[Any] = [None] * len(xs)
@@ -92,7 +92,7 @@ class Derivative(Flow):
         return total
 
 
-def _stop(declarer: Any, source: Source) -> None:
-    if declarer.is_computed(source[0]):
-        value = declarer.symbolic(declarer.value_of(source))
-        declarer.inner[source] = apply("stop_gradient", value)
+def _stop(lowerer: Any, source: Source) -> None:
+    if lowerer.is_computed(source[0]):
+        value = lowerer.symbolic(lowerer.value_of(source))
+        lowerer.inner[source] = apply("stop_gradient", value)

@@ -134,26 +134,26 @@ class Body:
             for op in self.operations
         )
 
-    def declare(self, declarer: Any, values: Sequence[Any]) -> list[Any]:
-        """The results for ``values`` of the arguments, as ``declarer`` declares them."""
-        declarer.depth += 1
+    def declare(self, lowerer: Any, values: Sequence[Any]) -> list[Any]:
+        """The results for ``values`` of the arguments, as ``lowerer`` declares them."""
+        lowerer.depth += 1
         try:
-            return self.declare_here(declarer, values)
+            return self.declare_here(lowerer, values)
         finally:
-            declarer.depth -= 1
+            lowerer.depth -= 1
 
-    def declare_here(self, declarer: Any, values: Sequence[Any]) -> list[Any]:
+    def declare_here(self, lowerer: Any, values: Sequence[Any]) -> list[Any]:
         """As ``declare``, for a body that is computed once and is part of what is around it."""
         for argument, value in zip(self.arguments, values):
-            declarer.inner[argument] = [value]
+            lowerer.inner[argument] = [value]
         for operation in self.operations:
-            made = declarer.outputs_of(operation)
+            made = lowerer.outputs_of(operation)
             if operation.observe is not None and made:
-                made = [self._observed(declarer, made[0], operation), *made[1:]]
+                made = [self._observed(lowerer, made[0], operation), *made[1:]]
             for check in self._checks(operation):
-                made = [self._observed(declarer, value, check) for value in made]
-            declarer.inner[operation] = made
-        return [declarer.value_of(source) for source in self.results]
+                made = [self._observed(lowerer, value, check) for value in made]
+            lowerer.inner[operation] = made
+        return [lowerer.value_of(source) for source in self.results]
 
     def _checks(self, operation: Operation) -> list[Operation]:
         """Operations with an observer that run before this one and that nothing else asks for."""
@@ -168,11 +168,11 @@ class Body:
         return list(found)
 
     @staticmethod
-    def _observed(declarer: Any, value: Any, operation: Operation) -> Any:
+    def _observed(lowerer: Any, value: Any, operation: Operation) -> Any:
         if isinstance(value, Tensor):
-            shown = [declarer.value_of(source) for source in operation.sources]
+            shown = [lowerer.value_of(source) for source in operation.sources]
             observer = _OBSERVERS.setdefault(operation, Observer(operation.observe))  # type: ignore[arg-type]
-            value = apply("observed", declarer.symbolic(value), *shown, attrs=(observer,))
+            value = apply("observed", lowerer.symbolic(value), *shown, attrs=(observer,))
         return value
 
 

@@ -41,8 +41,8 @@ class Flow:
         self.rules: list[Operation] = []  # operations that are given gradients of the program's
         self.recorded = False  # whether a gradient needs what the iterations on the host computed
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
-        """The outputs of ``operation``, declared by ``declarer``."""
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
+        """The outputs of ``operation``, declared by ``lowerer``."""
         raise NotImplementedError
 
     def sources(self, given: Sequence[Any]) -> list[Any]:
@@ -105,28 +105,28 @@ class Choice(Flow):
         super().__init__(bodies, varying)
         self.names = names
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
-        if declarer.is_told(operation.sources[0]):
-            return self._chosen(declarer, operation)
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
+        if lowerer.is_told(operation.sources[0]):
+            return self._chosen(lowerer, operation)
         try:
-            return self._either(declarer, operation)
+            return self._either(lowerer, operation)
         except ShapeError:
-            if declarer.depth or not self.varying:
+            if lowerer.depth or not self.varying:
                 raise
-            return self._chosen(declarer, operation)
+            return self._chosen(lowerer, operation)
 
-    def _chosen(self, declarer: Any, operation: Operation) -> list[Any]:
-        chosen = _integer(declarer.number(operation, operation.sources[0]))
+    def _chosen(self, lowerer: Any, operation: Operation) -> list[Any]:
+        chosen = _integer(lowerer.number(operation, operation.sources[0]))
         last = len(self.bodies) - 1
-        return self.bodies[chosen if 0 <= chosen <= last else last].declare_here(declarer, ())
+        return self.bodies[chosen if 0 <= chosen <= last else last].declare_here(lowerer, ())
 
-    def _either(self, declarer: Any, operation: Operation) -> list[Any]:
-        choice = declarer.symbolic(declarer.read(operation, operation.sources[0]))
+    def _either(self, lowerer: Any, operation: Operation) -> list[Any]:
+        choice = lowerer.symbolic(lowerer.read(operation, operation.sources[0]))
         choice = apply("reshape", choice, attrs=((),))
 
         def run(body: Body, k: int) -> Callable[[], list[Any]]:
             names = [f"result {position}" for position in range(len(body.results))]
-            return lambda: list(zip(body.declare(declarer, ()), names))
+            return lambda: list(zip(body.declare(lowerer, ()), names))
 
         functions = [run(body, k) for k, body in enumerate(self.bodies)]
         return call_branch(operation.type.lower(), choice, functions, self.names, ())
@@ -151,31 +151,31 @@ class While(Flow):
         self.condition, self.body, self.names, self.limited = condition, body, names, limited
         self.growing = list(growing)
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
         first = len(self.names) + int(self.limited)
-        carried = self._carried(declarer, operation)
-        if not declarer.depth:
+        carried = self._carried(lowerer, operation)
+        if not lowerer.depth:
             for position, source in zip(self.growing, operation.sources[first : first + len(self.growing)]):
-                size = _integer(declarer.number(operation, source))
-                carried[position] = declarer.symbolic(_longer(carried[position], size))
-        return self._looped(declarer, operation, carried)
+                size = _integer(lowerer.number(operation, source))
+                carried[position] = lowerer.symbolic(_longer(carried[position], size))
+        return self._looped(lowerer, operation, carried)
 
-    def _carried(self, declarer: Any, operation: Operation) -> list[Any]:
+    def _carried(self, lowerer: Any, operation: Operation) -> list[Any]:
         count = len(self.names)
-        return [declarer.symbolic(declarer.read(operation, source)) for source in operation.sources[:count]]
+        return [lowerer.symbolic(lowerer.read(operation, source)) for source in operation.sources[:count]]
 
-    def _looped(self, declarer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
+    def _looped(self, lowerer: Any, operation: Operation, carried: list[Any]) -> list[Any]:
         count = len(self.names)
         call = LoopCall("while_loop", carried, self.names)
         if self.limited:
-            most = declarer.symbolic(declarer.read(operation, operation.sources[count]))
+            most = lowerer.symbolic(lowerer.read(operation, operation.sources[count]))
             call.max_iterations = apply("reshape", apply("cast", most, attrs=(int64,)), attrs=((),))
-        call.carried = carried = self._with_rows(declarer, carried)
-        (start,) = self.condition.declare(declarer, carried)
+        call.carried = carried = self._with_rows(lowerer, carried)
+        (start,) = self.condition.declare(lowerer, carried)
 
         def step(*values: Any) -> list[Any]:
-            new = call.check_carried(self.body.declare(declarer, values))
-            (go_on,) = self.condition.declare(declarer, new)
+            new = call.check_carried(self.body.declare(lowerer, values))
+            (go_on,) = self.condition.declare(lowerer, new)
             return [*new, predicate_of("while_loop", go_on, "the condition")]
 
         return call.run(step, predicate_of("while_loop", start, "the condition"))[:-1]
@@ -194,17 +194,17 @@ class While(Flow):
             made += 1
         return carried
 
-    def _with_rows(self, declarer: Any, carried: list[Any]) -> list[Any]:
+    def _with_rows(self, lowerer: Any, carried: list[Any]) -> list[Any]:
         """Arrays that nothing was written to get rows of zeros of the type that the body writes."""
         positions = [k for k, value in enumerate(carried) if is_unwritten(value.type_)]
         if not positions:
             return carried
         found = closure_convert(
-            lambda *values: self.body.declare(declarer, values), [value.type_ for value in carried]
+            lambda *values: self.body.declare(lowerer, values), [value.type_ for value in carried]
         )
         types = [node.type for node in found.graph.outputs]
         return [
-            declarer.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
+            lowerer.symbolic(ops.zeros(types[k].shape, dtype=types[k].dtype)) if k in positions else value
             for k, value in enumerate(carried)
         ]
 
@@ -212,14 +212,14 @@ class While(Flow):
 class Sizes(While):
     """The sizes that a loop leaves its growing arrays with: the loop for the indices of its writes alone."""
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
-        if declarer.depth:  # an inner loop; the outer one's arrays have their sizes
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
+        if lowerer.depth:  # an inner loop; the outer one's arrays have their sizes
             return [ops.full((), 0, dtype=int64) for _ in self.growing]
-        carried = self._carried(declarer, operation)
+        carried = self._carried(lowerer, operation)
         for position in self.growing:
             rows = carried[position].type_.shape[0]
-            carried[position] = declarer.symbolic(ops.full((), rows, dtype=int64))
-        found = self._looped(declarer, operation, carried)
+            carried[position] = lowerer.symbolic(ops.full((), rows, dtype=int64))
+        found = self._looped(lowerer, operation, carried)
         return [found[position] for position in self.growing]
 
     def is_hosted(self) -> bool:
@@ -269,10 +269,10 @@ class Repeat(Flow):
             reverse,
         )
 
-    def compute(self, declarer: Any, operation: Operation) -> list[Any]:
+    def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
         count = len(self.names)
         values = [
-            declarer.symbolic(declarer.read(operation, source))
+            lowerer.symbolic(lowerer.read(operation, source))
             for source in operation.sources[: count + self.arrays]
         ]
         call = LoopCall(self.operation, values[:count], self.names)
@@ -281,7 +281,7 @@ class Repeat(Flow):
         call.limit = _common_length([row.type_.shape[0] for row in call.xs])
 
         def step(*given: Any) -> list[Any]:
-            found = self.body.declare(declarer, given)
+            found = self.body.declare(lowerer, given)
             return [*call.check_carried(found[:count]), *found[count:]]
 
         return call.run(step)[:-1]

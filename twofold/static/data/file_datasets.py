@@ -22,21 +22,21 @@ from twofold.static.strings.string_functions import as_string_tensor
 from twofold.static.strings.string_table import bytes_array
 
 
-def _of_files(what: str, filenames: Any, read: Callable[[str], Iterator[Any]]) -> Dataset:
-    """A dataset of the strings that ``read`` gives for each file, the files one after the other."""
-    if isinstance(filenames, Dataset):
-        raise failed(what, ArgumentError("the names are a dataset", "Give a list or a vector of strings."))
-    given: Any = filenames
-    tensors = []
-    if hasattr(filenames, "type_"):
-        given = as_string_tensor(what, filenames)
-        tensors.append(given)
+class _Records(Dataset):
+    """The strings that ``read`` gives for each file, the files one after the other."""
 
-    def make(fed: dict[int, Any]) -> Iterator[list[Any]]:
-        names = bytes_array(fed[id(given)] if tensors else given)
-        return ([record] for name in numpy.ravel(names) for record in read(name.decode()))
+    def __init__(self, what: str, filenames: Any, read: Callable[[str], Iterator[Any]]) -> None:
+        if isinstance(filenames, Dataset):
+            raise failed(
+                what, ArgumentError("the names are a dataset", "Give a list or a vector of strings.")
+            )
+        tensors = [as_string_tensor(what, filenames)] if hasattr(filenames, "type_") else []
 
-    return Dataset(make, [tensor_type(string)], flatten(0, "")[2], tensors)
+        def make(fed: dict[int, Any]) -> Iterator[list[Any]]:
+            names = bytes_array(fed[id(tensors[0])] if tensors else filenames)
+            return ([record] for name in numpy.ravel(names) for record in read(name.decode()))
+
+        super().__init__(make, [tensor_type(string)], flatten(0, "")[2], tensors)
 
 
 def _kind(what: str, compression_type: Any) -> str:
@@ -47,7 +47,7 @@ def _kind(what: str, compression_type: Any) -> str:
         raise failed(what, ArgumentError(f"compression_type is {compression_type!r}", fix)) from None
 
 
-class TFRecordDataset(Dataset):
+class TFRecordDataset(_Records):
     """The records of files, as strings.
 
     Args:
@@ -79,8 +79,7 @@ class TFRecordDataset(Dataset):
             problem = f"num_parallel_reads is {num_parallel_reads}"
             raise failed(what, ArgumentError(problem, "Leave it out: the order of records is that of files."))
         kind = _kind(what, compression_type)
-        found = _of_files(what, filenames, lambda path: tf_record_iterator(path, kind))
-        super().__init__(found._make, found._types, found._structure, found._tensors)
+        super().__init__(what, filenames, lambda path: tf_record_iterator(path, kind))
 
 
 def _lines(path: str, kind: str) -> Iterator[bytes]:
@@ -90,7 +89,7 @@ def _lines(path: str, kind: str) -> Iterator[bytes]:
             yield line.rstrip(b"\n").removesuffix(b"\r")
 
 
-class TextLineDataset(Dataset):
+class TextLineDataset(_Records):
     """The lines of text files, as strings without their ends.
 
     Args:
@@ -110,11 +109,10 @@ class TextLineDataset(Dataset):
 
     def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
         kind = _kind("TextLineDataset", compression_type)
-        found = _of_files("TextLineDataset", filenames, lambda path: _lines(path, kind))
-        super().__init__(found._make, found._types, found._structure, found._tensors)
+        super().__init__("TextLineDataset", filenames, lambda path: _lines(path, kind))
 
 
-class FixedLengthRecordDataset(Dataset):
+class FixedLengthRecordDataset(_Records):
     """The records of equal length of files, as strings.
 
     Args:
@@ -146,5 +144,4 @@ class FixedLengthRecordDataset(Dataset):
     ) -> None:
         refuse("FixedLengthRecordDataset", compression_type=compression_type or None)
         sizes = record_bytes, header_bytes or 0, footer_bytes or 0
-        found = _of_files("FixedLengthRecordDataset", filenames, lambda path: fixed_records(path, *sizes))
-        super().__init__(found._make, found._types, found._structure, found._tensors)
+        super().__init__("FixedLengthRecordDataset", filenames, lambda path: fixed_records(path, *sizes))

@@ -16,7 +16,7 @@ from twofold.static.graph.context import local
 from twofold.static.graph.graph import Tensor
 
 
-class Done:
+class ComputedOperation:
     """An operation that was computed: its results, and what may be asked of an operation after that."""
 
     def __init__(self, type: str, name: str | None, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -49,7 +49,7 @@ def value_of(given: Any) -> Any:
 
 def compute(
     type: str, body: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any], name: str | None
-) -> Done:
+) -> ComputedOperation:
     """What a body makes of values."""
     values = [value_of(item) for item in arguments]
     named = {key: value_of(item) for key, item in keywords.items()}
@@ -64,7 +64,7 @@ def compute(
         local.in_body -= 1
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     outputs = [item if isinstance(item, Tensor) else _core.from_array(item, False) for item in results]
-    return Done(type, name, inputs, outputs)
+    return ComputedOperation(type, name, inputs, outputs)
 
 
 def leaf(value: Tensor, trained: bool) -> Tensor:

@@ -23,11 +23,11 @@ CHECK_NUMERICS = "CheckNumerics"
 """Type of the operations whose runs look for the first value that is not finite."""
 
 
-class Plan:
-    """What a goal needs, made ready: ``fetch(feeds, arrays)`` runs it on feeds followed by the variables in ``reads``.
+class Executable:
+    """What a request needs, made ready: ``fetch(feeds, arrays)`` runs it on feeds and the variables in ``reads``.
 
-    ``kept`` are results beside those of the goal. Running it on values of types not met before raises Needed for what
-    must be computed first.
+    ``kept`` are results beside those of the request. Running it on values of types not met before raises Needed for
+    what must be computed first.
     """
 
     def __init__(self, graph: Graph, subgraph: Subgraph, kept: Sequence[Source]) -> None:
@@ -36,7 +36,7 @@ class Plan:
         self.reads, self.states = tuple(subgraph.reads), tuple(subgraph.states)
         self.written, self.observers = subgraph.written, subgraph.observers
         seen = [source for operation in self.observers for source in operation.sources]
-        shown = [*subgraph.goal.fetches, *kept, *seen]
+        shown = [*subgraph.request.fetches, *kept, *seen]
         self.arrays = len(shown)
         self._inputs = self._declared_inputs()
         self.function = _core.function(
@@ -105,7 +105,7 @@ class Plan:
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""
-        position = len(self.subgraph.goal.fetches) + len(self._kept)
+        position = len(self.subgraph.request.fetches) + len(self._kept)
         for operation in self.observers:
             assert operation.observe is not None
             if operation not in done:

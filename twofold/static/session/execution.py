@@ -16,7 +16,7 @@ from twofold.runtime.tracing import here
 from twofold.static.control_flow.bodies import sources_of
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
-from twofold.static.session.cached_run import Plan
+from twofold.static.session.cached_run import Executable
 from twofold.static.session.feeds import call_python, feed_value
 from twofold.static.session.partition import Step
 from twofold.static.session.subgraph import Needed, Position, number_feeds
@@ -83,7 +83,7 @@ class Run:
         while True:
             while step.first is not None:
                 step = step.first
-            variable = self._uninitialised(step.plan)
+            variable = self._uninitialised(step.executable)
             if variable is not None:
                 step = step.initialising(variable)
                 continue
@@ -92,11 +92,11 @@ class Run:
             except Needed as needed:
                 step.meet(needed)
                 continue
-            goal = step.goal
-            count = len(goal.fetches)
+            request = step.request
+            count = len(request.fetches)
             if step.kept:
                 self.values += tuple(map(_fed, step.kept, arrays[count : count + len(step.kept)]))
-            if goal.purpose is None:
+            if request.purpose is None:
                 self.position = step.end
                 return arrays[:count]
             step = self._met(step, arrays[:count])
@@ -104,22 +104,22 @@ class Run:
 
     def _computed(self, step: Step) -> list[Any]:
         """The results of a step, whose effects then have happened."""
-        plan = step.plan
+        executable = step.executable
         if not step.computes:
             return []
         feeds = (*self.values, *self.sizes)
-        arrays: list[Any] = self.session._execute(plan, feeds, self.number, self._before, self._after)
-        plan.observe(arrays, step.position.done)
-        if plan.written:
+        arrays: list[Any] = self.session._execute(executable, feeds, self.number, self._before, self._after)
+        executable.observe(arrays, step.position.done)
+        if executable.written:
             state = self.session._state
-            if self._before is None and step.goal.keeps:
+            if self._before is None and step.request.keeps:
                 self._before = dict(state)
-            state.update(zip(plan.written, arrays[plan.arrays :]))
+            state.update(zip(executable.written, arrays[executable.arrays :]))
         return arrays
 
     def _met(self, step: Step, arrays: Sequence[Any]) -> Step:
         """Do what the results of a step were for; the step after it."""
-        purpose = step.goal.purpose
+        purpose = step.request.purpose
         if isinstance(purpose, Operation):
             self.position = step.end
             called = self._called(purpose, arrays)
@@ -134,11 +134,11 @@ class Run:
             self.values += tuple(arrays)
         return step.following()
 
-    def _uninitialised(self, plan: Plan) -> Any:
+    def _uninitialised(self, executable: Executable) -> Any:
         """A variable without a value that gets one from its initialiser in this very step, or None."""
         state = self.session._state
-        for variable in plan.reads:
-            if variable not in state and variable.initializer in plan.subgraph.operations:
+        for variable in executable.reads:
+            if variable not in state and variable.initializer in executable.subgraph.operations:
                 return variable
         return None
 

@@ -23,7 +23,7 @@ from twofold.ir.sizes import declared_over, is_symbolic
 from twofold.ir.types import TensorType
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.graph.inference import Source
-from twofold.static.session.lowering import Declarer, Result
+from twofold.static.session.lowering import Lowerer, Result
 from twofold.static.session.subgraph import Needed, Subgraph
 
 _MOST_OPEN, _MOST_OF_ONE_SIZE = 16, 2  # declared graphs that a graph keeps
@@ -114,7 +114,7 @@ class Linked(NamedTuple):
         With ``differentiated`` also what derivatives are taken of.
         """
         with declared_over(self.graph.sizes):
-            return Declarer(self.graph, subgraph, kept, self.given).run(differentiated)
+            return Lowerer(self.graph, subgraph, kept, self.given).run(differentiated)
 
     def encoded(self, outputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """What the core takes of the graph above ``outputs`` for all sizes that meet the guards."""

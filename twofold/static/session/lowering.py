@@ -60,8 +60,8 @@ def _of_operation(error: TwofoldError, operation: Operation) -> TwofoldError:
     return worded
 
 
-class Declarer:
-    """Declares a subgraph in a declared graph, on inputs by what they are values of, see ``Plan``.
+class Lowerer:
+    """Declares a subgraph in a declared graph, on inputs by what they are values of, see ``Executable``.
 
     What depends on the set of fetches is looked up through ``_look``, which notes it for the operation that is declared
     now. Inside of one (in bodies of loops and choices, and where derivatives do not pass) values stand in ``inner``.
@@ -102,7 +102,7 @@ class Declarer:
         try:
             for operation in subgraph.operations:
                 self.values[operation] = self.outputs_of(operation)
-            outputs = [self._fetch(source) for source in subgraph.goal.fetches]
+            outputs = [self._fetch(source) for source in subgraph.request.fetches]
             outputs += [self._copied(source[0], self.value_of(source)) for source in self.kept]
             for operation in subgraph.observers:
                 outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
@@ -373,7 +373,7 @@ class Declarer:
 
     def _fetch(self, source: Source) -> Any:
         """A value to hand out."""
-        consumer = self.subgraph.goal.consumer
+        consumer = self.subgraph.request.consumer
         if consumer is not None:
             return self._copied(source[0], self.read(consumer, source))
         variable = self.subgraph.held(source)

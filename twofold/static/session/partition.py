@@ -15,46 +15,58 @@ from typing import Any
 from twofold.static.control_flow.bodies import source_of
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
-from twofold.static.session.cached_run import Plan
-from twofold.static.session.subgraph import Goal, Needed, Position, Subgraph, is_like_sizes
+from twofold.static.session.cached_run import Executable
+from twofold.static.session.subgraph import Needed, Position, StepRequest, Subgraph, is_like_sizes
 
 
 class Step:
-    """One step towards the last of ``goals``, each of which is there for the one before it.
+    """One step towards the last of ``requests``, each of which is there for the one before it.
 
     ``kept`` are the results that later steps are fed. ``first``, if there is one, is a step to take before: what this
     one computes is planned again when that is done.
     """
 
-    __slots__ = ("_following", "_initial", "_session", "end", "first", "goals", "kept", "plan", "position")
+    __slots__ = (
+        "_following",
+        "_initial",
+        "_session",
+        "end",
+        "executable",
+        "first",
+        "kept",
+        "position",
+        "requests",
+    )
 
-    def __init__(self, session: Any, position: Position, goals: tuple[Goal, ...]) -> None:
-        self._session, self.position, self.goals = session, position, goals
+    def __init__(self, session: Any, position: Position, requests: tuple[StepRequest, ...]) -> None:
+        self._session, self.position, self.requests = session, position, requests
         self._following: dict[Any, Step] = {}
         self._initial: dict[Any, Step] = {}
         self.end = position  # where a run stands when this step is done
         self.kept: list[Source] = []
         self.first: Step | None = None
         try:
-            subgraph = Subgraph(goals[-1], position, session._soft, session._tasks)
+            subgraph = Subgraph(requests[-1], position, session._soft, session._tasks)
         except Needed as needed:
             self.meet(needed)
             return
-        if goals[-1].keeps:
+        if requests[-1].keeps:
             effects = [operation for operation in subgraph.operations if operation.updates]
             self.kept = self._lasting(subgraph, effects)
             self.end = position.after(self.kept, [*effects, *subgraph.observers])
-        self.plan: Plan = session._plan(subgraph, self.kept)
+        self.executable: Executable = session._executable(subgraph, self.kept)
 
     @property
-    def goal(self) -> Goal:
+    def request(self) -> StepRequest:
         """What this step computes."""
-        return self.goals[-1]
+        return self.requests[-1]
 
     @property
     def computes(self) -> bool:
         """Whether there is anything to compute."""
-        return bool(self.goal.purpose is None or self.goal.fetches or self.plan.subgraph.operations)
+        return bool(
+            self.request.purpose is None or self.request.fetches or self.executable.subgraph.operations
+        )
 
     def _lasting(self, subgraph: Subgraph, effects: Sequence[Operation]) -> list[Source]:
         """The outputs of effects, and of what has read a variable that these write and would later read anew."""
@@ -62,7 +74,7 @@ class Step:
         reads = [
             operation
             for operation in subgraph.operations
-            if self.goal.purpose is not None
+            if self.request.purpose is not None
             and not operation.updates
             and any(owner.variable in written for owner, _ in operation.sources)
         ]
@@ -73,17 +85,17 @@ class Step:
         """Let what is needed be computed first."""
         operation, source = needed.operation, needed.source
         if source is not None:
-            goal = Goal((source,), (), operation, source, decides=needed.decides)
+            request = StepRequest((source,), (), operation, source, decides=needed.decides)
         else:
-            goal = Goal(operation.sources, operation.control_inputs, operation, operation)
-        self.first = Step(self._session, self.position, (*self.goals, goal))
+            request = StepRequest(operation.sources, operation.control_inputs, operation, operation)
+        self.first = Step(self._session, self.position, (*self.requests, request))
 
     def initialising(self, variable: Any) -> Step:
         """The step to the first value of a variable that has none yet."""
         found = self._initial.get(variable)
         if found is None:
-            goal = Goal((source_of(variable.initial_value),), (), variable.initializer, variable)
-            found = self._initial[variable] = Step(self._session, self.position, (*self.goals, goal))
+            request = StepRequest((source_of(variable.initial_value),), (), variable.initializer, variable)
+            found = self._initial[variable] = Step(self._session, self.position, (*self.requests, request))
         return found
 
     def open_outputs(self, operation: Operation) -> list[int]:
@@ -92,11 +104,11 @@ class Step:
 
     def following(self, number: Any = None) -> Step:
         """The step after this one, which may depend on the number that it told, or on its shape alone."""
-        sized = number is not None and not self.goal.decides and is_like_sizes(number)
+        sized = number is not None and not self.request.decides and is_like_sizes(number)
         key = None if number is None else number.shape if sized else (number.tobytes(), number.shape)
         found = self._following.get(key)
         if found is None:
-            purpose = self.goal.purpose
+            purpose = self.request.purpose
             if isinstance(purpose, Operation):
                 more = self.end.after([(purpose, k) for k in self.open_outputs(purpose)], [purpose])
             elif sized:
@@ -105,5 +117,5 @@ class Step:
                 more = self.end.after(known={purpose: number})
             else:
                 more = self.end.after([(purpose.op, 0)])
-            found = self._following[key] = Step(self._session, more, self.goals[:-1])
+            found = self._following[key] = Step(self._session, more, self.requests[:-1])
         return found

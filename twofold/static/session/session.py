@@ -25,15 +25,15 @@ from twofold.static.graph.graph import (
     owner_of,
 )
 from twofold.static.graph.inference import Source
-from twofold.static.session.cached_run import Plan
+from twofold.static.session.cached_run import Executable
 from twofold.static.session.config import ConfigProto, traces_run
 from twofold.static.session.execution import PartialRun, Run
 from twofold.static.session.feeds import feed_type, repaired
 from twofold.static.session.partition import Step
-from twofold.static.session.subgraph import Goal, Needed, Position, Subgraph
+from twofold.static.session.subgraph import Needed, Position, StepRequest, Subgraph
 
 Tensor = _core.Tensor
-_MOST_PLANS = 4096  # of a session
+_MOST_EXECUTABLES = 4096  # of a session
 
 
 class _Fetches:
@@ -126,13 +126,13 @@ class BaseSession:
         self._state: dict[Any, Tensor] = {}
         self._quick: dict[Any, tuple[Any, Any, Any]] = {}
         self._steps: dict[Any, Step] = {}
-        self._plans = 0
+        self._executable_count = 0
         self._closed = False
         self._runs = 0
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
-        self._last: tuple[Plan, tuple[Any, ...]] | None = None  # what ran last, and on what
-        self._step_through: Callable[[Plan, tuple[Any, ...]], list[Any]] | None = None
+        self._last: tuple[Executable, tuple[Any, ...]] | None = None  # what ran last, and on what
+        self._step_through: Callable[[Executable, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
         self._tasks: set[tuple[str, int]] = set()
@@ -215,26 +215,26 @@ class BaseSession:
             key = (id(fetches), *map(id, feed_dict)) if feed_dict else id(fetches)
         if (found := self._quick.get(key) or self._quick_nested(fetches, feed_dict)) is None:
             return self._prepare(fetches, feed_dict)
-        plan, rebuild, _ = found
-        if type(plan) is Step:
-            return rebuild(self._begin(plan.position, feed_dict or {}).take(plan))
+        executable, rebuild, _ = found
+        if type(executable) is Step:
+            return rebuild(self._begin(executable.position, feed_dict or {}).take(executable))
         state = self._state
         try:
-            self._last = plan, (feeds := tuple(feed_dict.values()) if feed_dict else ())
+            self._last = executable, (feeds := tuple(feed_dict.values()) if feed_dict else ())
             if rebuild is None:
-                return plan.fetch(feeds, plan.arrays)
-            feeds += tuple([state[v] for v in plan.reads])
-            if plan.numbers:
-                feeds += tuple([operation.number_of(state) for operation in plan.numbers])
-            if plan.is_random:
+                return executable.fetch(feeds, executable.arrays)
+            feeds += tuple([state[v] for v in executable.reads])
+            if executable.numbers:
+                feeds += tuple([operation.number_of(state) for operation in executable.numbers])
+            if executable.is_random:
                 feeds += (self._next_run(),)
-            self._last, arrays = (plan, feeds), plan.fetch(feeds, plan.arrays)
+            self._last, arrays = (executable, feeds), executable.fetch(feeds, executable.arrays)
         except (TypeError, ValueError, KeyError, Needed):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
-        if plan.observers:
-            plan.observe(arrays)
-        if plan.written:
-            state.update(zip(plan.written, arrays[plan.arrays :]))
+        if executable.observers:
+            executable.observe(arrays)
+        if executable.written:
+            state.update(zip(executable.written, arrays[executable.arrays :]))
         return rebuild(arrays)
 
     def _begin(self, position: Position, feeds: Mapping[Any, Any]) -> Run:
@@ -263,7 +263,9 @@ class BaseSession:
 
     def _stepped(self, run: Callable[..., Any], *arguments: Any) -> Any:
         fetch = import_module("twofold.debug.sessions").fetch
-        self._step_through = lambda plan, feeds: fetch(plan, feeds, self._graph.stops if stopping() else ())
+        self._step_through = lambda executable, feeds: fetch(
+            executable, feeds, self._graph.stops if stopping() else ()
+        )
         try:
             return run(*arguments)
         finally:
@@ -313,14 +315,16 @@ class BaseSession:
         position = Position(tuple([source for source, _ in feeds]))
         step = self._first_step(position, parsed.sources, parsed.operations, False)
         if step.first is None:
-            plan = step.plan
+            executable = step.executable
             types = [feed_type(owner.outputs[index], shape) for (owner, index), shape in feeds]
             try:
-                plan.compile(types, [self._type_of(variable) for variable in (*plan.reads, *plan.states)])
+                executable.compile(
+                    types, [self._type_of(variable) for variable in (*executable.reads, *executable.states)]
+                )
             except Needed as needed:
                 step.meet(needed)
         if step.first is not None:
-            waits = step.first.goal.consumer
+            waits = step.first.request.consumer
             assert waits is not None
             raise GraphError(
                 f"compile: {waits.name} ({waits.where}) needs numbers that only a run tells, at {here()}",
@@ -403,15 +407,15 @@ class BaseSession:
             key = (_nested_key(fetches), *map(id, feeds))
         else:
             key = (id(fetches), *map(id, feeds)) if feeds else id(fetches)
-        if len(self._quick) >= _MOST_PLANS:
+        if len(self._quick) >= _MOST_EXECUTABLES:
             self._quick.clear()
         keep = (leaves, list(feeds))  # the key is made of addresses, so what has them must stay alive
         if step.first is not None:
             self._quick[key] = (step, rebuild, keep)
             return
-        plan = step.plan
-        plain = flat and plan.needs_nothing and len(plan.subgraph.goal.fetches) == len(fetches)
-        self._quick[key] = (plan, None if plain else rebuild, keep)
+        executable = step.executable
+        plain = flat and executable.needs_nothing and len(executable.subgraph.request.fetches) == len(fetches)
+        self._quick[key] = (executable, None if plain else rebuild, keep)
 
     def _first_step(
         self, position: Position, fetches: Sequence[Source], operations: Sequence[Operation], keeps: bool
@@ -420,18 +424,18 @@ class BaseSession:
         key = (position.key, tuple(fetches), tuple(operations), keeps)
         step = self._steps.get(key)
         if step is None:
-            goal = Goal(tuple(fetches), tuple(operations), keeps=keeps)
-            step = self._steps[key] = Step(self, position, (goal,))
+            request = StepRequest(tuple(fetches), tuple(operations), keeps=keeps)
+            step = self._steps[key] = Step(self, position, (request,))
         return step
 
-    def _plan(self, subgraph: Subgraph, kept: Sequence[Source]) -> Plan:
-        """What a step computes. Where there are too many plans, all are forgotten."""
-        self._plans += 1
-        if self._plans > _MOST_PLANS:
-            self._quick, self._steps, self._plans = {}, {}, 1
+    def _executable(self, subgraph: Subgraph, kept: Sequence[Source]) -> Executable:
+        """What a step computes. Where there are too many executables, all are forgotten."""
+        self._executable_count += 1
+        if self._executable_count > _MOST_EXECUTABLES:
+            self._quick, self._steps, self._executable_count = {}, {}, 1
         if self._shown:
             show_placement(subgraph.operations)
-        return Plan(self._graph, subgraph, kept)
+        return Executable(self._graph, subgraph, kept)
 
     def _next_run(self) -> int:
         """A number that no run had, nor an iteration of a loop in one."""
@@ -440,7 +444,7 @@ class BaseSession:
 
     def _execute(
         self,
-        plan: Plan,
+        executable: Executable,
         values: tuple[Any, ...],
         number: int,
         before: dict[Any, Tensor] | None = None,
@@ -451,16 +455,16 @@ class BaseSession:
         ``after`` holds them as the part that is run once more left them.
         """
         old = self._state if before is None else {**self._state, **before}
-        reads = [self._value_of(variable, old) for variable in plan.reads]
-        reads += [self._value_of(variable, after or self._state) for variable in plan.states]
-        tail = (*reads, *[operation.number_of(self._state) for operation in plan.numbers])
-        if plan.is_random:
+        reads = [self._value_of(variable, old) for variable in executable.reads]
+        reads += [self._value_of(variable, after or self._state) for variable in executable.states]
+        tail = (*reads, *[operation.number_of(self._state) for operation in executable.numbers])
+        if executable.is_random:
             tail += (number,)
         feeds = (*values, *tail)
-        self._last = plan, feeds
+        self._last = executable, feeds
         if self._step_through is not None:
-            return self._step_through(plan, feeds)
-        return list(plan.fetch(feeds, plan.arrays))
+            return self._step_through(executable, feeds)
+        return list(executable.fetch(feeds, executable.arrays))
 
     def _value_of(self, variable: Any, state: dict[Any, Tensor] | None = None) -> Tensor:
         found = (self._state if state is None else state).get(variable)

@@ -41,7 +41,7 @@ class Needed(Exception):
         self.decides = decides
 
 
-class Goal(NamedTuple):
+class StepRequest(NamedTuple):
     """What a step computes: ``fetches`` after ``operations`` have run too.
 
     ``purpose`` says what for: None for the results of the run; an operation whose function of the host is called with
@@ -61,7 +61,7 @@ _FEW = 16
 
 
 def is_like_sizes(number: Any) -> bool:
-    """Whether an array may be given to plans as sizes: a few whole numbers, none of them negative."""
+    """Whether an array may be given to executables as sizes: a few whole numbers, none of them negative."""
     return (
         number.dtype.kind in "iu" and number.ndim <= 1 and number.size <= _FEW and bool((number >= 0).all())
     )
@@ -80,7 +80,7 @@ class Position:
     """Where a run stands: what is fed by now, which effects have happened, and which numbers are known.
 
     ``begin`` is the number of the first operation of the body of a loop, of which the run is one iteration.
-    ``sizes`` are the shapes of numbers that are given to each plan as it runs, see ``number_feeds``.
+    ``sizes`` are the shapes of numbers that are given to each executable as it runs, see ``number_feeds``.
     """
 
     __slots__ = ("begin", "done", "feeds", "key", "known", "sizes")
@@ -120,7 +120,7 @@ class Position:
 
 
 class Subgraph:
-    """The operations that a goal needs, in order of declaration, and the variables they read and write.
+    """The operations that a request needs, in order of declaration, and the variables they read and write.
 
     ``reads`` are the variables whose values from before the run are needed, ``states`` those whose values at the
     beginning of this part of the run are. ``carried`` are tensors that are fed and through which derivatives pass to
@@ -128,9 +128,9 @@ class Subgraph:
     """
 
     def __init__(
-        self, goal: Goal, position: Position, soft: bool, tasks: Collection[tuple[str, int]]
+        self, request: StepRequest, position: Position, soft: bool, tasks: Collection[tuple[str, int]]
     ) -> None:
-        self.goal = goal
+        self.request = request
         self.position = position
         self.known = position.known
         self.fed = set(position.feeds)
@@ -150,8 +150,8 @@ class Subgraph:
 
     def _roots(self) -> list[Operation]:
         """The operations that must run."""
-        owners = [source[0] for source in self.goal.fetches if source not in self.fed]
-        return owners + [op for op in self.goal.operations if not self.position.is_past(op)]
+        owners = [source[0] for source in self.request.fetches if source not in self.fed]
+        return owners + [op for op in self.request.operations if not self.position.is_past(op)]
 
     def _collect(self) -> None:
         seen: set[int] = set()
@@ -206,10 +206,10 @@ class Subgraph:
             written.update(operation.updates)
             for source in self.chosen[operation]:
                 self._find_read(operation, source)
-        for source in self.goal.fetches:
+        for source in self.request.fetches:
             variable = self.held(source)
-            if self.goal.consumer is not None:
-                self._find_read(self.goal.consumer, source)
+            if self.request.consumer is not None:
+                self._find_read(self.request.consumer, source)
             elif variable is None:
                 self._find_read(None, source)
             elif variable not in written:
@@ -302,7 +302,7 @@ class Subgraph:
 
     def _check(self, operation: Operation, above: Operation) -> None:
         if operation.type == ARGUMENT and (operation, 0) not in self.fed:
-            consumer = self.goal.consumer
+            consumer = self.request.consumer
             if consumer is not None:  # whose numbers these are, before the loop begins
                 error = GraphError(
                     f"{consumer.name}, declared at {consumer.where}: an iteration of the loop computes {above.name}, "
