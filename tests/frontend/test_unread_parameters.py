@@ -114,9 +114,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("TrainingHelper.next_inputs", "outputs"): NOT_NEEDED,
     ("TrainingHelper.next_inputs", "sample_ids"): NOT_NEEDED,
     ("embed_sequence", "unique"): ONLY_SPEED,
-    ("group_norm", "mean_close_to_zero"): ONLY_SPEED,
     ("InputProjectionWrapper.__init__", "input_size"): "TensorFlow keeps it without effect, too",
-    ("LayerNormBasicLSTMCell.__init__", "input_size"): "TensorFlow keeps it without effect, too",
     ("Session.reset", "containers"): "there are no remote containers",
     ("Session.reset", "config"): "there are no remote containers",
     ("RNNCell.build", "inputs_shape"): NOT_NEEDED,
@@ -197,8 +195,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("Layer.build", "input_shape"): NOT_NEEDED,
     ("Model.summary", "line_length"): "changes only how the table is printed, whose columns fit their texts",
     ("Model.summary", "positions"): "changes only how the table is printed, whose columns fit their texts",
-    ("Recurrent.__init__", "implementation"): ONLY_SPEED,
-    ("Recurrent.__init__", "unroll"): ONLY_SPEED,
     ("_embedding", "name"): "the layer that calls it has opened the scope of this name",
     ("_embedding", "reuse"): "the layer that calls it has opened the scope that reuses",
 }  # fmt: skip

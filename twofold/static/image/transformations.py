@@ -36,7 +36,7 @@ from twofold.static.arrays import shape_ops
 from twofold.static.graph.scopes import name_scope
 from twofold.static.image.boxes import nearest_of_corners, resize_area
 from twofold.static.math import saturate_cast
-from twofold.static.nn.convolutions import same_padding
+from twofold.static.nn.pooling import same_padding
 from twofold.static.random import next_key, random_uniform
 
 _GRAY = (0.2989, 0.5870, 0.1140)

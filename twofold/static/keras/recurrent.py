@@ -121,7 +121,7 @@ class Recurrent(TableLayer):
 
         return first
 
-    def call(self, inputs: Any, initial_state: Any = None, **more: Any) -> Any:
+    def call(self, inputs: Any, initial_state: Any = None) -> Any:  # type: ignore[override]
         """The last output or all, with ``return_state`` also the last states."""
         if isinstance(inputs, list):
             inputs, *rest = inputs

@@ -14,8 +14,7 @@ from twofold.static.api.signatures import takes
 from twofold.static.arrays.shape_ops import shape as shape_of
 from twofold.static.graph.graph import describe
 from twofold.static.layers.graph_collections import with_loss
-from twofold.static.nn.convolutions import LAYOUTS
-from twofold.static.nn.pooling import channels_first
+from twofold.static.nn.pooling import LAYOUTS, channels_first
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 

@@ -11,15 +11,7 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
 from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, convert_to_tensor, numbers, operation, sizes, whole
-
-LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-"""By the number of spatial axes the names of layouts: channels last, and behind the batch."""
-
-
-def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """What "SAME" adds before and behind an axis for ``ceil(size / stride)`` positions; the odd one is behind."""
-    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
-    return total // 2, total - total // 2
+from twofold.static.nn.pooling import LAYOUTS, same_padding
 
 
 def _moved(x: Any, count: int, data_format: str | None) -> Any:

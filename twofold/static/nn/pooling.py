@@ -18,7 +18,16 @@ from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, whole
 from twofold.static.api.result_tuples import MaxPoolWithArgmax
 from twofold.static.math import cast
-from twofold.static.nn.convolutions import LAYOUTS, same_padding
+
+LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+"""By the number of spatial axes the names of layouts: channels last, and behind the batch."""
+
+
+def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """What "SAME" adds before and behind an axis for ``ceil(size / stride)`` positions; the odd one is behind."""
+    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
+
 
 _DATA = {1: "signals", 2: "images", 3: "volumes"}
 
