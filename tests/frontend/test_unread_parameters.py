@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import public_names
+
+from twofold.static.api.signatures import takes
 
 ONLY_SPEED = "chooses among ways to compute the same"
 NO_DEVICE = "there is no other device, and PyTorch without one does the same"
@@ -161,6 +165,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("import_graph_def", "producer_op_list"): "defaults of attributes are those of the published schema",
     ("colocate_with", "op"): NO_DEVICE,
     ("colocate_with", "ignore_existing"): NO_DEVICE,
+    ("group_norm", "mean_close_to_zero"): "is about rounding alone",
     ("EstimatorSpec.__new__", "export_outputs"): "is for exported models, and nothing exports them",
     ("export_meta_graph", "clear_extraneous_savers"): "a saver has no operations",
     ("export_meta_graph", "strip_default_attrs"): "the graph is written without default attributes",
@@ -259,8 +264,67 @@ def found_in(names: dict[str, Any]) -> dict[tuple[str, str], str]:
     }
 
 
+def texts_of(code: types.CodeType) -> set[str]:
+    """The strings, the attributes and the names of parameters in a module's code."""
+    found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *code.co_names}
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            found |= texts_of(one)
+        elif isinstance(one, (str, tuple)):
+            found.update({one} if isinstance(one, str) else {part for part in one if isinstance(part, str)})
+    return found
+
+
+@functools.cache
+def texts_in(module: str) -> set[str]:
+    path = sys.modules[module].__file__
+    assert path is not None
+    return texts_of(compile(Path(path).read_text(), path, "exec"))
+
+
+@functools.cache
+def texts_near(module: str) -> set[str]:
+    """Those of a module and of the modules of the static face that it imports something from."""
+    values = list(vars(sys.modules[module]).values())
+    near = {getattr(value, "__module__", None) or getattr(value, "__name__", "") for value in values}
+    modules = {module, *[one for one in near if str(one).startswith("twofold.static.")]}
+    return set().union(*[texts_in(one) for one in modules if getattr(sys.modules.get(one), "__file__", None)])
+
+
+def unread_options(function: Any, home: str) -> list[str]:
+    """The parameters that a function takes as ``**options`` and that no module near its own names."""
+    body = inspect.unwrap(function)
+    takes_all = inspect.CO_VARKEYWORDS | inspect.CO_VARARGS  # with both it is a row that renames parameters
+    if (
+        not isinstance(body, types.FunctionType)
+        or body.__code__.co_flags & takes_all != inspect.CO_VARKEYWORDS
+    ):
+        return []
+    own = set(body.__code__.co_varnames[: body.__code__.co_argcount])
+    options = set(inspect.signature(function).parameters) - own - {"self"}
+    kept = [one for one in inspect.signature(body).parameters.values() if one.kind is one.VAR_KEYWORD]
+    left = options - {one.name for one in kept} - texts_near(body.__module__) - texts_near(home)
+    # some are put together, such as those of the initializer of each variable
+    parts = texts_near(body.__module__)
+    return sorted(
+        name for name in left if not {name.rpartition("_")[2], "_" + name.rpartition("_")[2]} & parts
+    )
+
+
+def with_options(names: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Functions, and the initialisers of classes, whose parameters are a table or a text; and their modules."""
+    for name, value in names.items():
+        made = vars(value).get("__init__") if isinstance(value, type) else value
+        if made is not None and hasattr(made, "__signature__"):
+            yield name, made, value.__module__
+
+
 FOUND = found_in(public_names.public())
 FOUND_STATIC = found_in(public_names.static())
+OPTIONS = list(with_options(public_names.static()))
+UNREAD_OPTIONS = {
+    (name.rpartition(".")[2], option) for name, made, home in OPTIONS for option in unread_options(made, home)
+}
 
 
 def has_reason(key: tuple[str, str]) -> bool:
@@ -275,14 +339,25 @@ def test_every_parameter_of_static_is_read() -> None:
     assert {key: where for key, where in FOUND_STATIC.items() if not has_reason(key)} == {}
 
 
+def test_every_option_of_static_is_read() -> None:
+    """No option in a table or a text of parameters is forgotten."""
+    assert len(OPTIONS) > 300
+    assert {key for key in UNREAD_OPTIONS if not has_reason(key)} == set()
+
+
 def test_no_reason_is_left_over() -> None:
-    assert set(REASONS) - set(FOUND) - set(FOUND_STATIC) == set()
+    assert set(REASONS) - set(FOUND) - set(FOUND_STATIC) - UNREAD_OPTIONS == set()
     assert set(STATIC_REASONS) - {parameter for _, parameter in FOUND_STATIC} == set()
 
 
 @pytest.mark.parametrize("source", ["lambda x, device: x", "lambda x, *rest: x", "lambda x, **more: x"])
 def test_a_forgotten_parameter_is_found(source: str) -> None:
     assert len(unread(eval(source))) == 1
+
+
+def test_a_forgotten_option_is_found() -> None:
+    made = takes("axis=0, forgotten_by_all=None")(lambda **options: options["axis"])
+    assert [name.startswith("forgotten") for name in unread_options(made, __name__)] == [True]
 
 
 def test_a_parameter_read_by_an_inner_function_counts() -> None:

@@ -50,9 +50,8 @@ def batch_norm(inputs: Any, **options: Any) -> Any:
     axis = 1 if options["data_format"].startswith("NC") else -1
     known = len(get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS))
     given = {name: options[name] for name in ("epsilon", "center", "scale", "trainable", "fused")}
-    for kind in ("initializer", "regularizer"):
-        own = options[f"param_{kind}s"] or {}
-        given |= {f"{name}_{kind}": one for name, one in own.items()}
+    given |= {f"{name}_initializer": one for name, one in (options["param_initializers"] or {}).items()}
+    given |= {f"{name}_regularizer": one for name, one in (options["param_regularizers"] or {}).items()}
     given |= {"momentum": options["decay"], "training": options["is_training"], "name": options["scope"]}
     return _updated(batch_normalization(inputs, axis, **given), known, options["updates_collections"])
 
