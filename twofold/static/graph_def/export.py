@@ -8,8 +8,8 @@ from twofold.dtypes import bool_, int32, string
 from twofold.static.control_flow.lowering import Choice
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph_def.export_shapes import axes_of
-from twofold.static.graph_def.node_writer import Writer, exports, index_dtype, other, shape_of
-from twofold.static.protobuf.graph_def import CODES, tensor_message
+from twofold.static.graph_def.node_writer import Rule, Writer, exports, other, result, row, shape_of
+from twofold.static.protobuf.graph_def import tensor_message
 from twofold.static.strings.string_table import decode
 
 _UNARY = (
@@ -20,7 +20,7 @@ _UNARY = (
 _BINARY = (
     "Add AddV2 Sub Mul RealDiv FloorDiv FloorMod TruncateDiv TruncateMod Pow Maximum Minimum "
     "SquaredDifference Atan2 BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift DivNoNan Equal NotEqual "
-    "Less LessEqual Greater GreaterEqual"
+    "Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr"
 )
 
 
@@ -38,16 +38,13 @@ def _unary(writer: Writer) -> None:
     kind = writer.operation.type
     wanted = writer.argument("dtype")
     if wanted is not None and kind in ("ZerosLike", "OnesLike") and wanted is not writer.dtype_of(operand):
-        operand = writer.node("Cast", [operand], "Cast", wanted, SrcT=writer.dtype_of(operand), DstT=wanted)
-    name = {"Reciprocal": "Inv"}.get(kind, kind)
-    writer.last(name, [operand], T=writer.dtype_of(operand))
+        operand = writer.cast(operand, wanted)
+    writer.last({"Reciprocal": "Inv"}.get(kind, kind), [operand])
 
 
 @exports(*_BINARY.split())
 def _binary(writer: Writer) -> None:
-    operands = _operands(writer)
-    dtype = writer.dtype_of(operands[0])
-    writer.last(writer.operation.type, operands, T=dtype)
+    writer.last(writer.operation.type, _operands(writer))
 
 
 @exports("TrueDiv", "Div", "Mod")
@@ -55,22 +52,9 @@ def _division(writer: Writer) -> None:
     operands = _operands(writer)
     given, dtype = writer.dtype_of(operands[0]), writer.dtype
     if given is not dtype:
-        operands = [
-            writer.node("Cast", [ref], f"Cast_{k}", dtype, SrcT=given, DstT=dtype)
-            for k, ref in enumerate(operands)
-        ]
+        operands = [writer.cast(ref, dtype, f"Cast_{k}") for k, ref in enumerate(operands)]
     name = {"TrueDiv": "RealDiv", "Mod": "FloorMod"}.get(writer.operation.type)
-    writer.last(name or ("FloorDiv" if dtype.kind in "iu" else "RealDiv"), operands, T=dtype)
-
-
-@exports("LogicalAnd", "LogicalOr")
-def _logical(writer: Writer) -> None:
-    writer.last(writer.operation.type, _operands(writer))
-
-
-@exports("LogicalNot")
-def _not(writer: Writer) -> None:
-    writer.last("LogicalNot", writer.sources())
+    writer.last(name or ("FloorDiv" if dtype.kind in "iu" else "RealDiv"), operands)
 
 
 @exports("Const")
@@ -80,21 +64,14 @@ def _const(writer: Writer) -> None:
     writer.last("Const", [], dtype=dtype, value=tensor_message(array, dtype))
 
 
-@exports("Placeholder", "Argument")
-def _placeholder(writer: Writer) -> None:
-    writer.last("Placeholder", [], dtype=writer.dtype, shape=shape_of(writer.operation.outputs[0]))
+def _shape(writer: Writer, refs: list[str]) -> Any:
+    return shape_of(writer.operation.outputs[0])
 
 
-@exports("PlaceholderWithDefault")
-def _placeholder_with_default(writer: Writer) -> None:
-    shape = shape_of(writer.operation.outputs[0])
-    writer.last("PlaceholderWithDefault", writer.sources(), dtype=writer.dtype, shape=shape)
-
-
-@exports("VariableV2")
-def _variable(writer: Writer) -> None:
-    shape = shape_of(writer.operation.outputs[0])
-    writer.last("VariableV2", [], dtype=writer.dtype, shape=shape, container="", shared_name="")
+row("LogicalNot NoOp", "*")
+row("Placeholder Argument", "", op=lambda writer, refs: "Placeholder", dtype=result, shape=_shape)
+row("PlaceholderWithDefault", "*", dtype=result, shape=_shape)
+row("VariableV2", "", dtype=result, shape=_shape, container="", shared_name="")
 
 
 @exports("Assign", "AssignAdd", "AssignSub")
@@ -107,11 +84,6 @@ def _assign(writer: Writer) -> None:
     )
 
 
-@exports("NoOp")
-def _no_op(writer: Writer) -> None:
-    writer.last("NoOp", [])
-
-
 @exports("IdentityN")
 def _identity_n(writer: Writer) -> None:
     refs = writer.sources()[: len(writer.operation.outputs)]
@@ -121,11 +93,9 @@ def _identity_n(writer: Writer) -> None:
 def _several(writer: Writer, refs: list[str]) -> None:
     """The results of an operation that TensorFlow computes with several nodes."""
     if len(refs) == 1:
-        writer.last("Identity", refs, T=writer.dtype_of(refs[0]))
-        return
-    writer.last("IdentityN", refs)
-    node = writer.graph.node[-1]
-    node.attr["T"].list.type.extend(CODES[writer.dtype_of(ref)] for ref in refs)
+        writer.last("Identity", refs)
+    else:
+        writer.last("IdentityN", refs, T=[writer.dtype_of(ref) for ref in refs])
 
 
 @exports("Merge")
@@ -162,97 +132,58 @@ def _matmul(writer: Writer) -> None:
     refs = writer.sources()
     a, b = flags["transpose_a"] or flags["adjoint_a"], flags["transpose_b"] or flags["adjoint_b"]
     if writer.rank(0) == 2 and writer.rank(1) == 2:
-        writer.last("MatMul", refs, T=writer.dtype, transpose_a=a, transpose_b=b)
+        writer.last("MatMul", refs, transpose_a=a, transpose_b=b)
     else:
-        writer.last("BatchMatMulV2", refs, T=writer.dtype, adj_x=a, adj_y=b)
+        writer.last("BatchMatMulV2", refs, adj_x=a, adj_y=b)
 
 
-@exports("BiasAdd")
-def _bias_add(writer: Writer) -> None:
-    layout = "NCHW" if writer.argument("first", False) else "NHWC"
-    writer.last("BiasAdd", writer.sources(), T=writer.dtype, data_format=layout)
+def _layout(writer: Writer, refs: list[str]) -> str:
+    return "NCHW" if writer.argument("first") else writer.argument("data_format") or "NHWC"
 
 
-def _fours(given: Any, layout: str) -> list[int]:
-    """Numbers for the inner axes or for all, as those for all four."""
-    if given is None:
-        return [1, 1, 1, 1]
-    inner = [given, given] if isinstance(given, int) else [int(item) for item in given]
-    if len(inner) == 4:
-        return inner
-    inner = inner * 2 if len(inner) == 1 else inner
-    return [1, 1, *inner] if layout == "NCHW" else [1, *inner, 1]
+def _fours(*names: str) -> Rule:
+    """A parameter of any of these names: numbers for the inner axes or for all, as those for all four."""
+
+    def rule(writer: Writer, refs: list[str]) -> list[int]:
+        given = next((writer.argument(name) for name in names if name in writer.operation.keywords), None)
+        if given is None:
+            return [1, 1, 1, 1]
+        inner = [given, given] if isinstance(given, int) else [int(item) for item in given]
+        if len(inner) == 4:
+            return inner
+        inner = inner * 2 if len(inner) == 1 else inner
+        return [1, 1, *inner] if _layout(writer, refs) == "NCHW" else [1, *inner, 1]
+
+    return rule
 
 
-def _padding(writer: Writer) -> dict[str, Any]:
+def _padding(writer: Writer, refs: list[str]) -> str:
+    given = writer.argument("padding", "SAME" if writer.argument("same") else "VALID")
+    return given.upper() if isinstance(given, str) else "EXPLICIT"
+
+
+def _explicit_paddings(writer: Writer, refs: list[str]) -> list[int] | None:
     given = writer.argument("padding", "VALID")
-    if isinstance(given, str):
-        return {"padding": given.upper()}
-    return {"padding": "EXPLICIT", "explicit_paddings": [int(n) for pair in given for n in pair]}
+    return None if isinstance(given, str) else [int(n) for pair in given for n in pair]
 
 
-@exports("Conv2D", "DepthwiseConv2dNative")
-def _convolution(writer: Writer) -> None:
-    layout = writer.argument("data_format") or "NHWC"
-    dilations = writer.argument("dilations", writer.argument("rate"))
-    attrs = {"strides": _fours(writer.argument("strides"), layout), "dilations": _fours(dilations, layout)}
-    writer.last(
-        writer.operation.type,
-        [writer.input("input"), writer.input("filter")],
-        T=writer.dtype,
-        data_format=layout,
-        **attrs,
-        **_padding(writer),
-    )
-
-
-@exports("Conv2DBackpropInput")
-def _transposed(writer: Writer) -> None:
-    layout = writer.argument("data_format") or "NHWC"
-    refs = [writer.sizes("output_shape"), writer.input("filter"), writer.input("value")]
-    strides, dilations = writer.argument("strides"), writer.argument("dilations")
-    writer.last(
-        "Conv2DBackpropInput",
-        refs,
-        T=writer.dtype,
-        data_format=layout,
-        strides=_fours(strides, layout),
-        dilations=_fours(dilations, layout),
-        **_padding(writer),
-    )
-
-
-@exports("MaxPool", "AvgPool")
-def _pool(writer: Writer) -> None:
-    layout = "NCHW" if writer.argument("first") else "NHWC"
-    attrs = {
-        "ksize": _fours(writer.argument("kernel"), layout),
-        "strides": _fours(writer.argument("strides"), layout),
-    }
-    padding = "SAME" if writer.argument("same") else "VALID"
-    writer.last(
-        writer.operation.type, writer.sources(), T=writer.dtype, data_format=layout, padding=padding, **attrs
-    )
-
-
-@exports("LRN")
-def _lrn(writer: Writer) -> None:
-    names = {"depth_radius": writer.argument("depth_radius", 5)}
-    floats = {
-        name: float(writer.argument(name, default))
-        for name, default in (("bias", 1), ("alpha", 1), ("beta", 0.5))
-    }
-    writer.last("LRN", writer.sources(), T=writer.dtype, **names, **floats)
+_WINDOW = {"strides": _fours("strides"), "padding": _padding, "data_format": _layout}
+_CONVOLUTION = {"dilations": _fours("dilations", "rate"), "explicit_paddings": _explicit_paddings, **_WINDOW}
+row("BiasAdd", "*", data_format=_layout)
+row("Conv2D DepthwiseConv2dNative", "input filter", **_CONVOLUTION)
+row("Conv2DBackpropInput", "#output_shape filter value", T=result, **_CONVOLUTION)
+row("MaxPool AvgPool", "*", ksize=_fours("kernel"), **_WINDOW)
+row("LRN", "*", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5)
 
 
 @exports("LeakyRelu")
 def _leaky(writer: Writer) -> None:
     alpha = writer.argument("alpha", 0.2)
     if isinstance(alpha, Slot):
-        scaled = writer.node("Mul", [writer.input("alpha"), writer.input("features")], "mul", T=writer.dtype)
-        writer.last("Maximum", [scaled, writer.input("features")], T=writer.dtype)
+        scaled = writer.node("Mul", [writer.input("alpha"), writer.input("features")], "mul")
+        writer.last("Maximum", [scaled, writer.input("features")])
         return
-    writer.last("LeakyRelu", writer.sources(), T=writer.dtype, alpha=float(alpha))
+    writer.last("LeakyRelu", writer.sources(), alpha=float(alpha))
 
 
 @exports("Softmax", "LogSoftmax")
@@ -260,57 +191,48 @@ def _softmax(writer: Writer) -> None:
     axis, rank = writer.argument("axis", -1), writer.rank()
     kind, (ref,) = writer.operation.type, writer.sources()
     if axis in (None, -1) or (rank is not None and axis == rank - 1):
-        writer.last(kind, [ref], T=writer.dtype)
+        writer.last(kind, [ref])
         return
     assert rank is not None
     perm = list(range(rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     order = writer.constant(perm, int32, "perm")
-    moved = writer.node("Transpose", [ref, order], "transpose", T=writer.dtype, Tperm=int32)
-    made = writer.node(kind, [moved], kind, T=writer.dtype)
-    writer.last("Transpose", [made, order], T=writer.dtype, Tperm=int32)
+    moved = writer.node("Transpose", [ref, order], "transpose", Tperm=int32)
+    made = writer.node(kind, [moved], kind)
+    writer.last("Transpose", [made, order], Tperm=int32)
 
 
 @exports("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")
 def _cross_entropy(writer: Writer) -> None:
     labels, logits = writer.input("labels"), writer.input("logits")
-    kind, dtype = writer.operation.type, writer.dtype
+    kind = writer.operation.type
     attrs: dict[str, Any] = {"Tlabels": writer.dtype_of(labels)} if kind.startswith("Sparse") else {}
     if writer.rank(1) == 2:
-        writer.last(kind, [logits, labels], T=dtype, **attrs)
+        writer.last(kind, [logits, labels], **attrs)
         return
-    shape = writer.node("Shape", [logits], "Shape", int32, T=dtype, out_type=int32)
+    shape = writer.node("Shape", [logits], "Shape", int32, out_type=int32)
     zero, end, one = (writer.constant([k], int32, n) for k, n in ((0, "begin"), (-1, "end"), (1, "strides")))
-    slicing = {"T": int32, "Index": int32, "begin_mask": 1}
-    outer = writer.node("StridedSlice", [shape, zero, end, one], "strided_slice", int32, **slicing)
-    last = writer.node(
-        "StridedSlice", [shape, end, zero, one], "last", int32, T=int32, Index=int32, end_mask=1
-    )
-    both = writer.constant(-1, int32, "minus_one")
-    flat = writer.node(
-        "ConcatV2",
-        [writer.node("Pack", [both], "Pack", N=1, T=int32, axis=0), last, writer.constant(0, int32, "axis")],
-        "concat",
-        N=2,
-        T=int32,
-        Tidx=int32,
-    )
-    rows = writer.node("Reshape", [logits, flat], "Reshape", T=dtype, Tshape=int32)
+    outer = writer.node("StridedSlice", [shape, zero, end, one], "strided_slice", Index=int32, begin_mask=1)
+    last = writer.node("StridedSlice", [shape, end, zero, one], "last", Index=int32, end_mask=1)
+    both = writer.node("Pack", [writer.constant(-1, int32, "minus_one")], "Pack", N=1, axis=0)
+    parts = [both, last, writer.constant(0, int32, "axis")]
+    flat = writer.node("ConcatV2", parts, "concat", N=2, Tidx=int32)
+    rows = writer.node("Reshape", [logits, flat], "Reshape", Tshape=int32)
     target = writer.constant([-1], int32, "flat") if attrs else flat
-    wanted = writer.node("Reshape", [labels, target], "Reshape_1", T=writer.dtype_of(labels), Tshape=int32)
-    made = writer.node(kind, [rows, wanted], kind, T=dtype, **attrs)
-    writer.last("Reshape", [made, outer], T=dtype, Tshape=int32)
+    wanted = writer.node("Reshape", [labels, target], "Reshape_1", Tshape=int32)
+    made = writer.node(kind, [rows, wanted], kind, **attrs)
+    writer.last("Reshape", [made, outer], Tshape=int32)
 
 
 @exports("SigmoidCrossEntropyWithLogits")
 def _logistic(writer: Writer) -> None:
     labels, logits, t = writer.input("labels"), writer.input("logits"), writer.dtype
     zero = writer.constant(0, t, "zero")
-    positive = writer.node("Maximum", [logits, zero], "max", T=t)
-    product = writer.node("Mul", [logits, labels], "mul", T=t)
-    size = writer.node("Neg", [writer.node("Abs", [logits], "abs", T=t)], "neg", T=t)
-    rest = writer.node("Log1p", [writer.node("Exp", [size], "exp", T=t)], "log1p", T=t)
-    writer.last("AddV2", [writer.node("Sub", [positive, product], "sub", T=t), rest], T=t)
+    positive = writer.node("Maximum", [logits, zero], "max")
+    product = writer.node("Mul", [logits, labels], "mul")
+    size = writer.node("Neg", [writer.node("Abs", [logits], "abs")], "neg")
+    rest = writer.node("Log1p", [writer.node("Exp", [size], "exp")], "log1p")
+    writer.last("AddV2", [writer.node("Sub", [positive, product], "sub"), rest])
 
 
 @exports("BatchNormalization")
@@ -320,28 +242,27 @@ def _batch_normalization(writer: Writer) -> None:
         "AddV2",
         [writer.input("variance"), writer.constant(writer.argument("variance_epsilon"), t, "epsilon")],
         "add",
-        T=t,
     )
-    scale = writer.node("Rsqrt", [total], "Rsqrt", T=t)
+    scale = writer.node("Rsqrt", [total], "Rsqrt")
     if writer.argument("scale") is not None:
-        scale = writer.node("Mul", [scale, writer.input("scale")], "mul", T=t)
-    shift = writer.node("Mul", [writer.input("mean"), scale], "mul_1", T=t)
+        scale = writer.node("Mul", [scale, writer.input("scale")], "mul")
+    shift = writer.node("Mul", [writer.input("mean"), scale], "mul_1")
     if writer.argument("offset") is not None:
-        shift = writer.node("Sub", [writer.input("offset"), shift], "sub", T=t)
+        shift = writer.node("Sub", [writer.input("offset"), shift], "sub")
     else:
-        shift = writer.node("Neg", [shift], "neg", T=t)
-    writer.last("AddV2", [writer.node("Mul", [x, scale], "mul_2", T=t), shift], T=t)
+        shift = writer.node("Neg", [shift], "neg")
+    writer.last("AddV2", [writer.node("Mul", [x, scale], "mul_2"), shift])
 
 
 @exports("Moments")
 def _moments(writer: Writer) -> None:
-    t, (x,) = writer.dtype, writer.sources()
+    (x,) = writer.sources()
     keep = bool(writer.argument("keepdims", False))
     axes = axes_of(writer, writer.argument("axes"), x)
-    mean = writer.node("Mean", [x, axes], "mean_keep", T=t, Tidx=int32, keep_dims=True)
-    square = writer.node("SquaredDifference", [x, mean], "SquaredDifference", T=t)
-    variance = writer.node("Mean", [square, axes], "variance", T=t, Tidx=int32, keep_dims=keep)
-    own = mean if keep else writer.node("Mean", [x, axes], "mean", T=t, Tidx=int32, keep_dims=False)
+    mean = writer.node("Mean", [x, axes], "mean_keep", Tidx=int32, keep_dims=True)
+    square = writer.node("SquaredDifference", [x, mean], "SquaredDifference")
+    variance = writer.node("Mean", [square, axes], "variance", Tidx=int32, keep_dims=keep)
+    own = mean if keep else writer.node("Mean", [x, axes], "mean", Tidx=int32, keep_dims=False)
     _several(writer, [own, variance])
 
 
@@ -351,18 +272,16 @@ def _dropout(writer: Writer) -> None:
     rate = writer.value(writer.argument("rate"), t, "rate")
     one = writer.constant(1, t, "one")
     shape = (
-        writer.node("Shape", [x], "Shape", int32, T=t, out_type=int32)
+        writer.node("Shape", [x], "Shape", int32, out_type=int32)
         if writer.argument("shape") is None
         else writer.sizes("shape")
     )
-    sample = writer.node(
-        "RandomUniform", [shape], "random_uniform", t, dtype=t, T=int32, seed=_seed(writer), seed2=0
-    )
-    kept = writer.node("GreaterEqual", [sample, rate], "GreaterEqual", bool_, T=t)
-    mask = writer.node("Cast", [kept], "Cast", t, SrcT=bool_, DstT=t)
-    scale = writer.node("RealDiv", [one, writer.node("Sub", [one, rate], "sub", T=t)], "scale", T=t)
-    scaled = writer.node("Mul", [x, scale], "mul", T=t)
-    writer.last("Mul", [scaled, mask], T=t)
+    sample = writer.node("RandomUniform", [shape], "random_uniform", t, dtype=t, seed=_seed(writer), seed2=0)
+    kept = writer.node("GreaterEqual", [sample, rate], "GreaterEqual", bool_)
+    mask = writer.cast(kept, t)
+    scale = writer.node("RealDiv", [one, writer.node("Sub", [one, rate], "sub")], "scale")
+    scaled = writer.node("Mul", [x, scale], "mul")
+    writer.last("Mul", [scaled, mask])
 
 
 def _seed(writer: Writer) -> int:
@@ -381,35 +300,25 @@ _SAMPLERS = {
 def _random(writer: Writer) -> None:
     t, kind = writer.dtype, writer.operation.type
     shape = writer.sizes("shape")
-    sample = writer.node(
-        _SAMPLERS[kind],
-        [shape],
-        _SAMPLERS[kind],
-        t,
-        dtype=t,
-        T=index_dtype(writer, shape),
-        seed=_seed(writer),
-        seed2=0,
-    )
+    sample = writer.node(_SAMPLERS[kind], [shape], _SAMPLERS[kind], t, dtype=t, seed=_seed(writer), seed2=0)
     first, second = ("minval", "maxval") if kind == "random_uniform" else ("mean", "stddev")
     low, high = writer.input(first, t), writer.input(second, t)
-    scale = writer.node("Sub", [high, low], "sub", T=t) if kind == "random_uniform" else high
-    writer.last("AddV2", [writer.node("Mul", [sample, scale], "mul", T=t), low], T=t)
+    scale = writer.node("Sub", [high, low], "sub") if kind == "random_uniform" else high
+    writer.last("AddV2", [writer.node("Mul", [sample, scale], "mul"), low])
 
 
 @exports("ClipByValue")
 def _clip(writer: Writer) -> None:
-    t = writer.dtype
-    least = writer.node("Minimum", [writer.input("t"), writer.input("clip_value_max")], "Minimum", T=t)
-    writer.last("Maximum", [least, writer.input("clip_value_min")], T=t)
+    least = writer.node("Minimum", [writer.input("t"), writer.input("clip_value_max")], "Minimum")
+    writer.last("Maximum", [least, writer.input("clip_value_min")])
 
 
 @exports("L2Normalize")
 def _l2_normalize(writer: Writer) -> None:
     t, x = writer.dtype, writer.input("x")
-    square = writer.node("Square", [x], "Square", T=t)
+    square = writer.node("Square", [x], "Square")
     axes = axes_of(writer, writer.argument("axis"), x)
-    total = writer.node("Sum", [square, axes], "Sum", T=t, Tidx=int32, keep_dims=True)
+    total = writer.node("Sum", [square, axes], "Sum", Tidx=int32, keep_dims=True)
     epsilon = writer.constant(writer.argument("epsilon", 1e-12), t, "epsilon")
-    scale = writer.node("Rsqrt", [writer.node("Maximum", [total, epsilon], "Maximum", T=t)], "Rsqrt", T=t)
-    writer.last("Mul", [x, scale], T=t)
+    scale = writer.node("Rsqrt", [writer.node("Maximum", [total, epsilon], "Maximum")], "Rsqrt")
+    writer.last("Mul", [x, scale])

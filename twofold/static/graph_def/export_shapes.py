@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import bool_, float32, int32, int64
+from twofold.dtypes import bool_, int32, int64
 from twofold.static.graph.graph_elements import Slot
-from twofold.static.graph_def.node_writer import Writer, exports, index_dtype
+from twofold.static.graph_def.node_writer import Writer, count, exports, index, index_dtype, of, result, row
 
 
 def axes_of(writer: Writer, axis: Any, ref: str) -> str:
@@ -19,7 +18,7 @@ def axes_of(writer: Writer, axis: Any, ref: str) -> str:
     rank = writer.rank()
     if rank is not None:
         return writer.constant(numpy.arange(rank), int32, "reduction_indices")
-    count = writer.node("Rank", [ref], "Rank", int32, T=writer.dtype_of(ref))
+    count = writer.node("Rank", [ref], "Rank", int32)
     zero, one = writer.constant(0, int32, "start"), writer.constant(1, int32, "delta")
     return writer.node("Range", [zero, count, one], "range", int32, Tidx=int32)
 
@@ -29,21 +28,18 @@ def _reduction(writer: Writer) -> None:
     (ref, *_), kind = writer.sources(), writer.operation.type
     axes = axes_of(writer, writer.argument("axis"), ref)
     keep = bool(writer.argument("keepdims", False))
-    t = None if kind in ("All", "Any") else writer.dtype_of(ref)
-    writer.last(kind, [ref, axes], T=t, Tidx=index_dtype(writer, axes), keep_dims=keep)
+    writer.last(kind, [ref, axes], Tidx=index_dtype(writer, axes), keep_dims=keep)
 
 
 @exports("LogSumExp")
 def _log_sum_exp(writer: Writer) -> None:
-    t, (x, *_) = writer.dtype, writer.sources()
+    x = writer.sources()[0]
     axes, keep = axes_of(writer, writer.argument("axis"), x), bool(writer.argument("keepdims", False))
-    most = writer.node("Max", [x, axes], "Max", T=t, Tidx=int32, keep_dims=True)
-    powers = writer.node("Exp", [writer.node("Sub", [x, most], "sub", T=t)], "Exp", T=t)
-    total = writer.node(
-        "Log", [writer.node("Sum", [powers, axes], "Sum", T=t, Tidx=int32, keep_dims=keep)], "Log", T=t
-    )
-    again = most if keep else writer.node("Max", [x, axes], "Max_1", T=t, Tidx=int32, keep_dims=False)
-    writer.last("AddV2", [total, again], T=t)
+    most = writer.node("Max", [x, axes], "Max", Tidx=int32, keep_dims=True)
+    powers = writer.node("Exp", [writer.node("Sub", [x, most], "sub")], "Exp")
+    total = writer.node("Log", [writer.node("Sum", [powers, axes], "Sum", Tidx=int32, keep_dims=keep)], "Log")
+    again = most if keep else writer.node("Max", [x, axes], "Max_1", Tidx=int32, keep_dims=False)
+    writer.last("AddV2", [total, again])
 
 
 @exports("ArgMax", "ArgMin")
@@ -51,11 +47,7 @@ def _arg(writer: Writer) -> None:
     (ref, *_), axis = writer.sources(), writer.argument("axis", 0)
     position = writer.value(0 if axis is None else axis, int32, "dimension")
     writer.last(
-        writer.operation.type,
-        [ref, position],
-        T=writer.dtype_of(ref),
-        Tidx=index_dtype(writer, position),
-        output_type=writer.dtype,
+        writer.operation.type, [ref, position], Tidx=index_dtype(writer, position), output_type=writer.dtype
     )
 
 
@@ -71,29 +63,22 @@ def _reshape(writer: Writer) -> None:
         sizes = writer.operation.outputs[0].type_.shape
         known = [size if size >= 0 else -1 for size in sizes]
         shape = writer.constant(known, int32, "shape")
-    writer.last("Reshape", [ref, shape], T=writer.dtype, Tshape=index_dtype(writer, shape))
+    writer.last("Reshape", [ref, shape], Tshape=index_dtype(writer, shape))
 
 
 @exports("Flatten")
 def _flatten(writer: Writer) -> None:
-    t, (ref, *_) = writer.dtype, writer.sources()
-    shape = writer.node("Shape", [ref], "Shape", int32, T=t, out_type=int32)
+    ref = writer.sources()[0]
+    shape = writer.node("Shape", [ref], "Shape", int32, out_type=int32)
     zero, one = writer.constant([0], int32, "begin"), writer.constant([1], int32, "end")
-    slicing = {"T": int32, "Index": int32, "shrink_axis_mask": 1}
+    slicing = {"Index": int32, "shrink_axis_mask": 1}
     rows = writer.node("StridedSlice", [shape, zero, one, one], "strided_slice", int32, **slicing)
     rest = writer.constant(-1, int32, "minus_one")
-    sizes = writer.node("Pack", [rows, rest], "Pack", int32, N=2, T=int32, axis=0)
+    sizes = writer.node("Pack", [rows, rest], "Pack", int32, N=2, axis=0)
     known = writer.operation.inputs[0].type_.shape[1:]
     if all(size >= 0 for size in known):
         sizes = writer.constant([-1, int(numpy.prod(known))], int32, "shape")
-    writer.last("Reshape", [ref, sizes], T=t, Tshape=int32)
-
-
-@exports("Squeeze")
-def _squeeze(writer: Writer) -> None:
-    axis = writer.argument("axis")
-    positions = [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    writer.last("Squeeze", [writer.input("input")], T=writer.dtype, squeeze_dims=positions)
+    writer.last("Reshape", [ref, sizes], Tshape=int32)
 
 
 @exports("Transpose")
@@ -104,31 +89,17 @@ def _transpose(writer: Writer) -> None:
         order = writer.constant(numpy.arange(rank)[::-1], int32, "perm")
     else:
         order = writer.sizes("perm")
-    writer.last("Transpose", [ref, order], T=writer.dtype, Tperm=index_dtype(writer, order))
+    writer.last("Transpose", [ref, order], Tperm=index_dtype(writer, order))
 
 
 @exports("ConcatV2")
 def _concat(writer: Writer) -> None:
     refs = [writer.value(item, writer.dtype, "values") for item in writer.argument("values")]
     if len(refs) == 1:
-        writer.last("Identity", refs, T=writer.dtype)
+        writer.last("Identity", refs)
         return
     axis = writer.sizes("axis", 0)
-    writer.last("ConcatV2", [*refs, axis], N=len(refs), T=writer.dtype, Tidx=index_dtype(writer, axis))
-
-
-@exports("Pack")
-def _pack(writer: Writer) -> None:
-    refs = [writer.value(item, writer.dtype, "values") for item in writer.argument("values")]
-    writer.last("Pack", refs, N=len(refs), T=writer.dtype, axis=int(writer.argument("axis", 0)))
-
-
-@exports("Unpack")
-def _unpack(writer: Writer) -> None:
-    count = len(writer.operation.outputs)
-    writer.last(
-        "Unpack", [writer.input("value")], num=count, T=writer.dtype, axis=int(writer.argument("axis", 0))
-    )
+    writer.last("ConcatV2", [*refs, axis], N=len(refs), Tidx=index_dtype(writer, axis))
 
 
 @exports("Split")
@@ -139,7 +110,7 @@ def _split(writer: Writer) -> None:
         writer.last("Split", [axis, writer.input("value")], num_split=count, T=writer.dtype)
         return
     sizes = writer.sizes("parts")
-    attrs = {"num_split": count, "T": writer.dtype, "Tlen": index_dtype(writer, sizes)}
+    attrs = {"num_split": count, "Tlen": index_dtype(writer, sizes)}
     writer.last("SplitV", [writer.input("value"), sizes, axis], **attrs)
 
 
@@ -175,18 +146,13 @@ def _strided_slice(writer: Writer) -> None:
             row = [begin, 0 if isinstance(begin, Slot) else begin + 1, 1]
             if isinstance(begin, Slot):
                 ref = writer.value(begin, int32)
-                row[1] = writer.node(
-                    "AddV2",
-                    [ref, writer.constant(1, writer.dtype_of(ref), "one")],
-                    "end",
-                    T=writer.dtype_of(ref),
-                )
+                row[1] = writer.node("AddV2", [ref, writer.constant(1, writer.dtype_of(ref), "one")], "end")
             elif begin == -1:
                 masks["end_mask"] |= 1 << k
         for each, given in zip(numbers, row):
             each.append(given)
     refs = [_numbers(writer, each, hint) for each, hint in zip(numbers, ("begin", "end", "strides"))]
-    writer.last("StridedSlice", [writer.sources()[0], *refs], T=writer.dtype, Index=int32, **masks)
+    writer.last("StridedSlice", [writer.sources()[0], *refs], Index=int32, **masks)
 
 
 def _numbers(writer: Writer, items: list[Any], hint: str) -> str:
@@ -196,15 +162,15 @@ def _numbers(writer: Writer, items: list[Any], hint: str) -> str:
     for k, item in enumerate(items):
         ref = item if isinstance(item, str) else writer.value(item, int32, f"{hint}_{k}")
         if writer.dtype_of(ref) is int64:
-            ref = writer.node("Cast", [ref], f"{hint}_{k}", int32, SrcT=int64, DstT=int32)
+            ref = writer.cast(ref, int32, f"{hint}_{k}")
         parts.append(ref)
-    return writer.node("Pack", parts, hint, int32, N=len(parts), T=int32, axis=0)
+    return writer.node("Pack", parts, hint, int32, N=len(parts), axis=0)
 
 
 @exports("Pad")
 def _pad(writer: Writer) -> None:
     ref, paddings = writer.input("tensor"), writer.sizes("paddings")
-    attrs = {"T": writer.dtype, "Tpaddings": index_dtype(writer, paddings)}
+    attrs = {"Tpaddings": index_dtype(writer, paddings)}
     mode, value = writer.argument("mode", "CONSTANT").upper(), writer.argument("constant_values", 0)
     if mode != "CONSTANT":
         writer.last("MirrorPad", [ref, paddings], mode=mode, **attrs)
@@ -225,17 +191,6 @@ def _select(writer: Writer) -> None:
     writer.last("Select" if rows else "SelectV2", refs, T=writer.dtype)
 
 
-@exports("SelectV2")
-def _select_broadcast(writer: Writer) -> None:
-    writer.last("SelectV2", writer.sources(), T=writer.dtype)
-
-
-@exports("AddN")
-def _add_n(writer: Writer) -> None:
-    refs = writer.sources()
-    writer.last("AddN", refs, N=len(refs), T=writer.dtype)
-
-
 @exports("ReverseV2")
 def _reverse(writer: Writer) -> None:
     axis = writer.value(
@@ -243,90 +198,39 @@ def _reverse(writer: Writer) -> None:
         int32,
         "axis",
     )
-    writer.last("ReverseV2", [writer.input("tensor"), axis], T=writer.dtype, Tidx=int32)
+    writer.last("ReverseV2", [writer.input("tensor"), axis], Tidx=int32)
 
 
-@exports("Einsum")
-def _einsum(writer: Writer) -> None:
-    refs = writer.sources()
-    writer.last("Einsum", refs, N=len(refs), T=writer.dtype, equation=writer.argument("equation"))
+def _squeezed(writer: Writer, refs: list[str]) -> list[int]:
+    axis = writer.argument("axis")
+    return [] if axis is None else [axis] if isinstance(axis, int) else list(axis)
 
 
-def _row(types: str, inputs: str, **attributes: Any) -> None:
-    """Operations of these types are nodes of the same type, but for an attribute ``op``.
-
-    Args:
-        types: The types.
-        inputs: The parameters that are inputs, in their order; "#axis" is a shape, an axis or the like, "axis:int32"
-            has this dtype, if it is a number, and "axis=0" this value, if none is given.
-        attributes: Attributes: a function of the writer and the inputs, or a parameter's default where the value is
-            that of the parameter of the same name.
-    """
-
-    def operand(writer: Writer, text: str) -> str:
-        name, _, default = text.lstrip("#").partition("=")
-        name, _, kind = name.partition(":")
-        if text[0] == "#":
-            return writer.sizes(name, int(default) if default else None)
-        dtype = int32 if kind == "int32" else float32 if kind else writer.dtype
-        return writer.value(writer.argument(name, int(default) if default else None), dtype, name)
-
-    def attribute(writer: Writer, refs: list[str], name: str, rule: Any) -> Any:
-        if callable(rule):
-            return rule(writer, refs)
-        given = writer.argument(name, rule)
-        return type(rule)(rule if given is None else given)
-
-    def write(writer: Writer) -> None:
-        refs = [operand(writer, text) for text in inputs.split()]
-        found = {name: attribute(writer, refs, name, rule) for name, rule in attributes.items()}
-        writer.last(found.pop("op", writer.operation.type), refs, **found)
-
-    exports(*types.split())(write)
-
-
-def _result(writer: Writer, refs: list[str]) -> Any:
-    """The dtype of the result."""
-    return writer.dtype
-
-
-def _of(position: int) -> Callable[[Writer, list[str]], Any]:
-    """The dtype of an input."""
-    return lambda writer, refs: writer.dtype_of(refs[position])
-
-
-def _index(position: int) -> Callable[[Writer, list[str]], Any]:
-    """The dtype of an input that is an index or a shape."""
-    return lambda writer, refs: index_dtype(writer, refs[position])
-
-
-_row("Cast", "x", SrcT=_of(0), DstT=_result, Truncate=False)
-_row("Shape Size", "input", T=_of(0), out_type=_result)
-_row("Rank", "input", T=_of(0))
-_row("ExpandDims", "input #axis", T=_result, Tdim=_index(1))
-_row("Tile", "input #multiples", T=_result, Tmultiples=_index(1))
-_row("Slice", "input_ #begin #size", T=_result, Index=_index(1))
-_row(
-    "GatherV2",
-    "params indices:int32 #axis=0",
-    Tparams=_result,
-    Tindices=_of(1),
-    Taxis=_index(2),
-    batch_dims=0,
-)
-_row("GatherNd", "params indices:int32", Tparams=_result, Tindices=_of(1))
-_row("Fill", "#dims value", T=_result, index_type=_index(0))
-_row("Range", "start limit delta=1", Tidx=_result)
-_row("OneHot", "indices:int32 #depth on_value=1 off_value=0", T=_result, TI=_of(0), axis=-1)
-_row("TopKV2", "input #k=1", T=_result, sorted=True)
-_row("Cumsum Cumprod", "x #axis=0", T=_result, Tidx=_index(1), exclusive=False, reverse=False)
-_row("DepthToSpace SpaceToDepth", "input", T=_result, block_size=0, data_format="NHWC")
-_row("InTopK", "predictions:float32 targets:int32 #k", op=lambda writer, refs: "InTopKV2", T=_of(1))
-_row("LinSpace", "start stop #num", T=_result, Tidx=_index(2))
-_row(
+row("Cast", "x", SrcT=of(0), DstT=result, Truncate=False)
+row("Shape Size", "input", out_type=result)
+row("Rank", "input")
+row("ExpandDims", "input #axis", Tdim=index(1))
+row("Tile", "input #multiples", Tmultiples=index(1))
+row("Slice", "input_ #begin #size", Index=index(1))
+row("GatherV2", "params indices:int32 #axis=0", Tparams=result, Tindices=of(1), Taxis=index(2), batch_dims=0)
+row("GatherNd", "params indices:int32", Tparams=result, Tindices=of(1))
+row("Fill", "#dims value", T=result, index_type=index(0))
+row("Range", "start limit delta=1", Tidx=result)
+row("OneHot", "indices:int32 #depth on_value=1 off_value=0", T=result, TI=of(0), axis=-1)
+row("TopKV2", "input #k=1", sorted=True)
+row("Cumsum Cumprod", "x #axis=0", Tidx=index(1), exclusive=False, reverse=False)
+row("DepthToSpace SpaceToDepth", "input", block_size=0, data_format="NHWC")
+row("InTopK", "predictions:float32 targets:int32 #k", op=lambda writer, refs: "InTopKV2", T=of(1))
+row("LinSpace", "start stop #num", Tidx=index(2))
+row(
     "ResizeBilinear ResizeNearestNeighbor ResizeBicubic",
     "images #size",
-    T=_of(0),
     align_corners=False,
     half_pixel_centers=False,
 )
+row("Squeeze", "input", squeeze_dims=_squeezed)
+row("Pack", "values*", N=count, axis=0)
+row("Unpack", "value", num=lambda writer, refs: len(writer.operation.outputs), axis=0)
+row("SelectV2", "*", T=result)
+row("AddN", "*", N=count)
+row("Einsum", "*", N=count, equation="")

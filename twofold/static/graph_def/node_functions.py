@@ -109,19 +109,6 @@ def _bound(array: numpy.ndarray, dtype: DType) -> Any:
     return _core.from_array(numpy.array(array), False, *([] if plain else [dtype.code]))
 
 
-@imports("Placeholder")
-def _placeholder(node: Node) -> Any:
-    shape = sizes_of_message(node._message.attr["shape"].shape) if "shape" in node._message.attr else None
-    return tf.placeholder(node.attr("dtype"), shape, node.name)
-
-
-@imports("PlaceholderWithDefault")
-def _placeholder_with_default(node: Node) -> Any:
-    return tf.placeholder_with_default(
-        node[0], sizes_of_message(node._message.attr["shape"].shape), node.name
-    )
-
-
 @imports("VariableV2", "Variable", "VarHandleOp")
 def _variable(node: Node) -> Any:
     shape = sizes_of_message(node._message.attr["shape"].shape)
@@ -137,22 +124,6 @@ def _assign(node: Node) -> Any:
         variable._initializer = operation
         variable.initial_value = node[1]
     return operation
-
-
-@imports("AssignAdd", "AssignSub", "AssignAddVariableOp", "AssignSubVariableOp")
-def _assign_more(node: Node) -> Any:
-    function = tf.assign_add if node.op.startswith("AssignAdd") else tf.assign_sub
-    return function(node[0], node[1], name=node.name)
-
-
-@imports("NoOp")
-def _no_op(node: Node) -> Any:
-    return tf.no_op(node.name)
-
-
-@imports("IdentityN")
-def _identity_n(node: Node) -> Any:
-    return several_named(node.inputs, node.name)
 
 
 @imports("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
@@ -321,6 +292,16 @@ def _seed(node: Node) -> int | None:
     return node.attr("seed", 0) or node.attr("seed2", 0) or None
 
 
+def _shape(node: Node) -> Any:
+    return sizes_of_message(node._message.attr["shape"].shape) if "shape" in node._message.attr else None
+
+
+_row("NoOp", tf.no_op, "")
+_row("IdentityN", several_named, "*")
+_row("Placeholder", tf.placeholder, "", dtype=("dtype",), shape=_shape)
+_row("PlaceholderWithDefault", tf.placeholder_with_default, "0", shape=_shape)
+_row("AssignAdd AssignAddVariableOp", tf.assign_add, "0 1")
+_row("AssignSub AssignSubVariableOp", tf.assign_sub, "0 1")
 _row("BiasAdd BiasAddV1", tf.nn.bias_add, "0 1", data_format="NHWC")
 _row("Conv2D", tf.nn.conv2d, "0 1", **_DILATED)
 _row("DepthwiseConv2dNative", tf.nn.depthwise_conv2d, "0 1", rate=_rate, **_LAYOUT)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, int32, int64, string
+from twofold.dtypes import DType, float32, int32, int64, string
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.graph_elements import Slot
@@ -38,6 +38,10 @@ _PRODUCER, _CONSUMER = 134, 12
 EXPORTERS: dict[str, Callable[[Writer], Any]] = {}
 """What writes an operation, by its type."""
 
+_UNTYPED = {"All", "Any", "Cast", "GatherNd", "GatherV2", "LogicalAnd", "LogicalNot", "LogicalOr"}
+_UNTYPED |= {"PlaceholderWithDefault", "Range"}
+"""Nodes with inputs that have no attribute ``T``."""
+
 
 def attribute(value: Any) -> AttrValue:
     """The message of an attribute."""
@@ -56,6 +60,8 @@ def attribute(value: Any) -> AttrValue:
         made.shape.CopyFrom(value)
     elif isinstance(value, TensorProto):
         made.tensor.CopyFrom(value)
+    elif value and isinstance(value[0], DType):
+        made.list.type.extend(CODES[item] for item in value)
     else:
         made.list.i.extend(int(item) for item in value)
         made.list.SetInParent()
@@ -165,6 +171,10 @@ class Writer:
         self._dtypes[name] = out or self._dtypes[inputs[0]]
         return name
 
+    def cast(self, ref: str, dtype: DType, hint: str = "Cast") -> str:
+        """An input, converted to a dtype."""
+        return self.node("Cast", [ref], hint, dtype, SrcT=self.dtype_of(ref), DstT=dtype)
+
     def last(self, op: str, inputs: Sequence[str], **attrs: Any) -> None:
         """The node that has the name of the operation, and waits for what it waits for."""
         controls = [f"^{control.name}" for control in self.operation.control_inputs]
@@ -174,6 +184,9 @@ class Writer:
             found.attr["_gradient_op_type"].s = self.operation.gradient.encode()
 
     def _add(self, name: str, op: str, inputs: Sequence[str], attrs: dict[str, Any]) -> NodeDef:
+        """A node; its attribute ``T`` is the dtype of its first input, unless it is given."""
+        if inputs and inputs[0] in self._dtypes and op not in _UNTYPED:
+            attrs = {"T": self._dtypes[inputs[0]], **attrs}
         made: NodeDef = self.graph.node.add(name=name, op=op, input=list(inputs))
         for key, value in attrs.items():
             if value is not None:
@@ -200,8 +213,8 @@ def _holds_slot(value: Any) -> bool:
 def other(writer: Writer) -> None:
     """An operation that TensorFlow has no counterpart of: its own type, its inputs, the dtypes of its results."""
     operation = writer.operation
-    attrs: dict[str, Any] = {"T": operation.outputs[0].type_.dtype} if operation.outputs else {}
-    writer.last(operation.type, writer.sources(), **attrs)
+    dtype = operation.outputs[0].type_.dtype if operation.outputs else None
+    writer.last(operation.type, writer.sources(), T=dtype)
 
 
 def exports(*types: str) -> Callable[[Callable[[Writer], Any]], Callable[[Writer], Any]]:
@@ -217,6 +230,67 @@ def exports(*types: str) -> Callable[[Callable[[Writer], Any]], Callable[[Writer
 def index_dtype(writer: Writer, ref: str) -> DType:
     """The dtype of an index or shape, which TensorFlow wants to be int32 or int64."""
     return int64 if writer.dtype_of(ref) is int64 else int32
+
+
+Rule = Callable[[Writer, "list[str]"], Any]
+"""What finds an attribute, given the inputs of the node."""
+
+
+def row(types: str, inputs: str, **attributes: Any) -> None:
+    """Operations of these types are nodes of the same type, but for an attribute ``op``.
+
+    Args:
+        types: The types.
+        inputs: The parameters that are inputs, in their order; "#axis" is a shape, an axis or the like, "axis:int32"
+            has this dtype, if it is a number, and "axis=0" this value, if none is given. "values*" is a list of
+            inputs, and "*" stands for the tensors that the operation reads.
+        attributes: Attributes: a rule, or a parameter's default where the value is that of the parameter of the same
+            name.
+    """
+
+    def operands(writer: Writer, text: str) -> list[str]:
+        if text == "*":
+            return writer.sources()
+        name, _, default = text.strip("#*").partition("=")
+        name, _, kind = name.partition(":")
+        given = writer.argument(name, int(default) if default else None)
+        if text[0] == "#":
+            return [writer.sizes(name, given)]
+        dtype = int32 if kind == "int32" else float32 if kind else writer.dtype
+        return [writer.value(item, dtype, name) for item in (given if text[-1] == "*" else [given])]
+
+    def found(writer: Writer, refs: list[str], name: str, rule: Any) -> Any:
+        if callable(rule):
+            return rule(writer, refs)
+        given = writer.argument(name, rule)
+        return type(rule)(rule if given is None else given)
+
+    def write(writer: Writer) -> None:
+        refs = [ref for text in inputs.split() for ref in operands(writer, text)]
+        attrs = {name: found(writer, refs, name, rule) for name, rule in attributes.items()}
+        writer.last(attrs.pop("op", writer.operation.type), refs, **attrs)
+
+    exports(*types.split())(write)
+
+
+def result(writer: Writer, refs: list[str]) -> DType:
+    """The dtype of the result."""
+    return writer.dtype
+
+
+def of(position: int) -> Rule:
+    """The dtype of an input."""
+    return lambda writer, refs: writer.dtype_of(refs[position])
+
+
+def index(position: int) -> Rule:
+    """The dtype of an input that is an index or a shape."""
+    return lambda writer, refs: index_dtype(writer, refs[position])
+
+
+def count(writer: Writer, refs: list[str]) -> int:
+    """The number of inputs."""
+    return len(refs)
 
 
 def graph_def_of(operations: Iterable[Operation], add_shapes: bool = False) -> GraphDef:
