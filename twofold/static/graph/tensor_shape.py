@@ -11,6 +11,25 @@ from twofold.ir.types import Shape, size_text
 from twofold.runtime.tracing import here
 
 
+def _size(
+    function: Callable[[int, int], int], swapped: bool = False
+) -> Callable[[Dimension, int | Dimension], Dimension]:
+    """An operator that makes a size of two, the second of which is the object's if they are swapped."""
+
+    def apply(self: Dimension, other: int | Dimension) -> Dimension:
+        first, second = (Dimension(other), self) if swapped else (self, other)
+        return Dimension(first._with(second, function))
+
+    return apply
+
+
+def _comparison(
+    function: Callable[[int, int], bool],
+) -> Callable[[Dimension, int | Dimension], bool | None]:
+    """An operator that compares two sizes; None where one is unknown."""
+    return lambda self, other: self._with(other, function)
+
+
 class Dimension:
     """One size of a shape; ``value`` is None where it is unknown.
 
@@ -42,45 +61,13 @@ class Dimension:
         size = Dimension(other).value
         return None if self.value is None or size is None else function(self.value, size)
 
-    def __mul__(self, other: int | Dimension) -> Dimension:
-        return Dimension(self._with(other, operator.mul))
-
-    __rmul__ = __mul__
-
-    def __add__(self, other: int | Dimension) -> Dimension:
-        return Dimension(self._with(other, operator.add))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: int | Dimension) -> Dimension:
-        return Dimension(self._with(other, operator.sub))
-
-    def __rsub__(self, other: int) -> Dimension:
-        return Dimension(other) - self
-
-    def __floordiv__(self, other: int | Dimension) -> Dimension:
-        return Dimension(self._with(other, operator.floordiv))
-
-    def __rfloordiv__(self, other: int) -> Dimension:
-        return Dimension(other) // self
-
-    def __mod__(self, other: int | Dimension) -> Dimension:
-        return Dimension(self._with(other, operator.mod))
-
-    def __rmod__(self, other: int) -> Dimension:
-        return Dimension(other) % self
-
-    def __lt__(self, other: int | Dimension) -> bool | None:
-        return self._with(other, operator.lt)
-
-    def __le__(self, other: int | Dimension) -> bool | None:
-        return self._with(other, operator.le)
-
-    def __gt__(self, other: int | Dimension) -> bool | None:
-        return self._with(other, operator.gt)
-
-    def __ge__(self, other: int | Dimension) -> bool | None:
-        return self._with(other, operator.ge)
+    __mul__ = __rmul__ = _size(operator.mul)
+    __add__ = __radd__ = _size(operator.add)
+    __sub__, __rsub__ = _size(operator.sub), _size(operator.sub, swapped=True)
+    __floordiv__, __rfloordiv__ = _size(operator.floordiv), _size(operator.floordiv, swapped=True)
+    __mod__, __rmod__ = _size(operator.mod), _size(operator.mod, swapped=True)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     def is_compatible_with(self, other: int | Dimension | None) -> bool:
         """Whether the sizes are equal, or one is unknown."""
