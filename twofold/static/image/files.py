@@ -6,7 +6,7 @@ Pillow does the work; it is no dependency, and a run without it raises Unavailab
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -65,17 +65,23 @@ def _frame(image: Any, number: int) -> numpy.ndarray:
     return numpy.asarray(image.convert("RGB"))
 
 
+def _of_file(what: str, read: Callable[[bytes], Any], contents: Any, kind: Any, shape: Any, name: Any) -> Any:
+    """A tensor that ``read`` makes of the content of a file."""
+    tensor = as_string_tensor(what, contents)
+    return in_python(what.title().replace("_", ""), read, [tensor], [(kind, shape)], name)[0]
+
+
 def _decoded(
     what: str,
     contents: Any,
-    channels: int,
-    dtype: Any,
+    channels: int | None,
     name: str | None,
-    shape: Any,
-    formats: Any,
-    animated: bool,
+    formats: Sequence[str],
+    dtype: Any = uint8,
+    animated: bool = False,
 ) -> Any:
-    kind = as_dtype(dtype)
+    """The picture of a file of one of some formats, or where these are ``animated`` perhaps its frames."""
+    kind, channels = as_dtype(dtype), channels or 0
     if kind not in (uint8, uint16, float32):
         raise failed(what, DTypeError(f"dtype is {kind.name}", "Use uint8, uint16 or float32."))
     if channels not in (0, *_MODES):
@@ -96,8 +102,9 @@ def _decoded(
             found.astype(numpy.float32) / numpy.float32(255) if kind is float32 else found.astype(kind.numpy)
         )
 
-    tensor = as_string_tensor(what, contents)
-    return in_python(what.title().replace("_", ""), read, [tensor], [(kind, shape)], name)[0]
+    size = (None, None, channels or None)
+    shape = None if animated and len(formats) > 1 else (None, *size) if animated else size
+    return _of_file(what, read, contents, kind, shape, name)
 
 
 def _refuse_changed(what: str, **options: Any) -> None:
@@ -129,31 +136,25 @@ def decode_jpeg(
         "decode_jpeg", ratio=(ratio, 1), try_recover_truncated=given, acceptable_fraction=fraction
     )
     _refuse_changed("decode_jpeg", fancy_upscaling=(fancy_upscaling, True), dct_method=(dct_method, ""))
-    return _decoded(
-        "decode_jpeg", contents, channels, uint8, name, (None, None, channels or None), _ANY[:3], False
-    )
+    return _decoded("decode_jpeg", contents, channels, name, _ANY[:3])
 
 
 @example("print(tf.image.decode_png(tf.placeholder(tf.string), channels=1).shape)", "(?, ?, 1)")
 def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Any:
     """The picture of a PNG file (or JPEG, or GIF of one frame) as uint8 or uint16 [height, width, channels]."""
-    return _decoded(
-        "decode_png", contents, channels, dtype, name, (None, None, channels or None), _ANY[:3], False
-    )
+    return _decoded("decode_png", contents, channels, name, _ANY[:3], dtype)
 
 
 @example("print(tf.image.decode_bmp(tf.placeholder(tf.string), channels=3).shape)", "(?, ?, 3)")
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
     """The picture of a BMP file as uint8 [height, width, channels]."""
-    return _decoded(
-        "decode_bmp", contents, channels, uint8, name, (None, None, channels or None), ["BMP"], False
-    )
+    return _decoded("decode_bmp", contents, channels, name, ["BMP"])
 
 
 @example("print(tf.image.decode_gif(tf.placeholder(tf.string)).shape)", "(?, ?, ?, 3)")
 def decode_gif(contents: Any, name: str | None = None) -> Any:
     """The frames of a GIF file as uint8 [frames, height, width, 3]."""
-    return _decoded("decode_gif", contents, 3, uint8, name, (None, None, None, 3), ["GIF"], True)
+    return _decoded("decode_gif", contents, 3, name, ["GIF"], animated=True)
 
 
 @example(
@@ -170,18 +171,17 @@ def decode_image(
 
     In a floating dtype it holds 0 to 1.
     """
-    shape = None if expand_animations else (None, None, channels or None)
-    return _decoded("decode_image", contents, channels or 0, dtype, name, shape, _ANY, expand_animations)
+    return _decoded("decode_image", contents, channels, name, _ANY, dtype, expand_animations)
 
 
-def _encoder(form: str) -> Callable[..., bytes]:
-    def write(image: numpy.ndarray, **options: Any) -> bytes:
+def _encoded(form: str, image: Any, name: str | None, options: dict[str, Any]) -> Any:
+    def write(image: numpy.ndarray) -> bytes:
         pixels = image[..., 0] if image.shape[-1] == 1 else image
         out = io.BytesIO()
         _pillow(f"encode_{form}").fromarray(pixels).save(out, form, **options)
         return out.getvalue()
 
-    return write
+    return in_python(f"Encode{form.title()}", write, [image], [(string, ())], name)[0]
 
 
 @example("print(tf.image.encode_jpeg(tf.zeros([2, 2, 3], tf.uint8)).shape)", "()")
@@ -208,18 +208,14 @@ def encode_jpeg(
         "quality": quality, "progressive": progressive, "optimize": optimize_size,
         "subsampling": "4:2:0" if chroma_downsampling else "4:4:4", "dpi": (x_density, y_density),
     }  # fmt: skip
-    write = _encoder("jpeg")
-    made = in_python("EncodeJpeg", lambda pixels: write(pixels, **options), [image], [(string, ())], name)
-    return made[0]
+    return _encoded("jpeg", image, name, options)
 
 
 @example("print(tf.image.encode_png(tf.zeros([2, 2, 1], tf.uint8)).shape)", "()")
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
     """A uint8 image [height, width, 1, 3 or 4] as the content of a PNG file."""
     options = {} if compression < 0 else {"compress_level": compression}
-    write = _encoder("png")
-    made = in_python("EncodePng", lambda pixels: write(pixels, **options), [image], [(string, ())], name)
-    return made[0]
+    return _encoded("png", image, name, options)
 
 
 @example("print(tf.image.extract_jpeg_shape(tf.placeholder(tf.string)).shape)", "(3,)")
@@ -231,13 +227,11 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
         image = _pillow("extract_jpeg_shape").open(io.BytesIO(content), formats=["JPEG"])
         return numpy.array([image.height, image.width, len(image.getbands())], kind.numpy)
 
-    tensor = as_string_tensor("extract_jpeg_shape", contents)
-    return in_python("ExtractJpegShape", measure, [tensor], [(kind, (3,))], name)[0]
+    return _of_file("extract_jpeg_shape", measure, contents, kind, (3,), name)
 
 
 @example('tf.image.is_jpeg(b"GIF89a")', "False")
 def is_jpeg(contents: Any, name: str | None = None) -> Any:
     """Whether the content begins as JPEG files do."""
-    tensor = as_string_tensor("is_jpeg", contents)
     look = lambda content: numpy.bool_(content.startswith(b"\xff\xd8\xff"))
-    return in_python("IsJpeg", look, [tensor], [(boolean, ())], name)[0]
+    return _of_file("is_jpeg", look, contents, boolean, (), name)
