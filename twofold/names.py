@@ -283,6 +283,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.train": {
+        "twofold.static.data.coordinator": "Coordinator",
         "twofold.static.data.queues": (
             "QueueRunner add_queue_runner batch range_input_producer shuffle_batch slice_input_producer "
             "start_queue_runners"
@@ -315,7 +316,6 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.saving.warm_start": "init_from_checkpoint",
         "twofold.static.summary": "SummaryWriter=FileWriter",
-        "twofold.static.train.coordinator": "Coordinator",
         "twofold.static.train.monitored_session": (
             "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "
             "SessionManager SingularMonitoredSession"

@@ -150,7 +150,7 @@ def test_numbers_are_not_fed_for_strings(session):
 
 
 def test_the_table_gives_up_the_oldest_strings_but_no_constants():
-    from twofold.static.strings import string_table
+    from twofold.static.graph import string_table
 
     table = string_table.StringTable()
     constant = table.index_of(b"kept", constant=True)

@@ -11,8 +11,8 @@ from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper
 from twofold.debug.verification import check_closed, on_tier
 from twofold.runtime.closure_conversion import as_tensor
+from twofold.static.graph.string_table import decode
 from twofold.static.session.cached_run import Executable
-from twofold.static.strings.string_table import decode
 
 
 def recording_of(

@@ -36,9 +36,9 @@ from twofold.dtypes import (
 from twofold.dtypes import bool_ as bool
 from twofold.errors import GraphError
 from twofold.lazy import attach as _attach
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, constant, convert_to_tensor
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import (
     Graph,
     Operation,

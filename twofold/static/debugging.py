@@ -15,13 +15,13 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
 from twofold.static import math
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor, define, is_tensor_like
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.dependencies import group, no_op
 from twofold.static.control_flow.host_calls import Assert
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Operation, Tensor, check_same_dtype, describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.session.cached_run import CHECK_NUMERICS

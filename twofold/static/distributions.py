@@ -20,10 +20,10 @@ from twofold.ir.sizes import is_symbolic
 from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.static import math
-from twofold.static.api.docstrings import example, with_example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define, refuse, sizes
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import creation, shape_ops
+from twofold.static.graph.docstrings import example, with_example
 from twofold.static.graph.scopes import name_scope as _name_scope
 from twofold.static.random import next_key
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, float32
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import as_dtype, constant
 from twofold.static.api.signatures import with_parameters
+from twofold.static.graph.docstrings import described, example
 from twofold.static.random import random_normal, random_uniform, truncated_normal
 
 

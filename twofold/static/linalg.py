@@ -7,10 +7,10 @@ from typing import Any
 from twofold.ops.base import FUNCTIONS, apply, ops
 from twofold.ops.linear_algebra import norms, orthogonal, singular_values, solving
 from twofold.static.api.aliases import renamed
-from twofold.static.api.docstrings import example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import Number, axis_of, counted, numbers, operation
 from twofold.static.api.result_tuples import LogMatrixDeterminant, Qr
+from twofold.static.graph.docstrings import example
 from twofold.static.math import matmul, trace
 
 __all__ = ["matmul", "trace"]

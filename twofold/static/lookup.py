@@ -10,12 +10,12 @@ import numpy
 from twofold.dtypes import DType, int64, string
 from twofold.errors import ArgumentError, DTypeError, FailedPreconditionError
 from twofold.runtime.calls import failed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.control_flow.dependencies import group
 from twofold.static.control_flow.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, get_default_graph
 from twofold.static.sparse import SparseTensor
 from twofold.static.strings.string_functions import known_sizes

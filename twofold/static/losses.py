@@ -12,12 +12,12 @@ from twofold.ir.sizes import index
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, as_tensor, convert_to_tensor, numbers, operation, whole
 from twofold.static.api.signatures import REQUIRED, defaults_of, takes, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once as _at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.graph import operation_of as _operation_of
 from twofold.static.graph.scopes import name_scope

@@ -16,7 +16,6 @@ from twofold.ops.axes import given_once
 from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
 from twofold.static.api.aliases import renamed
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import (
     Alone,
@@ -32,10 +31,11 @@ from twofold.static.api.op_functions import (
     operation,
     whole,
 )
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph.graph import describe as _describe
+from twofold.static.graph.string_table import holds_strings as _holds_strings
 from twofold.static.strings.string_functions import string_join as _string_join
-from twofold.static.strings.string_table import holds_strings as _holds_strings
 
 abs = renamed("Abs", "abs")
 negative = neg = renamed("Neg", "negative")

@@ -12,12 +12,12 @@ from typing import Any
 from twofold.dtypes import float32, int64
 from twofold.ops.base import ops
 from twofold.static import math
-from twofold.static.api.docstrings import START_LOCAL, example, with_example
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, operation, whole
 from twofold.static.api.signatures import defaults_of, takes, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.arrays.selection import confusion_matrix
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import START_LOCAL, example, with_example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.variables.variable import Variable, assign_add
 from twofold.static.variables.variable_scope import variable_scope

@@ -13,7 +13,6 @@ from twofold.dtypes import finfo, float32, float64
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import sample_log_gamma
-from twofold.static.api.docstrings import example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import (
     Alone,
@@ -25,6 +24,7 @@ from twofold.static.api.op_functions import (
     sizes,
 )
 from twofold.static.api.signatures import defaults_of, with_parameters
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF

@@ -14,9 +14,9 @@ from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.lazy import submodules
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.api.signatures import takes
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph, name_of
 from twofold.static.graph_def.meta_graph import SignatureDef, TensorInfo, enter_meta_graph, meta_graph_of
 from twofold.static.protobuf.graph_def import CODES, shape_message

@@ -17,7 +17,6 @@ from twofold.ops.base import normalize_axis, ops
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.namespaces import look_up
 from twofold.static.api.op_functions import (
     Number,
@@ -34,6 +33,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.arrays import creation, segments, selection, shape_ops
 from twofold.static.arrays.indexing import flat_indices
 from twofold.static.control_flow.host_calls import Assert, in_python
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, need_session
 from twofold.static.graph.inference import known_sizes_of
 from twofold.static.graph.scopes import control_dependencies, name_scope

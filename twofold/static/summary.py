@@ -15,10 +15,10 @@ from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.event_files import EventFile, histogram_summary, image_summary, scalar_summary, text_summary
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import constant
 from twofold.static.control_flow.host_calls import py_func
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.protobuf.summary import Event as Event
 from twofold.static.protobuf.summary import Summary as Summary

@@ -25,13 +25,13 @@ from twofold.ir.sizes import Symbol, current_sizes, is_symbolic
 from twofold.ops.axes import given_once
 from twofold.ops.base import METHODS, apply, broadcast, filled, iota, ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
-from twofold.static.eager.execution import compute as at_once_compute
 from twofold.static.graph.context import at_once, local
+from twofold.static.graph.docstrings import example
+from twofold.static.graph.eager_execution import compute as at_once_compute
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, owner_of
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Numbers, Source, infer
-from twofold.static.strings.string_table import bytes_array, encode, holds_strings
+from twofold.static.graph.string_table import bytes_array, encode, holds_strings
 
 Number = Any
 """Annotation of a parameter whose numbers the body must know."""

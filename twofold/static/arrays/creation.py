@@ -13,7 +13,6 @@ from twofold.ir.sizes import maximum as larger_size
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.api.aliases import renamed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Alone,
     Dtype,
@@ -31,8 +30,9 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.api.result_tuples import TopKV2
 from twofold.static.arrays import shape_ops
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
-from twofold.static.strings.string_table import holds_strings
+from twofold.static.graph.string_table import holds_strings
 
 
 @operation("ZerosLike")

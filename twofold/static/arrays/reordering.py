@@ -12,7 +12,6 @@ from twofold.errors import ArgumentError
 from twofold.ops.axes import given_once
 from twofold.ops.base import normalize_axis, ops
 from twofold.static.api.aliases import renamed
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import (
     Alone,
     Dtype,
@@ -29,6 +28,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays.indexing import indexed
+from twofold.static.graph.docstrings import described, example
 
 
 @operation("ReverseSequence", older={"seq_dim": "seq_axis", "batch_dim": "batch_axis"})

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from twofold.dtypes import DType, int64
 from twofold.ops.base import ops
 from twofold.static import math
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import (
     Alone,
     Number,
@@ -22,6 +21,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.arrays import shape_ops
 from twofold.static.arrays.indexing import count_up_to, scattered
 from twofold.static.control_flow.host_calls import Assert
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.scopes import control_dependencies
 
 

@@ -15,7 +15,6 @@ from twofold.errors import ArgumentError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.calls import failed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Alone,
     Dtype,
@@ -33,6 +32,7 @@ from twofold.static.api.result_tuples import ListDiff, Unique, UniqueWithCounts
 from twofold.static.arrays.indexing import count_up_to
 from twofold.static.arrays.shape_ops import _where, gather, reshape
 from twofold.static.control_flow.host_calls import in_python
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.graph.scopes import name_scope
 

@@ -14,7 +14,6 @@ from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, normalize_axis, ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     PACK,
     Alone,
@@ -35,6 +34,7 @@ from twofold.static.api.op_functions import (
     whole,
 )
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import check_same_dtype, get_default_graph, owner_of
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import whole_numbers

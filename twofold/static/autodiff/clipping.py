@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.ops.base import apply, ops
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, Tensors, axis_of, operation
 from twofold.static.autodiff.indexed_slices import IndexedSlices, keeps_slices
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 
 

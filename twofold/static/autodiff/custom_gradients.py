@@ -23,10 +23,10 @@ from twofold.runtime.closure_conversion import closure_convert, record_calls
 from twofold.runtime.failures import end_in
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, define
 from twofold.static.control_flow.bodies import Body, above, source_of, tensor_of, trace_body
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.graph.inference import Source, read_of
 

@@ -13,7 +13,6 @@ from twofold.frontend.transforms import second_derivatives
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.autodiff.custom_gradients import refuse_rules, rule_of
@@ -27,6 +26,7 @@ from twofold.static.autodiff.indexed_slices import gradient_of_rows, table_of
 from twofold.static.autodiff.loop_gradients import LoopGradient
 from twofold.static.control_flow.bodies import ARGUMENT, source_of, sources_of, tensor_of
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor, describe, owner_of
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Source

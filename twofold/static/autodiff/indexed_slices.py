@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from twofold.dtypes import int32, int64
 from twofold.ops.base import apply, ops
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Alone,
     Number,
@@ -22,6 +21,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.bodies import tensor_of
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Source

@@ -10,11 +10,11 @@ from twofold.errors import ArgumentError
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, snake_case
 from twofold.static.api.signatures import parameters, with_parameters
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.control_flow.tensor_array import TensorArray
+from twofold.static.graph.docstrings import example
 from twofold.static.layers import dense
 from twofold.static.recurrent.rnn_cell import RNNCell
 from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope

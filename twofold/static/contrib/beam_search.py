@@ -8,12 +8,12 @@ from twofold.dtypes import bool_, int32, int64
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, limits_of
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.arrays.reordering import batch_gather
 from twofold.static.contrib.decoding import Decoder, look_up, mapped
 from twofold.static.control_flow.map_scan import scan
+from twofold.static.graph.docstrings import example
 from twofold.static.math import cumsum
 
 

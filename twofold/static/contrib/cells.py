@@ -6,9 +6,9 @@ from typing import Any
 
 from twofold.runtime.pytree import flatten
 from twofold.static import initializers, math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import shape_ops
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.nn import convolutions
 from twofold.static.recurrent.projected_cells import linear

@@ -8,10 +8,10 @@ import numpy
 
 from twofold.dtypes import int32
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.control_flow.map_scan import scan
+from twofold.static.graph.docstrings import example
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 

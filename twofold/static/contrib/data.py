@@ -13,7 +13,6 @@ from twofold.dtypes import int64
 from twofold.errors import ArgumentError
 from twofold.runtime.calls import failed
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.arrays import shape_ops
 from twofold.static.data import AUTOTUNE as AUTOTUNE
@@ -23,6 +22,7 @@ from twofold.static.data import Iterator as Iterator
 from twofold.static.data import TextLineDataset as TextLineDataset
 from twofold.static.data import TFRecordDataset as TFRecordDataset
 from twofold.static.data.dataset_elements import Element, ElementFunction, Fed
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
 
 _Change = Callable[[Dataset], Dataset]

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from twofold.dtypes import int32
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import math, random
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.control_flow.tensor_array import TensorArray
 from twofold.static.control_flow.while_loop import while_loop
+from twofold.static.graph.docstrings import example
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.variables.variable_scope import variable_scope
 

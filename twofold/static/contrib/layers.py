@@ -11,7 +11,6 @@ from typing import Any
 from twofold.dtypes import float32
 from twofold.ops.base import ops
 from twofold.static import initializers, math, nn
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import convert_to_tensor, operation
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
@@ -28,6 +27,7 @@ from twofold.static.contrib.summaries import summarize_collection as summarize_c
 from twofold.static.contrib.summaries import summarize_tensor as summarize_tensor
 from twofold.static.contrib.summaries import summarize_tensors as summarize_tensors
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers import dense
 from twofold.static.layers import dropout as _dropout

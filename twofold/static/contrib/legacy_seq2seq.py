@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.static import math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.contrib.seq2seq_losses import sequence_loss_by_example as sequence_loss_by_example
 from twofold.static.contrib.seq2seq_losses import sequence_loss_of_lists as sequence_loss
 from twofold.static.control_flow.conditional import cond
+from twofold.static.graph.docstrings import example
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.recurrent.projected_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
 from twofold.static.recurrent.rnn import static_rnn

@@ -7,8 +7,8 @@ from typing import Any
 
 from twofold.dtypes import float32
 from twofold.static import math, metrics
-from twofold.static.api.docstrings import described, example
 from twofold.static.arrays.selection import confusion_matrix as _confusion_matrix
+from twofold.static.graph.docstrings import described, example
 
 
 @example("tf.contrib.metrics.accuracy([1, 2], [1, 3])", "0.5")

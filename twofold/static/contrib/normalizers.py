@@ -10,12 +10,12 @@ from twofold.ops.base import normalize_axis
 from twofold.ops.shape.shapes import many_axes
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.scopes import SHARED, layer
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.layers.normalization import batch_normalization

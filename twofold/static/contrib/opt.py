@@ -9,9 +9,9 @@ from typing import Any
 import numpy
 
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
 from twofold.static.autodiff.gradients import gradients
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import need_session
 from twofold.static.variables.variable import Variable, trainable_variables
 

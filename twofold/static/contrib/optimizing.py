@@ -8,11 +8,11 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import random, summary, train
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.autodiff.clipping import clip_by_global_norm, global_norm
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.variables.variable_scope import variable_scope

@@ -9,9 +9,9 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like
 from twofold.static.arrays import shape_ops
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 
 _LITTLE = 1e-12

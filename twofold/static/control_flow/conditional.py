@@ -9,11 +9,11 @@ from twofold.dtypes import bool_
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, define
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.choice import choose
 from twofold.static.control_flow.host_calls import Assert
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.graph.scopes import control_dependencies
 

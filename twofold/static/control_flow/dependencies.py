@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor
 from twofold.static.arrays.shape_ops import identity
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, get_default_graph, operation_of
 from twofold.static.graph.scopes import control_dependencies, name_scope
 

@@ -15,12 +15,12 @@ from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
 from twofold.static.autodiff.custom_gradients import with_gradient_of
 from twofold.static.control_flow.bodies import source_of
-from twofold.static.eager.execution import call_python
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
+from twofold.static.graph.eager_execution import call_python
 from twofold.static.graph.graph import Operation, describe, get_default_graph, owner_of
 from twofold.static.graph.inference import Source
 

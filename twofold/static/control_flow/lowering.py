@@ -17,7 +17,7 @@ from twofold.runtime.closure_conversion import closure_convert
 from twofold.static.control_flow.bodies import Body
 from twofold.static.graph.graph import Graph, Operation
 from twofold.static.graph.inference import Numbers, Source, read_of
-from twofold.static.strings.string_table import stack
+from twofold.static.graph.string_table import stack
 
 
 class Record:

@@ -9,11 +9,11 @@ from twofold.errors import ArgumentError, DTypeError
 from twofold.ops.base import apply
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.arrays.shape_ops import concat, expand_dims
 from twofold.static.control_flow.while_loop import _returned, repeat
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Tensor, get_default_graph, operation_of
 
 

@@ -19,7 +19,6 @@ from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Number,
     Slot,
@@ -33,8 +32,9 @@ from twofold.static.api.op_functions import (
 from twofold.static.arrays.shape_ops import identity
 from twofold.static.control_flow.bodies import source_of
 from twofold.static.control_flow.lowering import is_unwritten
-from twofold.static.eager.execution import compute
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
+from twofold.static.graph.eager_execution import compute
 from twofold.static.graph.graph import Tensor, describe, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 

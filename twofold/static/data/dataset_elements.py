@@ -20,9 +20,9 @@ from twofold.static.arrays.shape_ops import placeholder
 from twofold.static.control_flow.bodies import source_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph
+from twofold.static.graph.string_table import bytes_array, holds_strings, stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.session.session import Session
-from twofold.static.strings.string_table import bytes_array, holds_strings, stack
 from twofold.static.variables.variable import is_nested
 
 Element = list[Any]

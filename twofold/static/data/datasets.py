@@ -23,7 +23,6 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse
 from twofold.static.control_flow.choice import common_type
 from twofold.static.data.dataset_elements import (
@@ -45,11 +44,12 @@ from twofold.static.data.dataset_elements import (
 )
 from twofold.static.data.iterators import Iterator
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
+from twofold.static.graph.string_table import bytes_array
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.random import next_key
 from twofold.static.strings.string_functions import as_string_tensor
-from twofold.static.strings.string_table import bytes_array
 
 
 @example(

@@ -13,11 +13,11 @@ from twofold.errors import ArgumentError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.control_flow.host_calls import in_python
+from twofold.static.graph.string_table import bytes_array
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.protobuf.example import Example, Feature
 from twofold.static.sparse import SparseTensor
 from twofold.static.strings.string_functions import as_string_tensor
-from twofold.static.strings.string_table import bytes_array
 
 
 class FixedLenFeature(NamedTuple):

@@ -17,9 +17,9 @@ from twofold.runtime.pytree import flatten
 from twofold.static.api.op_functions import refuse
 from twofold.static.data.datasets import Dataset
 from twofold.static.data.readers import fixed_records
+from twofold.static.graph.string_table import bytes_array
 from twofold.static.python_io import TFRecordOptions, tf_record_iterator
 from twofold.static.strings.string_functions import as_string_tensor
-from twofold.static.strings.string_table import bytes_array
 
 
 class _Records(Dataset):

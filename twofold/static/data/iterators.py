@@ -15,11 +15,11 @@ from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.data.dataset_elements import Element, Typed, declared_types, in_graph
 from twofold.static.errors import OutOfRangeError
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.strings.string_functions import as_string_tensor
 

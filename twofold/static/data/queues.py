@@ -17,18 +17,18 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.bodies import source_of
+from twofold.static.data.coordinator import Coordinator
 from twofold.static.data.dataset_elements import pad_elements
 from twofold.static.errors import CancelledError, OutOfRangeError
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor, get_default_graph, need_session
+from twofold.static.graph.string_table import stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.random import next_key
-from twofold.static.strings.string_table import stack
-from twofold.static.train.coordinator import Coordinator
 
 RUNNERS = "queue_runners"
 """The collection of all queue runners."""

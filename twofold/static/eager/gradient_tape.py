@@ -12,12 +12,12 @@ from twofold.frontend.gradients import grad
 from twofold.ops.base import ops
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor, refuse
 from twofold.static.arrays.creation import zeros_like
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.autodiff.gradients import UnconnectedGradients, gradients
 from twofold.static.graph.context import at_once, local, mode
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.variables.variable import Variable

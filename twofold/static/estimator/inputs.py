@@ -14,8 +14,8 @@ from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.control_flow.host_calls import in_python
 from twofold.static.errors import OutOfRangeError
+from twofold.static.graph.string_table import bytes_array, holds_strings
 from twofold.static.random import next_key
-from twofold.static.strings.string_table import bytes_array, holds_strings
 
 
 def _order(count: int, epochs: int | None, random: Any) -> Iterator[int]:

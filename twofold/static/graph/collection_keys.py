@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twofold.static.api.docstrings import example
+from twofold.static.graph.docstrings import example
 
 
 @example("print(tf.GraphKeys.TRAINABLE_VARIABLES)", "trainable_variables")

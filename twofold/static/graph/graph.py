@@ -23,9 +23,9 @@ from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
 from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.devices import check_device, placed
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph_elements import Slot, check_kind, on_strings, operator_type
 from twofold.static.graph.tensor_shape import shape_text
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from twofold.runtime.tracing import here
-from twofold.static.strings.string_table import decode
+from twofold.static.graph.string_table import decode
 
 
 class Slot:

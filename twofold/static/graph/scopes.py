@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, check_one_graph, get_default_graph, owner_of
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from twofold.dtypes import bool_, int32, string
 from twofold.static.control_flow.lowering import Choice
 from twofold.static.graph.graph_elements import Slot
+from twofold.static.graph.string_table import decode
 from twofold.static.graph_def.export_shapes import axes_of
 from twofold.static.graph_def.node_writer import Rule, Writer, exports, other, result, row, shape_of
 from twofold.static.protobuf.graph_def import tensor_message
-from twofold.static.strings.string_table import decode
 
 _UNARY = (
     "Abs Neg Sign Square Sqrt Rsqrt Reciprocal Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh "

@@ -12,8 +12,8 @@ from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Operation, get_default_graph, name_of, owner_of
 from twofold.static.graph_def.importer import Importer
 from twofold.static.protobuf.example import BytesList, FloatList, Int64List

@@ -18,6 +18,7 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.inference import Source
+from twofold.static.graph.string_table import decode
 from twofold.static.protobuf.graph_def import (
     CODES,
     DTYPES,
@@ -30,7 +31,6 @@ from twofold.static.protobuf.graph_def import (
     shape_message,
     tensor_message,
 )
-from twofold.static.strings.string_table import decode
 
 _PRODUCER, _CONSUMER = 134, 12
 """The versions of the schema that TensorFlow 1.15 writes."""

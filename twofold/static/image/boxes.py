@@ -12,10 +12,10 @@ from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, sizes
 from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.control_flow.host_calls import in_python
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 
 

@@ -19,7 +19,6 @@ from twofold.ops.base import apply, ops
 from twofold.ops.convolution.interpolation import CORNERS, EDGES, STARTS
 from twofold.ops.shape.movement import slice_axis
 from twofold.static import math
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import (
     Number,
     as_dtype,
@@ -33,6 +32,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.api.op_functions import limits_of as _limits_of
 from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.arrays import shape_ops
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.scopes import name_scope
 from twofold.static.image.boxes import nearest_of_corners, resize_area
 from twofold.static.math import saturate_cast

@@ -7,11 +7,11 @@ from typing import Any
 
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype
 from twofold.static.arrays import creation
 from twofold.static.arrays.shape_ops import placeholder
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import operation_of
 from twofold.static.keras.base_layer import Call, Layer, call_of
 from twofold.static.keras.state import unique_name

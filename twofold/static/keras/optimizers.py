@@ -9,10 +9,10 @@ from twofold.dtypes import int64
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor, refuse
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
+from twofold.static.graph.docstrings import example
 from twofold.static.keras.named import found_in
 from twofold.static.optimizers import update_rules as rules
 from twofold.static.optimizers.optimizer import Optimizer

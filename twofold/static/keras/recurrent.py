@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold.static import math, nn
-from twofold.static.api.docstrings import with_example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import parameters
 from twofold.static.arrays import creation, shape_ops
+from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer
 from twofold.static.keras.table import TableLayer
 from twofold.static.recurrent.rnn import dynamic_rnn

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from twofold.static.api.docstrings import example
 from twofold.static.arrays.shape_ops import placeholder_with_default
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, get_default_graph, get_default_session, reset_default_graph
 from twofold.static.session.session import Session
 from twofold.static.variables.variable import variables_initializer

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import with_example
+from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
 from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in
 from twofold.static.variables.variable_scope import variable_scope

@@ -8,11 +8,11 @@ from typing import Any
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, convert_to_tensor, operation
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.conditional import cond
+from twofold.static.graph.docstrings import example
 from twofold.static.layers.convolutional import Variables as _Variables
 from twofold.static.layers.convolutional import conv1d as conv1d
 from twofold.static.layers.convolutional import conv2d as conv2d

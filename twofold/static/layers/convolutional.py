@@ -8,10 +8,10 @@ from typing import Any
 from twofold.errors import GraphError
 from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import takes
 from twofold.static.arrays.shape_ops import shape as shape_of
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe
 from twofold.static.layers.graph_collections import with_loss
 from twofold.static.nn.pooling import LAYOUTS, channels_first

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import with_example
 from twofold.static.api.op_functions import snake_case
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import with_example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.variables.variable_scope import VariableScope, variable_scope
 

@@ -9,12 +9,12 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first

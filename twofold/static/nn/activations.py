@@ -8,7 +8,6 @@ from twofold.ops.base import apply, ops
 from twofold.ops.random.sampling import sample_uniform
 from twofold.static import math
 from twofold.static.api.aliases import renamed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Number,
     as_tensor,
@@ -19,6 +18,7 @@ from twofold.static.api.op_functions import (
     sizes,
 )
 from twofold.static.arrays.shape_ops import reshape
+from twofold.static.graph.docstrings import example
 from twofold.static.random import next_key
 
 relu = renamed("Relu", "relu", "features")

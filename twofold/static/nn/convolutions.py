@@ -9,8 +9,8 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, convert_to_tensor, numbers, operation, sizes, whole
+from twofold.static.graph.docstrings import example
 from twofold.static.nn.pooling import LAYOUTS, same_padding
 
 

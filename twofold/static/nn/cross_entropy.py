@@ -9,8 +9,8 @@ from twofold.errors import ArgumentError
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Alone, Number, operation, whole
+from twofold.static.graph.docstrings import example
 
 
 @operation("SoftmaxCrossEntropyWithLogits", name_at=4, older={"dim": "axis"})

@@ -12,7 +12,6 @@ from twofold.errors import ArgumentError
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.arrays.creation import ones_like, zeros_like
@@ -25,6 +24,7 @@ from twofold.static.arrays.selection import boolean_mask, where
 from twofold.static.arrays.shape_ops import concat, gather, shape
 from twofold.static.autodiff.clipping import clip_by_norm
 from twofold.static.control_flow.host_calls import in_python
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 from twofold.static.sparse import SparseTensor
 from twofold.static.variables.partitioned import PartitionedVariable

@@ -8,8 +8,8 @@ from twofold.errors import ShapeError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, operation
+from twofold.static.graph.docstrings import example
 from twofold.static.nn.activations import relu
 
 

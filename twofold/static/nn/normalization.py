@@ -7,9 +7,9 @@ from typing import Any
 from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Number, axis_of, convert_to_tensor, full_of, operation
 from twofold.static.arrays import creation, shape_ops
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 
 

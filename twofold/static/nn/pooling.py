@@ -14,9 +14,9 @@ from twofold.ops.convolution.window_loops import Span
 from twofold.ops.convolution.windows import INSIDE
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, whole
 from twofold.static.api.result_tuples import MaxPoolWithArgmax
+from twofold.static.graph.docstrings import described, example
 from twofold.static.math import cast
 
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}

@@ -8,9 +8,9 @@ from typing import Any
 
 from twofold.dtypes import float32
 from twofold.ops.base import ops
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, define
 from twofold.static.api.signatures import defaults_of, with_parameters
+from twofold.static.graph.docstrings import example
 from twofold.static.random import random_normal
 
 

@@ -10,11 +10,11 @@ from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor
 from twofold.static.arrays import creation
 from twofold.static.control_flow.dependencies import group
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.variables.variable import Variable, moving_average_variables, trainable_variables, update

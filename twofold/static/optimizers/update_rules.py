@@ -9,10 +9,10 @@ from twofold.dtypes import float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import START, example
 from twofold.static.api.op_functions import as_tensor, constant, define
 from twofold.static.api.signatures import REQUIRED
 from twofold.static.graph import context
+from twofold.static.graph.docstrings import START, example
 from twofold.static.optimizers.optimizer import Optimizer, taking
 from twofold.static.variables.variable import Variable, assign_add
 

@@ -9,12 +9,12 @@ import numpy
 
 from twofold.dtypes import string
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like
 from twofold.static.control_flow.conditional import cond
+from twofold.static.graph.docstrings import example
+from twofold.static.graph.string_table import decode
 from twofold.static.graph_util import make_ndarray as make_ndarray
 from twofold.static.graph_util import make_tensor_proto as make_tensor_proto
-from twofold.static.strings.string_table import decode
 
 
 @example("print(tf.contrib.util.constant_value(tf.shape(tf.zeros([2, 3]))))", "[2 3]")

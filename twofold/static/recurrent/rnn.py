@@ -14,10 +14,10 @@ from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import math
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import convert_to_tensor, operation
 from twofold.static.arrays import creation, reordering, shape_ops
 from twofold.static.control_flow.while_loop import repeat
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.sequence.axes import layout_of, rows_at
 from twofold.static.sequence.loops import Start, along

@@ -9,8 +9,8 @@ import numpy
 
 from twofold.dtypes import DType
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.errors import NotFoundError
+from twofold.static.graph.docstrings import example
 from twofold.static.saving.saver import latest_checkpoint, read_checkpoint
 
 _SAVED = (

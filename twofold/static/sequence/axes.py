@@ -25,9 +25,9 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import Alone, counted, operation
 from twofold.static.control_flow.host_calls import in_python
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Tensor, describe, owner_of
 from twofold.static.graph.inference import Source
 from twofold.static.graph.tensor_shape import fits, shape_text

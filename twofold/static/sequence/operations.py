@@ -13,7 +13,6 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import math
-from twofold.static.api.docstrings import described, example
 from twofold.static.api.op_functions import (
     Number,
     as_dtype,
@@ -28,6 +27,7 @@ from twofold.static.arrays.selection import where as _indices
 from twofold.static.control_flow.bodies import source_of
 from twofold.static.debugging import assert_equal, assert_greater_equal, assert_less_equal
 from twofold.static.graph.context import at_once
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies, name_scope
 from twofold.static.graph.tensor_shape import sizes_of_shape

@@ -14,9 +14,9 @@ from twofold.errors import AnomalyError, as_invalid
 from twofold.ir.types import TensorType, tensor_type
 from twofold.static.graph.graph import Graph, Operation
 from twofold.static.graph.inference import Source
+from twofold.static.graph.string_table import decode
 from twofold.static.session.feeds import check_feed
 from twofold.static.session.subgraph import NUMBER, Subgraph
-from twofold.static.strings.string_table import decode
 
 Tensor = _core.Tensor
 CHECK_NUMERICS = "CheckNumerics"

@@ -15,8 +15,8 @@ from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
 from twofold.static.graph.graph import Operation, describe
 from twofold.static.graph.inference import Source
+from twofold.static.graph.string_table import encode, holds_strings
 from twofold.static.graph.tensor_shape import fits, shape_text, sizes_of_shape
-from twofold.static.strings.string_table import encode, holds_strings
 from twofold.tracebacks import ends_in_callback
 
 Tensor = _core.Tensor

@@ -11,10 +11,10 @@ from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.frontend.breakpoints import stopping
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor, refuse
 from twofold.static.graph.context import local
 from twofold.static.graph.devices import show_placement
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import (
     Graph,
     Operation,

@@ -21,9 +21,9 @@ from twofold.static.control_flow.choice import choose
 from twofold.static.control_flow.while_loop import repeat, while_loop
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.graph import Tensor, name_of, operation_of, owner_of
+from twofold.static.graph.string_table import decode
 from twofold.static.graph.tensor_shape import TensorShape, narrowed_sizes, shape_of_sizes
 from twofold.static.session.session import evaluate
-from twofold.static.strings.string_table import decode
 from twofold.tracebacks import guard_methods
 
 _plain_shape = vars(Tensor)["shape"].__get__

@@ -8,6 +8,7 @@ from twofold.lazy import attach as _attach
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
+    from twofold.static.data.coordinator import Coordinator
     from twofold.static.data.queues import (
         QueueRunner,
         add_queue_runner,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     )
     from twofold.static.saving.warm_start import init_from_checkpoint
     from twofold.static.summary import FileWriter as SummaryWriter
-    from twofold.static.train.coordinator import Coordinator
     from twofold.static.train.monitored_session import (
         ChiefSessionCreator,
         MonitoredSession,

@@ -8,19 +8,19 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
 from twofold.static.api.signatures import takes
 from twofold.static.control_flow.dependencies import group
+from twofold.static.data.coordinator import Coordinator
 from twofold.static.data.queues import start_queue_runners
 from twofold.static.errors import OutOfRangeError
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.saving.saver import Saver, get_checkpoint_state
 from twofold.static.session.config import RunMetadata, merged_options
 from twofold.static.session.session import Session
 from twofold.static.summary import merge_all
-from twofold.static.train.coordinator import Coordinator
 from twofold.static.train.session_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from twofold.static.train.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
 from twofold.static.variables.initialization import report_uninitialized_variables

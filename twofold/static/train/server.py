@@ -8,10 +8,10 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import refuse
 from twofold.static.errors import UnimplementedError
 from twofold.static.graph.devices import DeviceSpec, parse
+from twofold.static.graph.docstrings import example
 
 _clusters: dict[str, _Cluster] = {}
 """By the target of a server the cluster whose tasks are here."""

@@ -12,9 +12,9 @@ import numpy
 from twofold.errors import ArgumentError
 from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_tensor
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph_util import write_graph
 from twofold.static.platform import logs

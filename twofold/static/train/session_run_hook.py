@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
+from twofold.static.graph.docstrings import example
 
 
 @example("print(tf.train.SessionRunArgs([1]).fetches)", "[1]")

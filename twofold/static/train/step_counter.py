@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from twofold.dtypes import int64
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import constant
 from twofold.static.graph import context
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
 from twofold.static.variables.variable import Variable
 

@@ -12,14 +12,14 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.event_files import scalar_summary
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
+from twofold.static.data.coordinator import Coordinator
 from twofold.static.data.queues import start_queue_runners
 from twofold.static.graph.collection_keys import GraphKeys
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.platform import logs
 from twofold.static.saving.saver import Saver
 from twofold.static.summary import FileWriter, merge_all
-from twofold.static.train.coordinator import Coordinator
 from twofold.static.train.monitored_session import Scaffold, SessionManager
 from twofold.static.train.session_hooks import STEP_RATE
 from twofold.static.train.step_counter import get_global_step

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from twofold.errors import ShapeError
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import START, example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, install_operators
 from twofold.static.arrays.shape_ops import concat, identity, split
+from twofold.static.graph.docstrings import START, example
 from twofold.static.graph.graph import Tensor, describe
 from twofold.static.graph.tensor_shape import TensorShape, shape_text
 from twofold.static.variables.variable import Variable

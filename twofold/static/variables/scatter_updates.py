@@ -8,10 +8,10 @@ from typing import Any
 from twofold.dtypes import int64
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import START, described
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays.indexing import scattered
 from twofold.static.autodiff.indexed_slices import IndexedSlices
+from twofold.static.graph.docstrings import START, described
 from twofold.static.variables.variable import Variable, update, variable_of
 
 

@@ -15,7 +15,6 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import (
     Arguments,
     as_dtype,
@@ -28,10 +27,11 @@ from twofold.static.api.op_functions import (
     refuse,
 )
 from twofold.static.arrays.indexing import written_at
-from twofold.static.eager.execution import compute, leaf
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.devices import check_device
+from twofold.static.graph.docstrings import example
+from twofold.static.graph.eager_execution import compute, leaf
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, need_session, owner_of
 from twofold.static.graph.tensor_shape import (
     TensorShape,

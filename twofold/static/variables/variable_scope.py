@@ -13,11 +13,11 @@ from twofold.dtypes import DType, float32
 from twofold.errors import GraphError
 from twofold.runtime.tracing import here
 from twofold.static import initializers
-from twofold.static.api.docstrings import example
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.api.signatures import takes
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.devices import check_device
+from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, check_one_graph, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.variables.partitioned import PartitionedVariable, PartitionInfo, parts_of, piece_of
