@@ -19,6 +19,7 @@ class Seen(NamedTuple):
     function: str
     line: int
     values: dict[str, Any]
+    collections: dict[str, Any]
     frame: int
 
     @property
@@ -32,9 +33,9 @@ def value_of(value: Any) -> Any:
     value = getattr(value, "_tensor", value)
     if isinstance(value, torch.Tensor):
         return value.detach().tolist()
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [value_of(one) for one in value]
-    return value
+    return {key: value_of(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def is_seen(value: Any) -> bool:
@@ -42,6 +43,12 @@ def is_seen(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, dy.Expression)) or (
         isinstance(value, tuple) and all(map(is_seen, value))
     )
+
+
+def is_collection(value: Any) -> bool:
+    """Whether a variable holds a list or dictionary of tensors; one that the source does not tell of is missing."""
+    parts = list(value.values()) if isinstance(value, dict) else value
+    return isinstance(parts, list) and bool(parts) and all(map(is_seen, parts))
 
 
 class StepRecorder(pdb.Pdb):
@@ -72,7 +79,8 @@ class StepRecorder(pdb.Pdb):
             self._note_operations(frame)
             found = {name: value_of(one) for name, one in frame.f_locals.items() if is_seen(one)}
             self.frames.append(frame)  # alive, so that each has another number
-            self.seen.append(Seen(frame.f_code.co_name, frame.f_lineno, found, id(frame)))
+            lists = {name: value_of(one) for name, one in frame.f_locals.items() if is_collection(one)}
+            self.seen.append(Seen(frame.f_code.co_name, frame.f_lineno, found, lists, id(frame)))
         self.set_step()
 
     def user_return(self, frame: Any, value: Any) -> None:
@@ -108,10 +116,11 @@ def stepped(program: Any, function: Callable[..., Any], *arguments: Any) -> Step
 def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:
     """The steps are equal; each iteration of a declared loop stops at its line, one of ``headers``, once more."""
     assert straight.recorded_on <= stepped.lines
-    found = [one.what for one in stepped.seen if one.line not in headers]
-    assert found and found == [
-        one.what for one in straight.on_lines(stepped.lines) if one.line not in headers
-    ]
+    found = [one for one in stepped.seen if one.line not in headers]
+    expected = [one for one in straight.on_lines(stepped.lines) if one.line not in headers]
+    assert found and [one.what for one in found] == [one.what for one in expected]
+    for one, other in zip(found, expected):
+        assert one.collections == {name: other.collections.get(name) for name in one.collections}
 
 
 def programs_of(module: Any) -> list[Any]:

@@ -104,3 +104,14 @@ def test_values_inside_a_module() -> None:
 
     x = torch.ones(1, 2)
     assert debug.value("inner", Doubled(), x).value.tolist() == layer(x).tolist()
+
+
+def test_a_view_of_what_was_written_to() -> None:
+    def written(x: Any) -> Any:
+        z = x * 2
+        v = z[1:]
+        y = v * 1
+        z.add_(1)
+        return z + y
+
+    assert debug.value("v", written, torch.tensor([1.0, 2.0])).value.tolist() == [5.0]

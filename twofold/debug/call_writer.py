@@ -61,6 +61,17 @@ class CallWriter(FrameWriter):
         """Bind a name."""
         raise NotImplementedError
 
+    def refresh(self) -> None:
+        """Have variables hold what has taken the place of what they held."""
+        raise NotImplementedError
+
+    def is_backward(self, item: Item) -> bool:
+        """Whether an item is a call of a backward pass, shown on a line of the forward pass."""
+        call = item.call
+        return call is not None and (
+            call.forward is not None or call.result in self.frames.cotangents.forward
+        )
+
     def call_function(self, item: Item, expression: Any) -> None:
         """A call of a function of the program."""
         assert item.child is not None and item.child.code is not None
@@ -86,6 +97,8 @@ class CallWriter(FrameWriter):
                 for one, now in self.scope.bind(ast.Name(variable, ast.Store()), held):
                     self.name(one, now)
         self.changed = {}
+        self.refresh()
+        returned = self.frames.storage.now(returned)
         if call is not None:
             self.returned.setdefault(call, []).append(returned)
             found = given_back(call, self.returned[call])
@@ -166,16 +179,16 @@ class CallWriter(FrameWriter):
             expression = expression.iter  # a generator
             name = name_of(getattr(expression, "func", None))
         stranger = name != code.co_name and not is_method(code)
-        if function_of(code) is None or (stranger and (self._is_library(name) or hasattr(builtins, name))):
+        if function_of(code) is None or (stranger and (self.is_library(name) or hasattr(builtins, name))):
             return {}
         if name == "apply" and name != code.co_name and takes_context(code):
             parameters = parameters._replace(positional=parameters.positional[1:])
         return arguments_of(expression, parameters, self.scope)
 
-    def _is_library(self, name: str) -> bool:
+    def is_library(self, name: str) -> bool:
         """Whether a name of the program belongs to this library, which calls the program's functions in turn."""
         found = self.frames.space(self.code.co_filename).get(name)
-        return getattr(found, "__module__", "").startswith("twofold")
+        return str(getattr(found, "__module__", getattr(found, "__name__", ""))).startswith("twofold")
 
     def _carried(self, item: Item) -> list[int] | None:
         """What a loop hands to the function that it calls here."""

@@ -50,7 +50,9 @@ class FrameWriter:
         self.backward = backward
         self.outer: FrameWriter | None = None
         self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
+        self.shown = scope.known()  # the variables that the frame has, as it is written so far
         self.body: list[ast.stmt] = []
+        self.version = frames.storage.version  # of what the variables hold
         self.position = NOWHERE
         self.rounds = Rounds(scope)
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
@@ -91,6 +93,7 @@ class FrameWriter:
 
     def bind(self, name: str, held: Held) -> None:
         self.bound.pop(name, None)
+        self.shown = {**self.shown, name: held}
         if isinstance(held, int):
             self.bound[name] = held
 

@@ -15,18 +15,15 @@ from typing import Any
 
 from twofold.debug.activations import Activation, Item, build
 from twofold.debug.backward_frames import BackwardFrames
-from twofold.debug.call_writer import CallWriter
 from twofold.debug.cotangents import Cotangents
-from twofold.debug.frame_writer import BREAKPOINT, HELPER, Action, FrameWriter, Stop
+from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
 from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording, Site
-from twofold.debug.rounds import element, element_names, loops_that_end, rows
+from twofold.debug.rounds import element, element_names, loops_that_end
 from twofold.debug.source import (
     COMPREHENSIONS,
     Position,
-    assignments_after,
-    assignments_before,
     comprehension_around,
     encloses,
     function_of,
@@ -36,8 +33,13 @@ from twofold.debug.source import (
     nonlocal_names,
     position_of,
     returns_after,
+    statements_after,
+    statements_before,
+    statements_between,
     yields_after,
 )
+from twofold.debug.storage import Storage
+from twofold.debug.variable_writer import VariableWriter
 from twofold.ops.control_flow.programs import LoopSpec
 
 
@@ -53,6 +55,7 @@ class Frames:
         self.stops: dict[int, Stop] = {}  # of calls, by their results
         self._spaces: dict[str, dict[str, Any]] = {}
         self.cotangents = Cotangents(recording)
+        self.storage = Storage(recording)
         self.roots: list[
             tuple[str, list[int]]
         ] = []  # functions, "" for none, with the actions of their arguments
@@ -80,6 +83,11 @@ class Frames:
         """The number of an action, for a frame whose variables hold the values ``bound``."""
         self.actions.append(Action(kind, payload, dict(bound), statement))
         return len(self.actions) - 1
+
+    def writes_in_place(self, code: CodeType) -> bool:
+        """Whether ``x += y`` of tensors writes to ``x``, as it does in define-by-run of the PyTorch face."""
+        faces = {getattr(one, "__name__", "") for one in self.space(code.co_filename).values()}
+        return not faces & {"twofold.dynet", "twofold.static"}
 
     def space(self, filename: str) -> dict[str, Any]:
         """Global variables for code of a file: a copy of those of its module."""
@@ -109,7 +117,7 @@ class Frames:
         return found
 
 
-class _Writer(CallWriter):
+class _Writer(VariableWriter):
     """Writes the body of one function of the forward pass."""
 
     def __init__(
@@ -136,11 +144,11 @@ class _Writer(CallWriter):
             writer.resume(before)
         if generator is not None:
             generators[generator] = writer
+        parameters = writer.shown
         returned = writer.statements()
         for name in nonlocal_names(child.code):
             self.changed[name] = writer.scope.names.get(name)
-        known = Scope(given).known()
-        return writer.define(list(known)), list(known.values()), returned
+        return writer.define(list(parameters)), list(parameters.values()), returned
 
     def resume(self, before: Any) -> None:
         """Go on as a generator does where another activation has left it."""
@@ -183,20 +191,25 @@ class _Writer(CallWriter):
             start = end
         return self._end()
 
-    def _copies(self, statement: Any, end: int = sys.maxsize) -> None:
-        """The assignments on the way to a statement, up to a line, that give a value another name."""
-        code = self.code
-        if statement is not None and code is not None:
-            before = assignments_before(code, statement)
-            self._copy([one for one in before if self.passed < one.lineno < end])
+    def _come_to(self, statement: Any, end: int = sys.maxsize) -> None:
+        """What stands on the way to a statement, up to a line."""
+        if statement is not None and self.code is not None:
+            before = statements_before(self.code, statement)
+            self.pass_by([one for one in before if self.passed < one.lineno < end])
 
-    def _copy(self, assignments: Sequence[ast.Assign]) -> None:
-        for one in assignments:
-            if self.scope.held(one.value) is not None:
-                self.begin()
-                self.passed = one.lineno
-                self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
-                self._names(one)
+    def _go_on(self, statement: Any) -> None:
+        """What stands behind the last statement in the blocks that are left on the way to one."""
+        loop = self.rounds.loops[-1] if self.rounds.loops else None
+        if (
+            self.last is None
+            or statement is None
+            or (loop is not None and not encloses(self.code, loop, statement))
+        ):
+            return
+        if isinstance(self.last, (ast.If, *_WITH)) and not encloses(self.code, self.last, statement):
+            is_past = isinstance(self.last, _WITH) and self.last not in self.inside
+            self.pass_by([] if is_past else self.last.body if isinstance(self.last, _WITH) else [self.last])
+        self.pass_by(statements_between(self.code, self.last, statement))
 
     @staticmethod
     def _statement(item: Item) -> Any:
@@ -210,6 +223,8 @@ class _Writer(CallWriter):
         ]
         gone = self.rounds.gone_round(item, [loop for loop in around if loop not in ended])
         staying = around[: around.index(gone) + 1] if gone is not None else around
+        if gone is None:
+            self._go_on(statement)
         self._leave(staying)
         self._leave_blocks(statement)
         self._elements(item, gone)
@@ -218,10 +233,10 @@ class _Writer(CallWriter):
             self._round(gone, self.rounds.number_of(gone, self.rounds.number[gone] + 1, item), statement)
         for loop in around:
             if loop not in self.rounds.loops:
-                self._copies(loop, loop.lineno)
+                self._come_to(loop, loop.lineno)
                 self._round(loop, self.rounds.number_of(loop, 0, item), statement)
         self.rounds.loops = around
-        self._copies(statement)
+        self._come_to(statement)
 
     def _round(self, loop: Any, number: int, statement: Any) -> None:
         """The header of a loop as a round begins, and what it gives the target."""
@@ -268,10 +283,10 @@ class _Writer(CallWriter):
             self.put(ast.Expr(ast.Call(ast.Name(writer.define(list(known)), ast.Load()), values, [])))
 
     def _finish(self, loop: Any) -> None:
-        """The copies behind the last statement of a round."""
+        """What stands behind the last statement of a round."""
         code = self.code
         if code is not None and self.last is not None and self.last is not loop:
-            self._copy(assignments_after(code, self.last, loop))
+            self.pass_by(statements_after(code, self.last, loop))
 
     def _elements(self, item: Item | None, gone: Any) -> None:
         """The rounds of a comprehension, whose line comes again with each of them and at its end."""
@@ -296,6 +311,7 @@ class _Writer(CallWriter):
                 self.name(name, held)
 
     def _execute(self, group: Sequence[Item], statement: Any) -> None:
+        self.correct(group)
         self.begin()
         self.scope.made, self.scope.several = {}, {}
         self.eager = []
@@ -307,7 +323,7 @@ class _Writer(CallWriter):
             if item.site is not None:
                 way.to(item.site)
                 self.position = position_of(item.site)
-            if self._is_backward(item) and k >= through:
+            if self.is_backward(item) and k >= through:
                 through = self._end_of_pass(group, k)
                 BackwardFrames(self, [one.call for one in group[k:through] if one.call]).write()
             if k < through:
@@ -327,9 +343,7 @@ class _Writer(CallWriter):
             if item.parts and item.site is not None:
                 self.scope.made[position_of(item.site).expression] = self._results(item, group)
         is_part = self.code is not None and self.code.co_name in (*COMPREHENSIONS, "<lambda>")
-        if not is_part:
-            self._names(statement)
-        self._written(calls)
+        self.names(None if is_part else statement, calls)
         if isinstance(statement, ast.Return) and not is_part:
             self._return(statement.value)
         stop = Stop(self.above, self.code, group[0].site, self.scope.known())
@@ -341,58 +355,11 @@ class _Writer(CallWriter):
         for call in [*calls, *inner]:
             self.frames.stops[call.result] = stop
 
-    def _is_backward(self, item: Item) -> bool:
-        """Whether an item is a call of a backward pass, shown on a line of the forward pass."""
-        call = item.call
-        return call is not None and (
-            call.forward is not None or call.result in self.frames.cotangents.forward
-        )
-
-    def _written(self, calls: Sequence[Call]) -> None:
-        """Have the names of tensors that were written to by a view of them hold what they are now."""
-        views: set[int] = set()
-        for call in calls:
-            if call.op.is_written_view or (call.op.is_copy and call.operands[0] in views):
-                views.add(call.result)
-                for name, held in self.scope.changed(call.operands[0], call.result):
-                    self.name(name, held)
-
     def _end_of_pass(self, group: Sequence[Item], begin: int) -> int:
         """Where a backward pass ends, with what it computes between that belongs to no line of the forward pass."""
         site = group[begin].site
         same = list(takewhile(lambda item: item.site == site and item.child is None, group[begin:]))
-        return begin + 1 + max(k for k, item in enumerate(same) if self._is_backward(item))
-
-    def _names(self, statement: Any) -> None:
-        """Bind what a statement binds, all its expressions computed."""
-        for name, held in self.scope.written(statement):
-            self.name(name, held)
-        if isinstance(statement, (ast.For, ast.AsyncFor)) and (
-            statement in self.scope.made or statement in self.scope.several
-        ):
-            read = self.scope.several.get(statement) or (self.scope.made.get(statement),)
-            targets = list(rows(statement.target, statement.iter, self.scope))
-            for target, held in zip(targets, read if len(read) == len(targets) else ()):
-                for name, one in self.scope.bind(target, held):
-                    self.name(name, one)
-
-    def name(self, name: str, held: Held) -> None:
-        """Bind a name, in the statement that computed the value where that was the last thing done."""
-        if held is None:
-            if name in self.bound:
-                del self.bound[name]
-                self.put(ast.Delete([ast.Name(name, ast.Del())]))
-            return
-        last: Any = self.body[-1] if self.body else None
-        call = last.value if isinstance(last, ast.Expr) else None
-        is_action = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == HELPER
-        number = last.value.args[0].value if is_action else None
-        action = self.frames.actions[number] if number is not None else None
-        if action is not None and action.kind == "call" and action.payload.result == held:
-            self.body[-1] = self.at(ast.Assign([ast.Name(name, ast.Store())], last.value))
-            self.bind(name, held)
-        else:
-            self.assign(name, held)
+        return begin + 1 + max(k for k, item in enumerate(same) if self.is_backward(item))
 
     def _item(self, item: Item) -> None:
         expression = self.position.expression
@@ -407,7 +374,7 @@ class _Writer(CallWriter):
         if item.parts:
             self._parts(item, item.call)
         self.put(ast.Expr(self.do("call", item.call)))
-        if name_of(getattr(expression, "func", None)) not in COLLECTS:
+        if name_of(getattr(expression, "func", None)) not in COLLECTS and not item.call.op.is_written_view:
             self.scope.made[expression] = item.call.result
 
     def _parts(self, item: Item, call: Call) -> None:
@@ -491,7 +458,7 @@ class _Writer(CallWriter):
         self._leave_blocks(statement)
         if statement is None:
             return None
-        self._copies(statement)
+        self._come_to(statement)
         self.begin()
         line = statement.lineno
         self.position = Position(line, statement.col_offset, line, statement.col_offset, None, None)
@@ -521,6 +488,7 @@ class _Writer(CallWriter):
         return held if is_whole(held) else None
 
 
+_WITH = (ast.With, ast.AsyncWith)
 _RETURNED = ast.Pass()
 """Stands for what a function returns among the expressions of a scope."""
 

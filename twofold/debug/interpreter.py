@@ -128,10 +128,15 @@ class Interpreter(Bodies):
             return type(held)(self._held(one) for one in held)
         if isinstance(held, dict):
             return {key: self._held(one) for key, one in held.items()}
-        return held.value if isinstance(held, Given) else self.values[held]
+        if isinstance(held, Given):
+            return held.value
+        if held not in self.values:
+            self.values[held] = self._computed(self.frames.storage.derived[held])
+        return self.values[held]
 
     def _call(self, call: Call) -> Any:
-        result = self.kept.get(self.step)
+        seen = self.frames.storage.read_again.get(call.result)
+        result = self.values[seen] if seen in self.values else self.kept.get(self.step)
         if result is None:
             self.recomputed += self.silent_until is not None
             result = self._computed(call)

@@ -19,6 +19,11 @@ def is_whole(held: Held) -> bool:
     return all(map(is_whole, held)) if isinstance(held, (tuple, list)) else held is not None
 
 
+def is_known(held: Held) -> bool:
+    """Whether anything of what an expression gives is known."""
+    return any(map(is_known, held)) or not held if isinstance(held, (tuple, list)) else held is not None
+
+
 class Scope:
     """Variables of one activation, and what the expressions of the statement that runs gave."""
 
@@ -48,6 +53,10 @@ class Scope:
             return (tuple(found) if isinstance(node, ast.Tuple) else found) if whole else None
         if isinstance(node, ast.NamedExpr):
             return self.held(node.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self.held(node.left), self.held(node.right)
+            same = type(left) is type(right) and isinstance(left, (tuple, list))
+            return left + right if same else None
         if isinstance(node, ast.IfExp):
             return self._chosen(node)
         if isinstance(node, ast.Subscript):
@@ -59,9 +68,10 @@ class Scope:
 
     def parts(self, node: Any) -> Held:
         """What an expression gives, as far as its parts are known."""
-        if isinstance(node, (ast.Tuple, ast.List)):
+        held = self.held(node)
+        if held is None and isinstance(node, (ast.Tuple, ast.List)):
             return tuple(map(self.parts, node.elts))
-        return self.held(node)
+        return held
 
     def _chosen(self, node: ast.IfExp) -> Held:
         """What the branch gives that was taken: the one in which something was computed."""
@@ -79,20 +89,27 @@ class Scope:
             return (
                 (tuple if function.id == "tuple" else list)(held) if isinstance(held, (tuple, list)) else None
             )
-        if isinstance(function, ast.Attribute) and not node.args and function.attr in ("values", "items"):
-            held = self.held(function.value)
-            if isinstance(held, dict):
-                return [one if function.attr == "values" else (None, one) for one in held.values()]
-        return None
+        if not isinstance(function, ast.Attribute):
+            return None
+        held, method = self.held(function.value), function.attr
+        if method in ("values", "items") and isinstance(held, dict):
+            return [one if method == "values" else (None, one) for one in held.values()]
+        if not isinstance(held, (list, dict)) or len(node.args) > 1:
+            return None
+        if method == "pop":
+            return _part(held, node.args[0] if node.args else ast.Constant(-1))
+        if method == "get":
+            return _part(held, node.args[0])
+        return held.copy() if method == "copy" else None
 
     def bind(self, target: Any, held: Held) -> Iterator[tuple[str, Held]]:
         """Have the names of a target hold something; yields them, with None where that is not known."""
         if isinstance(target, ast.Starred):
             target = target.value
         if isinstance(target, ast.Name):
-            self.names[target.id] = held
-            if held is None:
-                del self.names[target.id]
+            self.names.pop(target.id, None)
+            if is_known(held):
+                self.names[target.id] = held
             yield target.id, held if is_whole(held) else None
         elif isinstance(target, (ast.Tuple, ast.List)):
             for one, part in zip(target.elts, _distributed(target.elts, held)):
@@ -100,20 +117,20 @@ class Scope:
 
     def written(self, statement: Any) -> Iterator[tuple[str, Held]]:
         """The names that a statement has bound, all its expressions computed."""
-        for one in ast.walk(_header_of(statement)) if statement is not None else ():
+        for one in ast.walk(header_of(statement)) if statement is not None else ():
             if isinstance(one, ast.NamedExpr):
                 yield from self.bind(one.target, self.held(one.value))
         if isinstance(statement, ast.Assign):
-            held = self.held(statement.value)  # before the first of the targets is another
+            held = self.parts(statement.value)  # before the first of the targets is another
             for target in statement.targets:
                 yield from self.bind(target, self._parts(statement.value, held, target))
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             yield from self.bind(statement.target, self.held(statement.value))
         elif isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Subscript):
             yield from self.bind(statement.target, self.made.get(statement))
-        elif isinstance(statement, ast.Expr) and _writes(statement.value):
-            before = self.held(statement.value.func.value)  # type: ignore[attr-defined]
-            yield from self.changed(before, self.made.get(statement.value))
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                yield from self.bind(target, None)
 
     def _parts(self, node: Any, held: Held, target: Any) -> Held:
         """What an expression gives to a target that may take it apart, as it may a tensor by rows."""
@@ -121,15 +138,6 @@ class Scope:
         if isinstance(target, (ast.Tuple, ast.List)) and len(several) == len(target.elts):
             return several
         return held
-
-    def changed(self, before: Held, held: Held) -> Iterator[tuple[str, Held]]:
-        """The names of a tensor that was written to, which held ``before``."""
-        if before is None or held is None:
-            return
-        for name, one in list(self.names.items()):
-            if one == before:
-                self.names[name] = held
-                yield name, held
 
 
 def _distributed(targets: Sequence[Any], held: Held) -> Sequence[Held]:
@@ -146,23 +154,24 @@ def _distributed(targets: Sequence[Any], held: Held) -> Sequence[Held]:
 
 def _part(parts: Held, index: Any) -> Held:
     """What an index written as a constant picks of what an expression gives."""
+    key = literal(index)
     try:
-        if isinstance(index, ast.Slice):
-            bounds: list[Any] = [
-                one and ast.literal_eval(one) for one in (index.lower, index.upper, index.step)
-            ]
-            return parts[slice(*bounds)] if isinstance(parts, (tuple, list)) else None
-        return parts[ast.literal_eval(index)] if isinstance(parts, (tuple, list, dict)) else None
-    except (ValueError, TypeError, LookupError):
+        return parts[key] if isinstance(parts, (tuple, list, dict)) and key is not None else None
+    except (TypeError, LookupError):
         return None
 
 
-def _writes(node: Any) -> bool:
-    method = node.func if isinstance(node, ast.Call) else None
-    return isinstance(method, ast.Attribute) and method.attr.endswith("_") and not method.attr.endswith("__")
+def literal(index: Any) -> Any:
+    """An index written as a constant; None for others."""
+    try:
+        if isinstance(index, ast.Slice):
+            return slice(*[one and ast.literal_eval(one) for one in (index.lower, index.upper, index.step)])
+        return ast.literal_eval(index)
+    except (ValueError, TypeError):
+        return None
 
 
-def _header_of(statement: Any) -> Any:
+def header_of(statement: Any) -> Any:
     """A statement without the statements in it."""
     for field in ("test", "items", "subject"):
         found = getattr(statement, field, None)

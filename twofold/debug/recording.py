@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
@@ -72,6 +73,12 @@ class Call:
         self.loop: Call | None = None
         """What runs the loop or branches that this gives results of: itself, or an earlier call for another dtype."""
 
+    def on(self, operands: Sequence[int], result: int) -> Call:
+        """The same call of other operands."""
+        made = copy.copy(self)
+        made.operands, made.result = tuple(operands), result
+        return made
+
     @property
     def result_types(self) -> list[Any]:
         """The types of all results of the loop or the branches."""
@@ -115,6 +122,10 @@ class Recording:
             found = self._name(value, self.new_number())
             self.given[found] = value
         return found
+
+    def is_tensor(self, number: int) -> bool:
+        """Whether a number stands for a tensor, not for a Python number."""
+        return isinstance(self.given.get(number), Tensor) or number not in self.given
 
     def number_of(self, tensor: Any) -> int | None:
         """The number of the value that a tensor holds, or None."""

@@ -157,15 +157,43 @@ def encloses(code: CodeType, block: ast.AST, statement: ast.AST | None) -> bool:
     return statement is not None
 
 
-def assignments_after(code: CodeType, statement: ast.AST, loop: ast.AST) -> list[ast.Assign]:
+def _block(above: ast.AST, node: ast.AST) -> list[ast.stmt]:
+    """The statements among which one stands in the statement around it, empty for what is no statement there."""
+    blocks = [getattr(above, field, None) for field in ("body", "orelse", "finalbody")]
+    return next((block for block in blocks if isinstance(block, list) and node in block), [])
+
+
+def statements_after(code: CodeType, statement: ast.AST, loop: ast.AST) -> list[ast.stmt]:
     """Those that stand behind a statement in the blocks around it, up to the end of a loop, in order."""
     file = file_of(code.co_filename)
-    found: list[ast.Assign] = []
+    found: list[ast.stmt] = []
     node: Any = statement
     while node is not loop and (above := file.above.get(node)) is not None:
-        for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
-            if isinstance(block, list) and node in block:
-                found += [one for one in block[block.index(node) + 1 :] if isinstance(one, ast.Assign)]
+        block = _block(above, node)
+        found += block[block.index(node) + 1 :] if block else []
+        node = above
+    return found
+
+
+def statements_between(code: CodeType, statement: Any, later: Any) -> list[ast.stmt]:
+    """Those that stand behind a statement in the blocks that a function leaves on its way to a later one.
+
+    Where it goes to a handler of exceptions, up to the ``raise`` that leads there.
+    """
+    file, found = file_of(code.co_filename), []
+    node: Any = statement
+    while (above := file.above.get(node)) is not None and not isinstance(node, _FUNCTIONS):
+        block = _block(above, node)
+        if any(encloses(code, one, later) for one in block):
+            break
+        behind = block[block.index(node) + 1 :] if block else []
+        handlers = getattr(above, "handlers", ())
+        if behind and any(encloses(code, one, later) for one in handlers):
+            raised = next((k for k, one in enumerate(behind) if isinstance(one, ast.Raise)), None)
+            behind = behind[:raised] if raised is not None else [ast.If(ast.Constant(True), behind, [])]
+        found += behind
+        if isinstance(above, _LOOPS) or encloses(code, above, later):
+            break
         node = above
     return found
 
@@ -192,16 +220,14 @@ def lines_of(code: CodeType, statement: Any, offset: int) -> list[tuple[int, int
     return found
 
 
-def assignments_before(code: CodeType, statement: ast.AST) -> list[ast.Assign]:
+def statements_before(code: CodeType, statement: ast.AST) -> list[ast.stmt]:
     """Those that stand before a statement of a function in the blocks around it, in order."""
     file = file_of(code.co_filename)
-    found: list[ast.Assign] = []
+    found: list[ast.stmt] = []
     node: Any = statement
     while (above := file.above.get(node)) is not None and not isinstance(node, _FUNCTIONS):
-        for block in (getattr(above, field, None) for field in ("body", "orelse", "finalbody")):
-            if isinstance(block, list) and node in block:
-                before = block[: block.index(node)]
-                found = [one for one in before if isinstance(one, ast.Assign)] + found
+        block = _block(above, node)
+        found = (block[: block.index(node)] if block else []) + found
         node = above
     return found
 

@@ -146,6 +146,7 @@ def _named(recording: Recording, name: str) -> int | None:
     """The value that a variable held last."""
     frames = Frames(recording)
     frames.write({})
+    recording.calls += frames.storage.derived.values()  # views of what was written to
     computed_here = {call.result for call in recording.calls}
     held = [
         frames.stops[call.result].names.get(name) for call in recording.calls if call.result in frames.stops

@@ -1,0 +1,175 @@
+"""Has the variables of a frame hold what they hold in the program, and none that it may not hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from twofold.debug.activations import Item
+from twofold.debug.call_writer import CallWriter
+from twofold.debug.effects import is_in_place, may_jump, may_write, writes
+from twofold.debug.frame_writer import HELPER, NOWHERE
+from twofold.debug.names import Held, is_known, is_whole
+from twofold.debug.recording import Call
+from twofold.debug.rounds import rows
+from twofold.debug.source import Position, comprehension_around, position_of
+
+
+class VariableWriter(CallWriter):
+    """Writes what binds variables: statements that compute something, and those between them that compute nothing."""
+
+    def names(self, statement: Any, calls: Sequence[Call] = ()) -> None:
+        """Bind what a statement binds, and note what it writes to, all its expressions computed."""
+        storage = self.frames.storage
+        storage.note(calls)
+        written = [] if statement is None else list(writes(statement, self.scope, self.is_library))
+        found = list(self.scope.written(statement))
+        if isinstance(statement, ast.AugAssign) and not self.frames.writes_in_place(self.code):
+            written = [one for one in written if not isinstance(one[0], int)]
+        for before, held in written:
+            storage.write(before, held)
+        for name, held in found:
+            self.name(name, storage.now(held))
+        if isinstance(statement, (ast.For, ast.AsyncFor)) and (
+            statement in self.scope.made or statement in self.scope.several
+        ):
+            read = self.scope.several.get(statement) or (self.scope.made.get(statement),)
+            targets = list(rows(statement.target, statement.iter, self.scope))
+            for target, held in zip(targets, read if len(read) == len(targets) else ()):
+                for name, one in self.scope.bind(target, held):
+                    self.name(name, one)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Have variables hold what has taken the place of what they held."""
+        storage = self.frames.storage
+        if self.version == storage.version:
+            return
+        self.version = storage.version
+        for name, held in list(self.scope.names.items()):
+            now = storage.now(held)
+            if now is held or (isinstance(now, int) and now == held):
+                continue
+            self.scope.names[name] = now
+            if now is None:
+                del self.scope.names[name]
+            self.name(name, now if is_whole(now) else None)
+
+    def name(self, name: str, held: Held) -> None:
+        """Bind a name, in the statement that computed the value where that was the last thing done."""
+        if not self.body and self.position is NOWHERE:  # before the first line: a parameter
+            self.shown.pop(name, None)
+            self.bound.pop(name, None)
+            if held is not None:
+                self.shown[name] = held
+                if isinstance(held, int):
+                    self.bound[name] = held
+            return
+        if held is None:
+            self.bound.pop(name, None)
+            if name in self.shown:
+                self.shown = {one: held for one, held in self.shown.items() if one != name}
+                self.put(ast.Delete([ast.Name(name, ast.Del())]))
+            return
+        last: Any = self.body[-1] if self.body else None
+        call = last.value if isinstance(last, ast.Expr) else None
+        is_action = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == HELPER
+        number = last.value.args[0].value if is_action else None
+        action = self.frames.actions[number] if number is not None else None
+        if action is not None and action.kind == "call" and action.payload.result == held:
+            self.body[-1] = self.at(ast.Assign([ast.Name(name, ast.Store())], last.value))
+            self.bind(name, held)
+        else:
+            self.assign(name, held)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Have variables hold nothing that is known."""
+        for name in names:
+            if self.scope.names.pop(name, None) is not None or name in self.shown:
+                self.name(name, None)
+
+    # Statements that compute nothing
+
+    def pass_by(self, statements: Sequence[ast.stmt]) -> None:
+        """Write what statements do that the function has come by on its way."""
+        jumped = False  # whether the function may have gone elsewhere before one of them
+        for one in statements:
+            is_assignment = isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None
+            if is_assignment and is_known(self.scope.parts(one.value)):  # type: ignore[attr-defined]
+                self.begin()
+                self.passed = one.lineno
+                self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
+                self.names(one)
+            elif jumped and self._computes(one):
+                return  # which is not in the recording: it has not run
+            elif isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Delete)):
+                self.names(one)
+            else:
+                self.forget(sorted(may_write(one, self._computes) & {*self.scope.names, *self.shown}))
+            jumped = jumped or may_jump(one)
+
+    def _computes(self, statement: ast.stmt) -> bool:
+        """Whether a simple statement would compute something of a tensor."""
+        for node in () if hasattr(statement, "body") else ast.walk(statement):
+            if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Subscript)):
+                read = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+                if any(isinstance(self.scope.names.get(one.id), int) for one in read):
+                    return True
+        return False
+
+    # What the calls of a statement tell
+
+    def correct(self, group: Sequence[Item]) -> None:
+        """Have variables hold what a statement reads where it reads something else than they held."""
+        made = self._read(group)
+        if made is None:
+            return
+        storage, known = self.frames.storage, self.scope.names
+        read = {storage.now(one) for calls in made.values() for call in calls for one in call.operands}
+        read |= {one for item in group if item.child for call in item.child.calls() for one in call.operands}
+        here = [call for calls in made.values() for call in calls]
+        read |= {storage.known_view(call) for call in here}
+        later = {call.result for call in here}  # which nothing holds yet
+        for node, calls in made.items():
+            names = [one for one in _operands(node) if isinstance(one, ast.Name)]
+            wrong = [
+                one.id for one in names if isinstance(known.get(one.id), int) and known[one.id] not in read
+            ]
+            self.forget(wrong)
+            sides = _operands(node)
+            first = next((one for one in calls if not one.op.is_view), None)
+            if first is None or len(first.operands) != len(sides):
+                continue
+            for side, number in zip(sides, first.operands):
+                unknown = isinstance(side, ast.Name) and side.id not in known
+                if unknown and number not in later and self.frames.recording.is_tensor(number):
+                    known[side.id] = number
+                    self.name(side.id, number)
+
+    def _read(self, group: Sequence[Item]) -> dict[Any, list[Call]] | None:
+        """The calls of each expression of a statement; None where these may read what the statement has made."""
+        made: dict[Any, list[Call]] = {}
+        for item in group:
+            if item.site is None or item.parts or self.is_backward(item):
+                return None
+            inside = ast.walk(position_of(item.site).statement or ast.Pass())
+            if any(isinstance(one, ast.NamedExpr) or _is_written(one) for one in inside):
+                return None
+            if item.call is not None and comprehension_around(item.site) is None:
+                made.setdefault(position_of(item.site).expression, []).append(item.call)
+        return made
+
+
+def _is_written(node: ast.AST) -> bool:
+    name = getattr(getattr(node, "func", None), "attr", "")
+    return isinstance(node, ast.Call) and is_in_place(name)
+
+
+def _operands(node: Any) -> list[Any]:
+    """The expressions that an operator reads, in order."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.AugAssign):
+        return [node.target, node.value]
+    return [node.operand] if isinstance(node, ast.UnaryOp) else []
