@@ -7,12 +7,21 @@ later in its code, or where a loop leads back to them; else it was called anew.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
 from twofold.debug.recording import Call, Chain, Site
-from twofold.debug.source import calls_within, exclusive, loops_around, may_repeat, position_of, root_of
+from twofold.debug.source import (
+    calls_within,
+    exclusive,
+    loops_around,
+    may_repeat,
+    position_of,
+    root_of,
+    yields_between,
+)
 
 
 class Item:
@@ -127,13 +136,16 @@ class _Builder:
         last = found.last
         if last is None:
             return True
+        if found.code.co_flags & inspect.CO_GENERATOR and site != last and yields_between(last, site):
+            return False
         if site.offset < last.offset or exclusive(last, site):
             return may_repeat(site, last)
         if site.offset > last.offset:
             return True
         if depth + 1 == len(sites):
             again = found.is_repeated(site, call, (call.op, call.attrs))
-            return not again or may_repeat(site, site)
+            is_generator = found.code.co_flags & inspect.CO_GENERATOR
+            return not again or (may_repeat(site, site) and not (is_generator and yields_between(site, site)))
         return True  # what is called there tells by itself whether it is called anew
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from twofold.debug.activations import Activation, Item
 from twofold.debug.frame_writer import FrameWriter, Stop
-from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, maker_of, name_of
+from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, makers_of, name_of
 from twofold.debug.names import Held, Scope, arguments_of
 from twofold.debug.source import (
+    COMPREHENSIONS,
+    ELEMENTWISE,
     function_of,
     is_method,
     parameters_of,
@@ -38,7 +41,11 @@ class CallWriter(FrameWriter):
         self.returned: dict[
             Any, list[Held]
         ] = {}  # what a function returned to the call of Python's that called it
-        self.iterated: dict[Any, Any] = {}  # loops, with the calls that made the generators that they go over
+        self.iterated: dict[
+            Any, list[tuple[Any, Any]]
+        ] = {}  # loops, with the calls that made the generators that they go over, and who did
+        self.times = 0  # that a generator has gone on
+        self.rows: list[Held] = []  # what generators gave to the header of a loop
         self.standing: Any = None  # the expression that calls the function that is written
         self.inside: list[ast.With] = []  # statements that were entered
         self.eager: list[Any] = []  # generators and the like that a statement goes through
@@ -50,10 +57,12 @@ class CallWriter(FrameWriter):
         above: Stop | None,
         generator: Any = None,
         owner: Any = None,
+        sent: Held = None,
     ) -> tuple[str, list[Held], Held]:
         """Write another activation; its name, what it is given, and what it returns.
 
-        ``generator`` is what made the generator that goes on, a call in ``owner``; its variables are as it left them.
+        ``generator`` is what made the generator that goes on, a call in ``owner``, with what was ``sent`` to it; its
+        variables are as it left them.
         """
         raise NotImplementedError
 
@@ -80,16 +89,18 @@ class CallWriter(FrameWriter):
         root = root_of(expression, position_of(item.site).statement if item.site is not None else None)
         known = here is not None and root is not None
         call = handing(root, code, here) if known else None
-        owner, generator = self._maker(root, code) if known and code.co_flags & GENERATOR else (self, None)
+        owner, generator = self._maker(item, root) if known and code.co_flags & GENERATOR else (self, None)
         self.standing = expression
-        self._begin_over(expression, root, call or generator)
+        self._begin_over(expression, root, owner, call or generator)
         if call is not None:
             given = self._handed(call, code)
         elif generator is not None:
             given = arguments_of(completed(generator, owner.code), parameters_of(code), owner.scope)
         else:
             given = self._arguments(item, expression)
-        name, taken, returned = self.function(item.child, given, above, generator, owner)
+        is_sent = generator is not None and name_of(getattr(expression, "func", None)) == "send"
+        sent = self.scope.held(expression.args[0]) if is_sent else None
+        name, taken, returned = self.function(item.child, given, above, generator, owner, sent)
         values = [self.do("held", held) for held in taken]
         self.put(ast.Expr(ast.Call(ast.Name(name, ast.Load()), values, [])))
         for variable, held in self.changed.items():
@@ -106,8 +117,17 @@ class CallWriter(FrameWriter):
                 self.scope.made[expression] = None if found is None else returned
             else:
                 self.scope.made[call] = found
+        elif generator is not None and generator in self.eager:
+            self.returned.setdefault(generator, []).append(returned)
+            self.scope.made[generator] = list(self.returned[generator])
+            if _takes_next(expression):
+                self.scope.made[expression] = returned
         elif generator is None or (_takes_next(expression) and owner.generators[generator].suspends):
             self.scope.made[expression] = returned
+        if isinstance(expression, (ast.For, ast.AsyncFor, *ELEMENTWISE)) and generator is not None:
+            self.rows.append(returned)
+            made = self.iterated.setdefault(expression, [])
+            made += [(owner, generator)] if (owner, generator) not in made else []
         if isinstance(expression, ast.With):
             self._entered(expression, code, returned)
 
@@ -121,33 +141,80 @@ class CallWriter(FrameWriter):
             for variable, held in self.scope.bind(statement.items[0].optional_vars, returned):
                 self.name(variable, held)
 
-    def _maker(self, root: Any, code: CodeType) -> tuple[Any, Any]:
-        """Who made a generator, this function or one whose ``with`` statement goes on with it, and the expression."""
-        found = maker_of(root, code, self.code)
+    def _maker(self, item: Item, root: Any) -> tuple[Any, Any]:
+        """Who made a generator, this function or one that runs around it, and the expression.
+
+        Of several it is one that knows what the generator reads, and has gone on the fewest times.
+        """
+        code: Any = item.child.code  # type: ignore[union-attr]
+        found: list[tuple[Any, Any]] = [(self, one) for one in makers_of(root, code, self.code)]
         owner = self.outer
-        if found is None and isinstance(owner, type(self)) and isinstance(owner.standing, ast.With):
-            return owner, maker_of(owner.standing, code, owner.code)
-        return self, found
+        if self.code.co_name in COMPREHENSIONS and owner is not None and len(getattr(root, "generators", ())):
+            outside = list(ast.walk(root.generators[0].iter))
+            found = [(owner if one in outside else self, one) for _, one in found]
+        if not found and isinstance(owner, type(self)) and isinstance(owner.standing, ast.With):
+            found = [(owner, one) for one in makers_of(owner.standing, code, owner.code)]
+        if not found:
+            found = list(self._makers_around(item, code))
+        if len(found) > 1:
+            found = [one for one in found if self._knows(*one, item)] or found
+        return min(found, key=lambda one: self._times(*one)) if found else (self, None)
 
-    def is_fresh(self, source: Any, item: Item) -> bool:
-        """Whether a generator that is called has begun anew: it reads nothing of what the one before knew."""
-        before = self.generators.get(source)
-        call = next(item.child.calls(), None) if item.child is not None else None
-        if before is None or call is None or not call.operands:
+    def _makers_around(self, item: Item, code: CodeType) -> Iterator[tuple[Any, Any]]:
+        """Calls of a generator's function anywhere in this function and those around it, which know what it reads."""
+        owner: Any = self
+        while isinstance(owner, CallWriter) and owner.code is not None:
+            definition = function_of(owner.code)
+            for one in ast.walk(definition) if definition is not None and code.co_name != "<genexpr>" else ():
+                is_call = isinstance(one, ast.Call) and name_of(one.func) == code.co_name
+                if is_call and self._knows(owner, one, item):
+                    yield owner, one
+            owner = owner.outer
+
+    @staticmethod
+    def _times(owner: Any, call: Any) -> int:
+        before = owner.generators.get(call)
+        return 0 if before is None else before.times
+
+    @staticmethod
+    def _knows(owner: Any, call: Any, item: Item) -> bool:
+        """Whether a generator that a call made knows what is read as one goes on."""
+        first = next(item.child.calls(), None) if item.child is not None else None
+        before = owner.generators.get(call)
+        if first is None or item.child is None or item.child.code is None:
             return False
-        known = {one.result for one in before.activation.calls()} | set(before.scope.values().values())
-        return not known & set(call.operands)
+        if before is not None:
+            known = before.known()
+        else:
+            made = arguments_of(completed(call, owner.code), parameters_of(item.child.code), owner.scope)
+            known = {one for one in made.values() if isinstance(one, int)}
+        return bool(known & set(first.operands))
 
-    def _begin_over(self, expression: Any, root: Any, source: Any) -> None:
+    def known(self) -> set[int]:
+        """The values that a function has come by."""
+        return {one.result for one in self.activation.calls()} | set(self.scope.values().values())
+
+    def is_fresh(self, loop: Any, item: Item) -> bool:
+        """Whether the generators that a loop goes over have begun anew: what is called reads nothing that they know."""
+        before = [
+            owner.generators[one] for owner, one in self.iterated.get(loop, ()) if one in owner.generators
+        ]
+        call = next(item.child.calls(), None) if item.child is not None else None
+        if not before or call is None or not call.operands:
+            return False
+        return not any(one.known() & set(call.operands) for one in before)
+
+    def _begin_over(self, expression: Any, root: Any, owner: Any, source: Any) -> None:
         """Forget what a generator or function of Python did before, where a loop over it or a statement begins."""
         if isinstance(expression, ast.With) and expression not in self.inside:
             for one in [inner for item in expression.items for inner in ast.walk(item)]:
                 self.generators.pop(one, None)
         elif isinstance(expression, (ast.For, ast.AsyncFor)):
-            if self.rounds.number.get(expression) == 0:
-                self.generators.pop(source, None)
+            made = self.iterated.setdefault(expression, [])
+            if self.rounds.number.get(expression) == 0 and (owner, source) not in made:
+                owner.generators.pop(source, None)
                 self.returned.pop(source, None)
-            self.iterated[expression] = source
+            made += [(owner, source)] if (owner, source) not in made else []
         elif source is not None and not isinstance(expression, (ast.With, ast.AsyncWith, ast.YieldFrom)):
             inside = any(one is source for one in ast.walk(root))
             if inside and source not in self.eager:
@@ -203,4 +270,4 @@ class CallWriter(FrameWriter):
 
 def _takes_next(expression: Any) -> bool:
     """Whether an expression gives what a generator yields next."""
-    return name_of(getattr(expression, "func", None)) in ("", "next")
+    return name_of(getattr(expression, "func", None)) in ("", "next", "send")

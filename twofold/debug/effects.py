@@ -9,7 +9,7 @@ from typing import Any
 
 from twofold.debug.names import Held, Scope, header_of, literal
 
-_READS = ("copy", "count", "get", "index", "items", "keys", "values")
+_READS = ("copy", "count", "get", "items", "keys", "values")
 _KEEPS = ("requires_grad_", "detach_", "share_memory_")
 _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 Write = tuple[Held, Held]
@@ -137,15 +137,22 @@ def _after(owner: Any, method: str, arguments: list[Any], scope: Scope) -> Held:
     return made
 
 
-def may_write(statement: ast.AST, has_not_run: Callable[[ast.stmt], bool]) -> set[str]:
-    """The variables that a statement may bind or write to, with all that is in it but what is known not to have run."""
+def may_write(
+    statement: ast.AST, has_not_run: Callable[[ast.stmt], bool], jumps: tuple[type, ...]
+) -> set[str]:
+    """The variables that a statement may bind or write to, with all that is in it but what has not run.
+
+    That is so of blocks that end in a jump, but one of the kinds ``jumps``, for what stands behind them has run.
+    """
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {statement.name}
     if isinstance(statement, ast.stmt) and has_not_run(statement):
         return set()
     inner = list(ast.iter_child_nodes(statement))
-    found = {name for one in inner if not isinstance(one, ast.expr) for name in may_write(one, has_not_run)}
-    for node in [below for one in inner if isinstance(one, ast.expr) for below in ast.walk(one)]:
+    left = {id(one) for block in blocks_of(statement) if _ends_elsewhere(block, jumps) for one in block}
+    below = [one for one in inner if not isinstance(one, ast.expr) and id(one) not in left]
+    found = {name for one in below for name in may_write(one, has_not_run, jumps)}
+    for node in [node for one in inner if isinstance(one, ast.expr) for node in ast.walk(one)]:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
@@ -159,6 +166,16 @@ def may_write(statement: ast.AST, has_not_run: Callable[[ast.stmt], bool]) -> se
     return found
 
 
-def may_jump(statement: ast.AST) -> bool:
-    """Whether what stands behind a statement may not run."""
-    return any(isinstance(one, _JUMPS) for one in ast.walk(statement))
+def blocks_of(statement: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of statements in a statement."""
+    found = [getattr(statement, field, None) for field in ("body", "orelse", "finalbody")]
+    return [one for one in found if isinstance(one, list)]
+
+
+def _ends_elsewhere(block: list[ast.stmt], jumps: tuple[type, ...]) -> bool:
+    return bool(block) and isinstance(block[-1], _JUMPS) and not isinstance(block[-1], jumps)
+
+
+def may_jump(statement: ast.AST, jumps: tuple[type, ...]) -> bool:
+    """Whether what stands behind a statement may not have run, because of jumps of these kinds."""
+    return any(isinstance(one, jumps) for one in ast.walk(statement))

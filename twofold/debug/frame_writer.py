@@ -54,7 +54,7 @@ class FrameWriter:
         self.body: list[ast.stmt] = []
         self.version = frames.storage.version  # of what the variables hold
         self.position = NOWHERE
-        self.rounds = Rounds(scope)
+        self.rounds = Rounds(scope, frames.recording.given)
         self.computed: set[ast.AST] = set()  # loops whose headers compute something
         self.statement = 0  # the number of the execution of a statement that is written
         self.passed = 0  # the line of the statement that was run last
@@ -117,6 +117,9 @@ class FrameWriter:
 
     def header(self, loop: Any) -> None:
         self.begin()
+        if self.body and self.position.line == loop.lineno:
+            self.once_more(loop.lineno)
+            return
         self.position = Position(loop.lineno, 0, loop.lineno, 0, None, None)
         self.put(ast.Pass())
 

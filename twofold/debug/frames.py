@@ -20,11 +20,13 @@ from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
 from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording, Site
-from twofold.debug.rounds import element, element_names, loops_that_end
+from twofold.debug.rounds import count_of, element, element_names, loops_that_end
 from twofold.debug.source import (
     COMPREHENSIONS,
+    ELEMENTWISE,
     Position,
     comprehension_around,
+    conditions_of,
     encloses,
     function_of,
     last_return,
@@ -36,6 +38,7 @@ from twofold.debug.source import (
     statements_after,
     statements_before,
     statements_between,
+    target_of,
     yields_after,
 )
 from twofold.debug.storage import Storage
@@ -133,6 +136,7 @@ class _Writer(VariableWriter):
         above: Stop | None,
         generator: Any = None,
         owner: Any = None,
+        sent: Held = None,
     ) -> tuple[str, list[Held], Held]:
         assert child.code is not None
         generators = (owner or self).generators
@@ -141,7 +145,7 @@ class _Writer(VariableWriter):
         writer = _Writer(self.frames, child, Scope(given), above, False)
         writer.outer, writer.suspends = self, generator is not None
         if before is not None:
-            writer.resume(before)
+            writer.resume(before, sent)
         if generator is not None:
             generators[generator] = writer
         parameters = writer.shown
@@ -150,11 +154,16 @@ class _Writer(VariableWriter):
             self.changed[name] = writer.scope.names.get(name)
         return writer.define(list(parameters)), list(parameters.values()), returned
 
-    def resume(self, before: Any) -> None:
-        """Go on as a generator does where another activation has left it."""
+    def resume(self, before: Any, sent: Held = None) -> None:
+        """Go on as a generator does where another activation has left it, with what was sent to it."""
         self.rounds.loops, self.rounds.number = list(before.rounds.loops), dict(before.rounds.number)
         self.last, self.passed, self.computed = before.last, before.passed, before.computed
         self.elements, self.generators = before.elements, before.generators
+        self.iterated, self.times = before.iterated, before.times + 1
+        for one in yields_after(self.code, self.last)[:1] if sent is not None else ():
+            self.passed = one.lineno
+            for name, held in self.scope.bind(target_of(self.code, one), sent):
+                self.name(name, held)
         last, first = before.activation.last, self.activation.items[:1]
         if first and last is not None and first[0].site is not None and first[0].site.offset <= last.offset:
             first[0].again = True
@@ -191,9 +200,14 @@ class _Writer(VariableWriter):
             start = end
         return self._end()
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the function is an expression of another."""
+        return self.code is not None and self.code.co_name in (*COMPREHENSIONS, "<lambda>")
+
     def _come_to(self, statement: Any, end: int = sys.maxsize) -> None:
         """What stands on the way to a statement, up to a line."""
-        if statement is not None and self.code is not None:
+        if statement is not None and self.code is not None and not self.is_part:
             before = statements_before(self.code, statement)
             self.pass_by([one for one in before if self.passed < one.lineno < end])
 
@@ -218,9 +232,7 @@ class _Writer(VariableWriter):
     def _go_to(self, item: Item, statement: Any) -> None:
         """What is between the statement before and an item: headers of loops, and copies."""
         around: list[Any] = loops_around(item.site)[::-1]  # type: ignore[arg-type]
-        ended = [
-            loop for loop in around if loop in self.iterated and self.is_fresh(self.iterated[loop], item)
-        ]
+        ended = [loop for loop in around if loop in self.iterated and self.is_fresh(loop, item)]
         gone = self.rounds.gone_round(item, [loop for loop in around if loop not in ended])
         staying = around[: around.index(gone) + 1] if gone is not None else around
         if gone is None:
@@ -229,20 +241,25 @@ class _Writer(VariableWriter):
         self._leave_blocks(statement)
         self._elements(item, gone)
         if gone is not None:
-            self._finish(gone)
-            self._round(gone, self.rounds.number_of(gone, self.rounds.number[gone] + 1, item), statement)
+            self._finish(gone, ast.Continue)
+            self._rounds(gone, self.rounds.number[gone] + 1, item, statement)
         for loop in around:
             if loop not in self.rounds.loops:
                 self._come_to(loop, loop.lineno)
-                self._round(loop, self.rounds.number_of(loop, 0, item), statement)
+                self._rounds(loop, 0, item, statement)
         self.rounds.loops = around
         self._come_to(statement)
+
+    def _rounds(self, loop: Any, number: int, item: Item, statement: Any) -> None:
+        """The rounds of a loop from ``number`` to the one in which an item stands; those before compute nothing."""
+        for k in range(number, self.rounds.number_of(loop, number, item) + 1):
+            self._round(loop, k, statement)
 
     def _round(self, loop: Any, number: int, statement: Any) -> None:
         """The header of a loop as a round begins, and what it gives the target."""
         self.rounds.number[loop] = number
         self.passed = loop.lineno
-        if statement is loop and isinstance(loop, ast.While):
+        if isinstance(loop, ast.While) and loop in (statement, self.last):
             self.computed.add(loop)
             return
         self.header(loop)
@@ -254,11 +271,12 @@ class _Writer(VariableWriter):
         """The ends of loops that are left, and their headers where they have no more rounds."""
         for loop in reversed([one for one in self.rounds.loops if one not in around]):
             if not self.rounds.is_left_early(loop) and self.last is not loop:
-                self._finish(loop)
+                self._finish(loop, ast.Continue, ast.Break)
+                for k in range(self.rounds.number[loop] + 1, count_of(loop, self.scope) or 0):
+                    self._round(loop, k, None)
                 if loop not in self.computed:
                     self.header(loop)
-                if loop in self.iterated:
-                    self._exhaust(self.generators.pop(self.iterated.pop(loop), None))
+                self._exhaust_all(loop)
             self.rounds.loops.remove(loop)
             self.last = loop
 
@@ -266,6 +284,12 @@ class _Writer(VariableWriter):
         """The ends of ``with`` statements that were entered and do not contain a statement: their lines once more."""
         while self.inside and not encloses(self.code, self.inside[-1], statement):
             self.header(self.inside.pop())
+
+    def _exhaust_all(self, loop: Any) -> None:
+        """Have the generators go on that a loop goes over, to the end of the first."""
+        for k, (owner, one) in enumerate(self.iterated.pop(loop, ())):
+            before = owner.generators.pop(one, None)
+            self._exhaust(before if k == 0 else None)
 
     def _exhaust(self, before: Any) -> None:
         """Have a generator go on to its end, where it computes nothing."""
@@ -276,17 +300,19 @@ class _Writer(VariableWriter):
         writer.resume(before)
         if before.code.co_name in COMPREHENSIONS:
             writer.put(ast.Pass())
+            for comprehension in list(writer.iterated):
+                writer._exhaust_all(comprehension)
         writer._leave([])
         known = before.scope.known()
         if writer.body:
             values = [self.do("held", held) for held in known.values()]
             self.put(ast.Expr(ast.Call(ast.Name(writer.define(list(known)), ast.Load()), values, [])))
 
-    def _finish(self, loop: Any) -> None:
-        """What stands behind the last statement of a round."""
+    def _finish(self, loop: Any, *jumps: type) -> None:
+        """What stands behind the last statement of a round, as far as ``jumps`` let the function come."""
         code = self.code
         if code is not None and self.last is not None and self.last is not loop:
-            self.pass_by(statements_after(code, self.last, loop))
+            self.pass_by(statements_after(code, self.last, loop), jumps)
 
     def _elements(self, item: Item | None, gone: Any) -> None:
         """The rounds of a comprehension, whose line comes again with each of them and at its end."""
@@ -304,6 +330,8 @@ class _Writer(VariableWriter):
                 ends = loops_that_end(stood.generators, len(self.elements), self.scope, self.outer)
             for _ in range(ends if item is not None or not self.suspends else 0):
                 self.once_more(stood.lineno)
+            if item is None and not self.suspends:
+                self._exhaust_all(stood)
         if around is not None and is_own and item is not None and item.site is not None:
             line = position_of(item.site).line
             self.position = Position(line, 0, line, 0, None, None)
@@ -314,7 +342,7 @@ class _Writer(VariableWriter):
         self.correct(group)
         self.begin()
         self.scope.made, self.scope.several = {}, {}
-        self.eager = []
+        self.eager, self.rows = [], []
         begun = len(self.frames.actions)
         calls: list[Call] = []
         way = _Way(self, group[0].site, statement)
@@ -329,6 +357,8 @@ class _Writer(VariableWriter):
             if k < through:
                 continue
             self._item(item)
+            if isinstance(self.position.expression, ELEMENTWISE):
+                self._row_of_comprehension(self.position.expression, item)
             if item.call is not None:
                 calls.append(item.call)
         for one in self.eager:
@@ -342,9 +372,8 @@ class _Writer(VariableWriter):
         for item in group:
             if item.parts and item.site is not None:
                 self.scope.made[position_of(item.site).expression] = self._results(item, group)
-        is_part = self.code is not None and self.code.co_name in (*COMPREHENSIONS, "<lambda>")
-        self.names(None if is_part else statement, calls)
-        if isinstance(statement, ast.Return) and not is_part:
+        self.names(None if self.is_part else statement, calls)
+        if isinstance(statement, ast.Return) and not self.is_part:
             self._return(statement.value)
         stop = Stop(self.above, self.code, group[0].site, self.scope.known())
         inner = [
@@ -354,6 +383,14 @@ class _Writer(VariableWriter):
         ]
         for call in [*calls, *inner]:
             self.frames.stops[call.result] = stop
+
+    def _row_of_comprehension(self, comprehension: Any, item: Item) -> None:
+        """Bind the variable of a comprehension to a row of a tensor, or to what a generator gave."""
+        if self.code.co_name not in COMPREHENSIONS or len(comprehension.generators) != 1:
+            return
+        if item.call is not None:
+            self.rows.append(item.call.result)
+        self.bind_rows(comprehension.generators[0], self.rows, self.outer)
 
     def _end_of_pass(self, group: Sequence[Item], begin: int) -> int:
         """Where a backward pass ends, with what it computes between that belongs to no line of the forward pass."""
@@ -469,9 +506,14 @@ class _Writer(VariableWriter):
         """The ``return`` that a function came to behind its last statement, or None."""
         last, stood = last_return(code), self.last
         ways = [one for one in returns_after(code, stood) if self.scope.held(one.value) is not None]
-        if last is None or not ways or (last in ways and len(ways) == 1):
-            return last if last is not None or not ways else ways[0]
-        if last not in ways:
+        decided = {one: self.rounds.decide(conditions_of(code, one, stood)) for one in ways}
+        ways = [one for one in ways if decided[one] is not False]
+        if ways and decided[ways[0]]:
+            return ways[0]
+        if not ways:
+            has_run = last is None or not isinstance(last.value, ast.BinOp) or not self.computes(last)
+            return last if has_run else None
+        if last not in ways or len(ways) == 1:
             return ways[0]  # what comes between computes something, and has not run
         made = {call.result for call in self.activation.calls()}
         left = made & self.frames.read_outside(self.activation)  # only these have been returned

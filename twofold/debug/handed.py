@@ -86,13 +86,16 @@ def given_back(call: ast.Call, returned: Sequence[Held]) -> Held:
     return list(returned) if name in ("map", "starmap") and is_whole(list(returned)) else None
 
 
-def maker_of(root: Any, code: CodeType, here: CodeType) -> ast.expr | None:
-    """The expression in ``root`` that made a generator, which runs as it is iterated over."""
+def makers_of(root: Any, code: CodeType, here: CodeType) -> list[Any]:
+    """The expressions in ``root`` that may have made a generator, which runs as it is iterated over."""
     if code.co_name == "<genexpr>":
-        nodes = [one for one in ast.walk(root) if isinstance(one, ast.GeneratorExp)]
-        return next((one for one in nodes if made_by(one, code)), None)
-    found = [one for one in _calls(root, here) if name_of(one.func) == code.co_name]
-    return found[0] if len(found) == 1 else None
+        return [one for one in ast.walk(root) if isinstance(one, ast.GeneratorExp) and made_by(one, code)][:1]
+    if code.co_name == "__iter__":
+        return [root]
+    found: list[Any] = []
+    for one in _calls(root, here):
+        found += [one] if name_of(one.func) == code.co_name and one not in found else []
+    return found
 
 
 def completed(call: Any, here: CodeType) -> Any:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 from twofold.debug.activations import Item
 from twofold.debug.names import Held, Scope
+from twofold.debug.source import position_of
 
 
 class Rounds:
     """Loops of one activation, outermost first, with the number of the round that each is in."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, given: dict[int, Any]) -> None:
+        self.scope, self.given = scope, given
         self.loops: list[Any] = []
         self.number: dict[Any, int] = {}
         self.comprehension: Any = None  # the one that the function stands in
@@ -33,10 +35,45 @@ class Rounds:
         """The round that begins, ``number`` or, where that computes nothing, the later one that the item reads of."""
         if item.call is None or isinstance(loop, ast.While):
             return number
+        counted = self._counted(loop, item)
+        if counted is not None:
+            return max(number, counted)
         for k in range(number, count_of(loop, self.scope) or 0):
             if _reads(item.call.operands, element(loop.iter, k, self.scope)):
                 return k
         return number
+
+    def _counted(self, loop: Any, item: Item) -> int | None:
+        """The round of a loop over ``range`` or ``enumerate`` whose number an operator reads."""
+        node = position_of(item.site).expression if item.site is not None else None
+        target = loop.target.elts[0] if isinstance(loop.target, (ast.Tuple, ast.List)) else loop.target
+        if not isinstance(node, ast.BinOp) or len(item.call.operands) != 2:  # type: ignore[union-attr]
+            return None
+        numbers = _numbers(loop.iter)
+        for side, operand in zip((node.left, node.right), item.call.operands):  # type: ignore[union-attr]
+            if isinstance(side, ast.Name) and side.id == getattr(target, "id", None) and numbers is not None:
+                value = self.given.get(operand)
+                return numbers.index(value) if isinstance(value, int) and value in numbers else None
+        return None
+
+    def decide(self, conditions: Sequence[tuple[ast.expr, bool]]) -> bool | None:
+        """Whether conditions on the numbers of rounds are what is given with them; None where that is not known."""
+        known = {}
+        for loop in [one for one in self.loops if isinstance(one, ast.For)]:
+            numbers, target = _numbers(loop.iter), loop.target
+            target = target.elts[0] if isinstance(target, ast.Tuple) else target
+            if numbers is not None and isinstance(target, ast.Name) and self.number[loop] < len(numbers):
+                known[target.id] = numbers[self.number[loop]]
+        found: list[bool | None] = [None] * (not conditions)
+        for test, wanted in conditions:
+            nodes = list(ast.walk(test))
+            names = {one.id for one in nodes if isinstance(one, ast.Name)}
+            if names <= known.keys() and not any(isinstance(one, (ast.Call, ast.Attribute)) for one in nodes):
+                code = compile(ast.Expression(test), "<condition>", "eval")
+                found.append(bool(eval(code, {"__builtins__": {}}, known)) == wanted)
+            else:
+                found.append(None)
+        return False if False in found else None if None in found else True
 
     def is_left_early(self, loop: Any) -> bool:
         """Whether a loop that is left has more rounds, and so was left by ``break``."""
@@ -44,6 +81,17 @@ class Rounds:
             return False
         count = count_of(loop, self.scope)
         return count is None or self.number[loop] + 1 < count
+
+
+def _numbers(iterable: Any) -> range | None:
+    """What ``range`` or ``enumerate`` count, where that is written as constants."""
+    if not isinstance(iterable, ast.Call) or iterable.keywords:
+        return None
+    limits: list[Any] = [one.value for one in iterable.args if isinstance(one, ast.Constant)]
+    name = getattr(iterable.func, "id", "")
+    if name == "range" and limits and len(limits) == len(iterable.args):
+        return range(*limits)
+    return range(sys.maxsize) if name == "enumerate" and len(iterable.args) == 1 else None
 
 
 def _reads(operands: Sequence[int], held: Held) -> bool:
@@ -59,9 +107,9 @@ def count_of(loop: Any, scope: Scope) -> int | None:
 def _length(iterable: Any, scope: Scope) -> int | None:
     if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
         name, arguments = iterable.func.id, iterable.args
-        limits: list[Any] = [one.value for one in arguments if isinstance(one, ast.Constant)]
-        if name == "range" and arguments and len(limits) == len(arguments):
-            return len(range(*limits))
+        if name == "range":
+            numbers = _numbers(iterable)
+            return None if numbers is None else len(numbers)
         if name in ("enumerate", "reversed", "sorted", "list", "tuple") and arguments:
             return _length(arguments[0], scope)
         if name in ("zip", "map"):

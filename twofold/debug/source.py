@@ -16,7 +16,7 @@ from twofold.debug.recording import Site
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_ELEMENTWISE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+ELEMENTWISE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CALLERS = ("map", "filter", "sorted", "min", "max", "sum", "any", "all")
 COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 """Names of functions that Python makes of expressions; later versions make none."""
@@ -125,7 +125,7 @@ def loops_around(site: Site) -> list[ast.AST]:
     file = file_of(site.code.co_filename)
     node: Any = position_of(site).expression
     found: list[ast.AST] = [node] if isinstance(node, _LOOPS) else []  # a header that reads the next row
-    ends = _FUNCTIONS if site.code.co_name not in COMPREHENSIONS else (*_FUNCTIONS, *_ELEMENTWISE)
+    ends = _FUNCTIONS if site.code.co_name not in COMPREHENSIONS else (*_FUNCTIONS, *ELEMENTWISE)
     while node is not None and not isinstance(node, ends):
         node, below = file.above.get(node), node
         # what the header of a `for` loop iterates over is computed once, and what stands in its `else`
@@ -145,8 +145,8 @@ def comprehension_around(site: Site) -> Any:
         below, node = node, file.above.get(node)
         if isinstance(node, ast.comprehension) and below is node.iter:
             return None  # computed once
-    found = file.around(node, (*_ELEMENTWISE, *_FUNCTIONS))
-    return found if isinstance(found, _ELEMENTWISE) else None
+    found = file.around(node, (*ELEMENTWISE, *_FUNCTIONS))
+    return found if isinstance(found, ELEMENTWISE) else None
 
 
 def encloses(code: CodeType, block: ast.AST, statement: ast.AST | None) -> bool:
@@ -206,7 +206,7 @@ def lines_of(code: CodeType, statement: Any, offset: int) -> list[tuple[int, int
     first, last = getattr(statement, "lineno", 0), getattr(statement, "end_lineno", 0)
     if first == last or not isinstance(statement, _SIMPLE) or not hasattr(code, "co_positions"):
         return []
-    if any(isinstance(one, (ast.IfExp, ast.BoolOp, *_ELEMENTWISE)) for one in ast.walk(statement)):
+    if any(isinstance(one, (ast.IfExp, ast.BoolOp, *ELEMENTWISE)) for one in ast.walk(statement)):
         return []
     found: list[tuple[int, int]] = []
     for k, (line, _, _, _) in enumerate(code.co_positions()):
@@ -326,6 +326,17 @@ def returns_after(code: CodeType, statement: Any) -> list[ast.Return]:
     return [one for one in found if statement is None or not _exclude(file, statement, one)]
 
 
+def conditions_of(code: CodeType, statement: ast.AST, stood: ast.AST | None) -> list[tuple[ast.expr, bool]]:
+    """The conditions on which a function comes to a statement from where it stands, with what they are then."""
+    file, found = file_of(code.co_filename), []
+    node: Any = statement
+    while (above := file.above.get(node)) is not None and not isinstance(above, _FUNCTIONS):
+        if isinstance(above, ast.If) and not encloses(code, above, stood):
+            found.append((above.test, node in above.body))
+        node = above
+    return found
+
+
 def yields_after(code: CodeType, statement: Any) -> list[ast.Yield]:
     """Where a function may yield in or behind a statement of it, going round the loops that this stands in."""
     file = file_of(code.co_filename)
@@ -375,6 +386,11 @@ def calls_within(expression: Any, code: CodeType) -> float | None:
     Functions of Python call another for each element of what they are given.
     """
     nodes = list(ast.walk(expression)) if isinstance(expression, ast.Call) else []
+    if code.co_flags & inspect.CO_GENERATOR and getattr(getattr(expression, "func", None), "id", "") == "zip":
+        made = [
+            one for one in expression.args if getattr(getattr(one, "func", None), "id", "") == code.co_name
+        ]
+        return len(made) or None
     if code.co_name == "<genexpr>":
         iterables = [one.generators[0].iter for one in nodes if isinstance(one, ast.GeneratorExp)]
     else:
@@ -386,6 +402,35 @@ def calls_within(expression: Any, code: CodeType) -> float | None:
             return None
     lengths = [len(one.elts) for one in iterables if isinstance(one, (ast.Tuple, ast.List))]
     return min(lengths, default=math.inf) if iterables else None
+
+
+def target_of(code: CodeType, node: ast.AST) -> Any:
+    """What a value is assigned to, None where that is nothing or several."""
+    statement = file_of(code.co_filename).above.get(node)
+    is_one = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+    return statement.targets[0] if is_one else None  # type: ignore[union-attr]
+
+
+@functools.lru_cache(maxsize=4096)
+def yields_between(site: Site, later: Site) -> bool:
+    """Whether a generator function that goes on from one site to another comes by a ``yield`` for certain."""
+    first, second = position_of(site).statement, position_of(later).statement
+    if first is None or second is None or site.code.co_name in COMPREHENSIONS:
+        return False
+    if later.offset > site.offset:
+        if _is_yield(first) and first is not second:
+            return True
+        before = statements_before(site.code, second)
+        return any(_is_yield(one) for one in before if one.lineno > first.lineno)
+    loop = next((one for one in loops_around(later) if one in loops_around(site)), None)
+    if loop is None:
+        return False
+    inside = [one for one in statements_before(site.code, second) if encloses(site.code, loop, one)]
+    return any(_is_yield(one) for one in [first, *statements_after(site.code, first, loop), *inside])
+
+
+def _is_yield(statement: ast.AST) -> bool:
+    return isinstance(statement, _SIMPLE) and any(isinstance(one, ast.Yield) for one in ast.walk(statement))
 
 
 def nonlocal_names(code: CodeType) -> list[str]:

@@ -34,12 +34,16 @@ class VariableWriter(CallWriter):
         if isinstance(statement, (ast.For, ast.AsyncFor)) and (
             statement in self.scope.made or statement in self.scope.several
         ):
-            read = self.scope.several.get(statement) or (self.scope.made.get(statement),)
-            targets = list(rows(statement.target, statement.iter, self.scope))
-            for target, held in zip(targets, read if len(read) == len(targets) else ()):
-                for name, one in self.scope.bind(target, held):
-                    self.name(name, one)
+            several = self.scope.several.get(statement) or tuple(self.rows if len(self.rows) > 1 else ())
+            self.bind_rows(statement, several or (self.scope.made.get(statement),))
         self.refresh()
+
+    def bind_rows(self, loop: Any, read: Sequence[Held], outer: Any = None) -> None:
+        """Bind the target of a loop, in a statement or in a comprehension inside ``outer``, to what its header read."""
+        targets = list(rows(loop.target, loop.iter, self.scope if outer is None else outer.scope))
+        for target, held in zip(targets, read if len(read) == len(targets) else ()):
+            for name, one in self.scope.bind(target, held):
+                self.name(name, one)
 
     def refresh(self) -> None:
         """Have variables hold what has taken the place of what they held."""
@@ -91,8 +95,8 @@ class VariableWriter(CallWriter):
 
     # Statements that compute nothing
 
-    def pass_by(self, statements: Sequence[ast.stmt]) -> None:
-        """Write what statements do that the function has come by on its way."""
+    def pass_by(self, statements: Sequence[ast.stmt], jumps: tuple[type, ...] = ()) -> None:
+        """Write what statements do that the function has come by on its way, which ``jumps`` may have cut short."""
         jumped = False  # whether the function may have gone elsewhere before one of them
         for one in statements:
             is_assignment = isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None
@@ -101,15 +105,15 @@ class VariableWriter(CallWriter):
                 self.passed = one.lineno
                 self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
                 self.names(one)
-            elif jumped and self._computes(one):
+            elif jumped and self.computes(one):
                 return  # which is not in the recording: it has not run
             elif isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Delete)):
                 self.names(one)
             else:
-                self.forget(sorted(may_write(one, self._computes) & {*self.scope.names, *self.shown}))
-            jumped = jumped or may_jump(one)
+                self.forget(sorted(may_write(one, self.computes, jumps) & {*self.scope.names, *self.shown}))
+            jumped = jumped or may_jump(one, jumps)
 
-    def _computes(self, statement: ast.stmt) -> bool:
+    def computes(self, statement: ast.stmt) -> bool:
         """Whether a simple statement would compute something of a tensor."""
         for node in () if hasattr(statement, "body") else ast.walk(statement):
             if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Subscript)):
