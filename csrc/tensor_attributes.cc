@@ -77,8 +77,9 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
     }
     Type* type = as_tensor(gradient)->value->type;
     if (type != value->type) {
-      PyErr_Format(PyExc_RuntimeError, "grad: a gradient %s does not fit the tensor %s. Give one of its dtype and shape.", type->text().c_str(),
-                   value->type->text().c_str());
+      const std::string given = line_text(as_tensor(gradient)->value->location), made = line_text(value->location);
+      PyErr_Format(PyExc_RuntimeError, "grad: a gradient %s (%s) does not fit the tensor %s (%s), at %s. Give one of its dtype and shape.",
+                   type->text().c_str(), given.c_str(), value->type->text().c_str(), made.c_str(), location_text(capture_location()).c_str());
       return -1;
     }
   } else {

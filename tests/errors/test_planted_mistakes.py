@@ -5,6 +5,7 @@ import re
 import pytest
 
 import twofold as torch
+from twofold import dynet
 
 
 def message(error, action):
@@ -127,6 +128,30 @@ MISTAKES = {
         RuntimeError,
         lambda: torch.ones(2, requires_grad=True).numpy(),
         "numpy: the tensor requires grad. Use tensor.detach().numpy().",
+    ),
+    "a gradient": (
+        RuntimeError,
+        lambda: setattr(torch.ones(2, 3), "grad", torch.ones(3)),
+        "grad: a gradient float32[3] (here.py:N) does not fit the tensor float32[2,3] (here.py:N), at here.py:N. "
+        "Give one of its dtype and shape.",
+    ),
+    "columns": (
+        ValueError,
+        lambda: dynet.concatenate_cols([dynet.inputVector([1, 2, 3]), dynet.inputVector([1, 2])]),
+        "concatenate_cols: expression 1 of dimensions (2,) (here.py:N) beside (3,) (here.py:N). "
+        "Give expressions of the same dimensions besides dimension 1.",
+    ),
+    "columns of a matrix": (
+        ValueError,
+        lambda: dynet.concatenate_cols([dynet.inputTensor([[1, 2], [3, 4]]), dynet.inputVector([1, 2, 3])]),
+        "concatenate_cols: expression 1 of dimensions (3,) (here.py:N) beside (2, 2) (here.py:N). "
+        "Give expressions of the same dimensions besides dimension 1.",
+    ),
+    "a batch": (
+        ValueError,
+        lambda: dynet.concatenate_to_batch([dynet.inputVector([1]), dynet.inputVector([1, 2])]),
+        "concatenate_to_batch: expression 1 of dimensions (2,) (here.py:N) beside (1,) (here.py:N). "
+        "Give expressions of the same dimensions.",
     ),
     "device": (
         RuntimeError,

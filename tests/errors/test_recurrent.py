@@ -15,17 +15,20 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "features": (
         RuntimeError,
         lambda: nn.LSTM(3, 4)(torch.ones(5, 2, 6)),
-        "input.size(-1) must be equal to input_size. Expected 3, got 6",
+        "input.size(-1) must be equal to input_size. Expected 3, got 6: input float32[5,2,6] (here.py:N), "
+        "weight float32[16,3] (here.py:N). Make its last axis 3.",
     ),
     "hidden size": (
         RuntimeError,
         lambda: nn.GRU(3, 4, 2)(torch.ones(5, 2, 3), torch.ones(2, 2, 7)),
-        "Expected hidden size (2, 2, 4), got [2, 2, 7]. Give (layers * directions, batch, size).",
+        "Expected hidden size (2, 2, 4), got [2, 2, 7]: hidden float32[2,2,7] (here.py:N). "
+        "Give (layers * directions, batch, size).",
     ),
     "memory size": (
         RuntimeError,
         lambda: nn.LSTM(3, 4)(torch.ones(5, 2, 3), (torch.ones(1, 2, 4), torch.ones(1, 3, 4))),
-        "Expected hidden[1] size (1, 2, 4), got [1, 3, 4]. Give (layers * directions, batch, size).",
+        "Expected hidden[1] size (1, 2, 4), got [1, 3, 4]: hidden[1] float32[1,3,4] (here.py:N). "
+        "Give (layers * directions, batch, size).",
     ),
     "state of a batch": (
         RuntimeError,

@@ -10,6 +10,7 @@ import numpy
 from twofold import _core
 from twofold.dynet.expression import Expression, batched, element, of_rank, rank_of, sliced
 from twofold.dynet.graph import operation, replayable, state
+from twofold.errors import ShapeError
 from twofold.frontend.creation import from_numpy
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
@@ -226,14 +227,36 @@ def concatenate(xs: Iterable[Expression], d: int = 0) -> Expression:
     if state.watcher is None and d == 0 and len(items) > 1:
         tensors = [x._tensor for x in items if x._batch == 1 and x._tensor.ndim == 1]
         if len(tensors) == len(items):
-            return Expression(_cat(tensors))
+            return Expression(_joined("concatenate", items, 0, _cat, tensors))
     return _concatenated(items, d)
 
 
 @operation
 def _concatenated(items: list[Expression], d: int) -> Expression:
     tensors, batch = _of_one_batch("concatenate", items, d + 1)
-    return Expression(_cat(tensors, -1 - d) if len(tensors) > 1 else tensors[0], batch)
+    if len(tensors) == 1:
+        return Expression(tensors[0], batch)
+    return Expression(_joined("concatenate", items, d, _cat, tensors, -1 - d), batch)
+
+
+def _joined(what: str, items: Sequence[Expression], d: int | None, join: Any, *given: Any) -> Any:
+    """What ``join`` gives, with errors of shapes in the dimensions of DyNet, of which ``d`` may differ."""
+    try:
+        return join(*given)
+    except ShapeError as error:
+        dims = [list(x.dim()[0]) for x in items]
+        count = max(len(one) for one in dims)
+        full = [[*one, *[1] * (count - len(one))] for one in dims]
+        rest = [[size for k, size in enumerate(one) if k != d] for one in full]
+        k = next(k for k, one in enumerate(rest) if one != rest[0])
+        first, other = (f"{tuple(dims[j])} ({items[j]._tensor._where})" for j in (0, k))
+        besides = "" if d is None else f" besides dimension {d}"
+        worded = ShapeError(
+            f"{what}: expression {k} of dimensions {other} beside {first}",
+            f"Give expressions of the same dimensions{besides}.",
+        )
+        worded.__traceback__ = error.__traceback__
+        raise worded from None
 
 
 @operation
@@ -241,9 +264,9 @@ def concatenate_cols(xs: Iterable[Expression]) -> Expression:
     """Columns, or matrices, beside one another."""
     items = list(xs)
     if items and all(x._batch == 1 and x._tensor.ndim == 1 for x in items):
-        return Expression(_stack([x._tensor for x in items]))
+        return Expression(_joined("concatenate_cols", items, 1, _stack, [x._tensor for x in items]))
     tensors, batch = _of_one_batch("concatenate_cols", items, 2)
-    return Expression(_cat(tensors, -2), batch)
+    return Expression(_joined("concatenate_cols", items, 1, _cat, tensors, -2), batch)
 
 
 @operation
@@ -254,7 +277,8 @@ def concatenate_to_batch(xs: Iterable[Expression]) -> Expression:
         raise ValueError("concatenate_to_batch: the list of expressions is empty")
     rank = max(rank_of(x) for x in items)
     tensors = [of_rank(x, rank) for x in items]
-    return batched(_cat([t if x._batch != 1 else t.unsqueeze(0) for x, t in zip(items, tensors)], 0))
+    rows = [t if x._batch != 1 else t.unsqueeze(0) for x, t in zip(items, tensors)]
+    return batched(_joined("concatenate_to_batch", items, None, _cat, rows, 0))
 
 
 @operation

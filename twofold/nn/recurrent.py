@@ -200,6 +200,7 @@ class RNNBase(Module):
 
     def _rows(self, input: Any, states: Any) -> tuple[Tensor, _Steps, Any]:
         """The input as rows step by step, and the initial states in the same order."""
+        given = input.data if isinstance(input, PackedSequence) else input
         if isinstance(input, PackedSequence):
             if states is not None and input.sorted_indices is not None:
                 states = [one.index_select(1, input.sorted_indices) for one in states]
@@ -212,13 +213,14 @@ class RNNBase(Module):
         weight = getattr(self, self._names[0][0])
         if rows.dtype is not weight.dtype and not _core.autocast_state()[0]:
             raise ValueError(
-                f"RNN input dtype ({rows.dtype!r}) does not match weight dtype ({weight.dtype!r}). "
+                f"RNN input dtype ({rows.dtype!r}) does not match weight dtype ({weight.dtype!r}): "
+                f"{_declared(input=given, weight=weight)}. "
                 f"Convert input: input.to({weight.dtype!r}), or convert model: model.to({rows.dtype!r})"
             )
         if rows.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, "
-                f"got {rows.shape[-1]}"
+                f"got {rows.shape[-1]}: {_declared(input=given, weight=weight)}. Make its last axis {self.input_size}."
             )
         return rows, steps, states
 
@@ -231,12 +233,14 @@ class RNNBase(Module):
             if tuple(state.shape) != (count, batch, width):
                 what = "hidden" if len(widths) == 1 else f"hidden[{k}]"
                 raise RuntimeError(
-                    f"Expected {what} size {(count, batch, width)}, got {list(state.shape)}. "
+                    f"Expected {what} size {(count, batch, width)}, got {list(state.shape)}: "
+                    f"{_declared(**{what: state})}. "
                     "Give (layers * directions, batch, size)."
                 )
             if state.dtype is not rows.dtype and not _core.autocast_state()[0]:
                 raise RuntimeError(
-                    f"Expected hidden of {rows.dtype!r}, as the input, got {state.dtype!r}. "
+                    f"Expected hidden of {rows.dtype!r}, as the input, got {state.dtype!r}: "
+                    f"{_declared(hidden=state)}. "
                     f"Convert it: hx.to({rows.dtype!r})."
                 )
         return list(states)
@@ -297,6 +301,11 @@ class RNNBase(Module):
         if single:
             return output.squeeze(0 if self.batch_first else 1), [one.squeeze(1) for one in last]
         return output, last
+
+
+def _declared(**operands: Any) -> str:
+    """Operands by name, with where each was declared."""
+    return ", ".join(f"{name} {one.type_} ({one._where})" for name, one in operands.items())
 
 
 def _check(input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
