@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as torch
+from twofold import nn
 from twofold.nn import functional as F
 
 
@@ -172,8 +173,46 @@ def carried(x: Any) -> Any:
     return out
 
 
+def in_parts(x: Any, w: Any) -> Any:
+    m = torch.stack([x, w])
+    parts = m.chunk(2)
+    rows = m.unbind(1)
+    c = parts[0] * parts[1]
+    return c + rows[0] * rows[1]
+
+
+NORM = nn.BatchNorm1d(2)
+
+
+def normalised(x: Any, w: Any) -> Any:
+    m = torch.stack([x, w])
+    y = NORM(m)
+    return y
+
+
 def differentiated(function: Any, *arguments: Any) -> Any:
     result = function(*arguments)
     total = result.sum()
     total.backward()
     return result
+
+
+def in_order(x: Any, w: Any) -> Any:
+    m = torch.stack([x, w])
+    values, indices = m.sort(1)
+    top = m.max(0)
+    best = torch.topk(w, 1)
+    return values * indices + top.values + best.values
+
+
+def chosen(x: Any, w: Any) -> Any:
+    keep = {}
+    z = x * 3
+    for k, v in enumerate([x, w]):
+        keep[k + 1] = v * 2
+        last = keep[k + 1]
+        z = z + last
+    for v in (w, x):
+        if v is x:
+            last = v
+    return z * last

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from twofold import _core
 from twofold.debug.activations import Activation, Item
 from twofold.debug.frame_writer import FrameWriter, Stop
 from twofold.debug.handed import GENERATOR, completed, given_back, handed, handing, makers_of, name_of
@@ -26,6 +27,8 @@ from twofold.ops.control_flow.programs import LoopSpec
 
 if TYPE_CHECKING:
     from twofold.debug.frames import Frames
+
+Tensor = _core.Tensor
 
 
 class CallWriter(FrameWriter):
@@ -256,6 +259,17 @@ class CallWriter(FrameWriter):
         """Whether a name of the program belongs to this library, which calls the program's functions in turn."""
         found = self.frames.space(self.code.co_filename).get(name)
         return str(getattr(found, "__module__", getattr(found, "__name__", ""))).startswith("twofold")
+
+    def is_module(self, function: Any) -> bool:
+        """Whether what is called may be a module: no method of a tensor, and no function of this library."""
+        if function is None or self.code is None or hasattr(Tensor, getattr(function, "attr", "")):
+            return False
+        root = function
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        name = getattr(root, "id", "")
+        found = self.frames.space(self.code.co_filename).get(name)
+        return hasattr(found, "forward") or not self.is_library(name)
 
     def _carried(self, item: Item) -> list[int] | None:
         """What a loop hands to the function that it calls here."""

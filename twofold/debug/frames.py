@@ -20,6 +20,7 @@ from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
 from twofold.debug.names import Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording, Site
+from twofold.debug.results import settle
 from twofold.debug.rounds import count_of, element, element_names, loops_that_end
 from twofold.debug.source import (
     COMPREHENSIONS,
@@ -55,6 +56,7 @@ class Frames:
         self.statements = 0  # executions of statements so far
         self.functions: dict[str, tuple[ast.FunctionDef, CodeType, bool]] = {}
         self.read = {one for call in recording.calls if call.forward is None for one in call.operands}
+        self.read |= recording.returned
         self.stops: dict[int, Stop] = {}  # of calls, by their results
         self._spaces: dict[str, dict[str, Any]] = {}
         self.cotangents = Cotangents(recording)
@@ -364,11 +366,8 @@ class _Writer(VariableWriter):
         for one in self.eager:
             self._exhaust(self.generators.pop(one, None))
         way.to_end()
-        self.scope.several = _several(group)
-        for expression, results in self.scope.several.items():
-            later = [one for one in results if one in self.frames.read]
-            if len(later) == 1 and expression in self.scope.made:
-                (self.scope.made[expression],) = later  # the others are what a module keeps
+        recording = self.frames.recording
+        settle(group, self.scope, self.frames.read, recording.is_declared, self.is_module)
         for item in group:
             if item.parts and item.site is not None:
                 self.scope.made[position_of(item.site).expression] = self._results(item, group)
@@ -559,21 +558,6 @@ class _Way:
             self.writer.position = Position(line, 0, line, 0, None, None)
             self.writer.put(ast.Pass())
         self.line = line
-
-
-def _several(group: Sequence[Item]) -> dict[ast.AST, tuple[Held, ...]]:
-    """What each expression of a group gave and did not read itself, where that is more than one value."""
-    made: dict[ast.AST, list[Call]] = {}
-    for item in group:
-        if item.site is not None and item.call is not None:
-            made.setdefault(position_of(item.site).expression, []).append(item.call)
-    found = {}
-    for expression, calls in made.items():
-        if any(call.parts for call in calls):
-            continue
-        read = {operand for call in calls for operand in call.operands}
-        found[expression] = tuple(call.result for call in calls if call.result not in read)
-    return {expression: results for expression, results in found.items() if len(results) > 1}
 
 
 class _Part(_Writer):

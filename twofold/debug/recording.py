@@ -102,6 +102,8 @@ class Recording:
         self.calls: list[Call] = []
         self.given: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}  # of values, by the key of a tensor
+        self.returned: set[int] = set()  # what the program gets
+        self.is_declared = False  # in a graph of ``twofold.static``
         self._held: list[Any] = []
         self._results: dict[int, list[int]] = {}
         self._count = 0
@@ -233,7 +235,9 @@ class Recording:
         for leaf, number in zip(leaves, numbers):
             if not isinstance(leaf, int) and isinstance(leaf[0], Tensor):
                 self.position(number, _core.location_of(leaf[0]), declared=True)
-        return [made[ref].result if ref >= 0 else numbers[~ref] for ref in described[2]]
+        results = [made[ref].result if ref >= 0 else numbers[~ref] for ref in described[2]]
+        self.returned.update(results)
+        return results
 
     def add_call(self, op: Any, attrs: tuple[Any, ...], operands: Sequence[int], location: int) -> Call:
         """Add one call of an operation on values."""

@@ -23,6 +23,7 @@ def recording_of(
         executable, feeds, differentiated=True
     )  # the forward pass, though only a gradient may read it
     recording = Recording()
+    recording.is_declared = True
     results = recording.add_closed(closed, given)
     for (owner, index), value in zip(executable.subgraph.position.feeds, given):
         number = recording.number_of(value)

@@ -20,7 +20,7 @@ ELEMENTWISE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CALLERS = ("map", "filter", "sorted", "min", "max", "sum", "any", "all")
 COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 """Names of functions that Python makes of expressions; later versions make none."""
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 Span = tuple[int, int, int, int]
 
 
@@ -204,7 +204,7 @@ def lines_of(code: CodeType, statement: Any, offset: int) -> list[tuple[int, int
     Empty where the statement has one line, contains others, or does not run from its beginning to its end.
     """
     first, last = getattr(statement, "lineno", 0), getattr(statement, "end_lineno", 0)
-    if first == last or not isinstance(statement, _SIMPLE) or not hasattr(code, "co_positions"):
+    if first == last or not isinstance(statement, SIMPLE) or not hasattr(code, "co_positions"):
         return []
     if any(isinstance(one, (ast.IfExp, ast.BoolOp, *ELEMENTWISE)) for one in ast.walk(statement)):
         return []
@@ -430,7 +430,7 @@ def yields_between(site: Site, later: Site) -> bool:
 
 
 def _is_yield(statement: ast.AST) -> bool:
-    return isinstance(statement, _SIMPLE) and any(isinstance(one, ast.Yield) for one in ast.walk(statement))
+    return isinstance(statement, SIMPLE) and any(isinstance(one, ast.Yield) for one in ast.walk(statement))
 
 
 def nonlocal_names(code: CodeType) -> list[str]:

@@ -213,6 +213,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
         result = function(*arguments, **named)
     recording = Recording()
     recording.add_tape(tape)
+    recording.returned = {recording.number_of(one) or 0 for one in tensors_in(result)}
     if caller:
         recording.begin_below(caller[-1])
     stepper = Stepper(recording, _given(recording, function, arguments, named, keys), budget)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Sequence
+from types import CodeType
 from typing import Any
 
 from twofold.debug.activations import Item
-from twofold.debug.call_writer import CallWriter
+from twofold.debug.call_writer import CallWriter, Tensor
 from twofold.debug.effects import is_in_place, may_jump, may_write, writes
 from twofold.debug.frame_writer import HELPER, NOWHERE
 from twofold.debug.names import Held, is_known, is_whole
 from twofold.debug.recording import Call
 from twofold.debug.rounds import rows
-from twofold.debug.source import Position, comprehension_around, position_of
+from twofold.debug.source import ELEMENTWISE, SIMPLE, Position, comprehension_around, function_of, position_of
 
 
 class VariableWriter(CallWriter):
@@ -62,6 +64,9 @@ class VariableWriter(CallWriter):
 
     def name(self, name: str, held: Held) -> None:
         """Bind a name, in the statement that computed the value where that was the last thing done."""
+        if isinstance(held, int) and self.code is not None and name in _tuples(self.code):
+            held = None  # one of its parts
+            self.scope.names.pop(name, None)
         if not self.body and self.position is NOWHERE:  # before the first line: a parameter
             self.shown.pop(name, None)
             self.bound.pop(name, None)
@@ -105,6 +110,11 @@ class VariableWriter(CallWriter):
                 self.passed = one.lineno
                 self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
                 self.names(one)
+            elif isinstance(one, ast.If) and (is_so := self.rounds.decide([(one.test, True)])) is not None:
+                block = one.body if is_so else one.orelse
+                self.pass_by(block, jumps)
+                if block and isinstance(block[-1], jumps):
+                    return
             elif jumped and self.computes(one):
                 return  # which is not in the recording: it has not run
             elif isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Delete)):
@@ -135,6 +145,7 @@ class VariableWriter(CallWriter):
         here = [call for calls in made.values() for call in calls]
         read |= {storage.known_view(call) for call in here}
         later = {call.result for call in here}  # which nothing holds yet
+        self.forget(one for one in _parts_taken(group, made) if isinstance(known.get(one), int))
         for node, calls in made.items():
             names = [one for one in _operands(node) if isinstance(one, ast.Name)]
             wrong = [
@@ -177,3 +188,26 @@ def _operands(node: Any) -> list[Any]:
     if isinstance(node, ast.AugAssign):
         return [node.target, node.value]
     return [node.operand] if isinstance(node, ast.UnaryOp) else []
+
+
+_CHOICES = (ast.IfExp, ast.BoolOp, ast.Lambda, *ELEMENTWISE)
+
+
+def _parts_taken(group: Sequence[Item], made: dict[Any, list[Call]]) -> list[str]:
+    """The variables that are no tensors: a statement takes parts of them, and computes nothing by that."""
+    statement = position_of(group[0].site).statement if group[0].site is not None else None
+    if not isinstance(statement, SIMPLE) or any(isinstance(one, _CHOICES) for one in ast.walk(statement)):
+        return []
+    nodes = [one for one in ast.walk(statement) if isinstance(one, ast.Subscript) and one not in made]
+    taken = [one.value for one in nodes if isinstance(one.ctx, ast.Load)]
+    return [one.id for one in taken if isinstance(one, ast.Name)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _tuples(code: CodeType) -> frozenset[str]:
+    """The variables of a function of which it reads an attribute that no tensor has: tuples with names."""
+    nodes = list(ast.walk(function_of(code) or ast.Pass()))
+    called = {one.func for one in nodes if isinstance(one, ast.Call)}
+    read = [one for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)]
+    names = [one.value for one in read if one not in called and callable(getattr(Tensor, one.attr, len))]
+    return frozenset(one.id for one in names if isinstance(one, ast.Name))
