@@ -175,6 +175,18 @@ def chosen(x: Any) -> Any:
     return y + total
 
 
+def read_by_a_builder(builder: Any, x: Any, w: Any) -> Any:
+    s = builder.initial_state()
+    outs = []
+    for k in (1, 2, 3):
+        s = s.add_input(x * k)
+        h = s.output()
+        y = w * h
+        outs.append(y)
+    total = dy.esum(outs)
+    return total
+
+
 def encoded(w: Any, x: Any) -> Any:
     state = x
     for _ in range(3):

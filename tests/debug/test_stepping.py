@@ -55,6 +55,12 @@ def test_a_graph_steps_as_the_program_does(name: str) -> None:
     )
 
 
+def test_a_builder_steps_as_the_program_does() -> None:
+    builder = dy.LSTMBuilder(1, 2, 2, dy.ParameterCollection())
+    recorder = stepped(programs, debug.run, programs.read_by_a_builder, builder, vector(), matrix())
+    compare(recorder, stepped(programs, programs.read_by_a_builder, builder, vector(), matrix()))
+
+
 def test_a_module_steps_as_it_does_uncompiled() -> None:
     torch.manual_seed(0)
     network = programs.Network(3)

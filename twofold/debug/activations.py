@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from twofold.debug.recording import Call, Chain, Site
+from twofold.debug.recording import GIVEN, STOP, Call, Chain, Site
 from twofold.debug.source import (
     calls_within,
     exclusive,
+    is_passed,
     loops_around,
     may_repeat,
     position_of,
@@ -38,12 +39,13 @@ class Item:
 class Activation:
     """One call of a function of the program, or (``code`` None) what calls the outermost ones."""
 
-    __slots__ = ("code", "first", "items", "last")
+    __slots__ = ("code", "first", "items", "last", "sites")
 
     def __init__(self, code: CodeType | None) -> None:
         self.code = code
         self.items: list[Item] = []
         self.last: Site | None = None
+        self.sites: set[Site] = set()
         self.first: dict[Site | None, Any] = {}  # what happened first at each site since a loop led back
 
     def calls(self) -> Iterator[Call]:
@@ -63,6 +65,8 @@ class Activation:
         inside = (one for one in self.first if not loop or (one is not None and loop[0] in loops_around(one)))
         if self.first.get(site) != what or next(inside) != site:
             return False
+        if loop and any(is_passed(loop[0], one) for one in self.sites if one.offset > site.offset):
+            return False  # what always comes behind it has not come yet
         position = position_of(site)
         root = root_of(position.expression, position.statement)
         if call is None and (most := calls_within(root, what)) is not None:
@@ -89,6 +93,8 @@ class Activation:
         if again:
             self.first = {}
         self.first.setdefault(site, what)
+        if site is not None and not (call is not None and call.op in (GIVEN, STOP)):
+            self.sites.add(site)
         item = Item(site, call, child, again)
         self.items.append(item)
         self.last = site

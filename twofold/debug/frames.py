@@ -89,10 +89,9 @@ class Frames:
         self.actions.append(Action(kind, payload, dict(bound), statement))
         return len(self.actions) - 1
 
-    def writes_in_place(self, code: CodeType) -> bool:
-        """Whether ``x += y`` of tensors writes to ``x``, as it does in define-by-run of the PyTorch face."""
-        faces = {getattr(one, "__name__", "") for one in self.space(code.co_filename).values()}
-        return not faces & {"twofold.dynet", "twofold.static"}
+    def faces(self, code: CodeType) -> set[str]:
+        """The names of modules that the file of a function uses, the faces of this library among them."""
+        return {getattr(one, "__name__", "") for one in self.space(code.co_filename).values()}
 
     def space(self, filename: str) -> dict[str, Any]:
         """Global variables for code of a file: a copy of those of its module."""

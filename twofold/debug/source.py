@@ -232,6 +232,12 @@ def statements_before(code: CodeType, statement: ast.AST) -> list[ast.stmt]:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
+def is_passed(loop: ast.AST, site: Site) -> bool:
+    """Whether each round of a loop comes by a site, unless it is cut short."""
+    return position_of(site).statement in getattr(loop, "body", ())
+
+
 def repeats(site: Site, around: Collection[ast.AST] = ()) -> bool:
     """Whether a function may come back to ``site`` by a loop of its own, other than those ``around``."""
     if site.code.co_name in COMPREHENSIONS or position_of(site).expression is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any
@@ -17,6 +18,9 @@ from twofold.debug.recording import Call
 from twofold.debug.rounds import rows
 from twofold.debug.source import ELEMENTWISE, SIMPLE, Position, comprehension_around, function_of, position_of
 
+_OUT_OF_PLACE = {"twofold.dynet", "twofold.static"}
+"""The faces where ``x += y`` makes another ``x``."""
+
 
 class VariableWriter(CallWriter):
     """Writes what binds variables: statements that compute something, and those between them that compute nothing."""
@@ -27,7 +31,7 @@ class VariableWriter(CallWriter):
         storage.note(calls)
         written = [] if statement is None else list(writes(statement, self.scope, self.is_library))
         found = list(self.scope.written(statement))
-        if isinstance(statement, ast.AugAssign) and not self.frames.writes_in_place(self.code):
+        if isinstance(statement, ast.AugAssign) and self.frames.faces(self.code) & _OUT_OF_PLACE:
             written = [one for one in written if not isinstance(one[0], int)]
         for before, held in written:
             storage.write(before, held)
@@ -64,8 +68,8 @@ class VariableWriter(CallWriter):
 
     def name(self, name: str, held: Held) -> None:
         """Bind a name, in the statement that computed the value where that was the last thing done."""
-        if isinstance(held, int) and self.code is not None and name in _tuples(self.code):
-            held = None  # one of its parts
+        if isinstance(held, int) and self.code is not None and name in _others(self.code):
+            held = None  # a part of it
             self.scope.names.pop(name, None)
         if not self.body and self.position is NOWHERE:  # before the first line: a parameter
             self.shown.pop(name, None)
@@ -156,7 +160,13 @@ class VariableWriter(CallWriter):
             first = next((one for one in calls if not one.op.is_view), None)
             if first is None or len(first.operands) != len(sides):
                 continue
-            for side, number in zip(sides, first.operands):
+            pairs = list(zip(sides, first.operands))
+            declared = self.frames.recording.is_declared
+            if not declared and "twofold.dynet" in self.frames.faces(self.code):  # which may swap them
+                held = [known.get(getattr(one, "id", "")) for one in sides]
+                rest = [one for one in first.operands if one not in held]
+                pairs = [(side, rest[0]) for side, one in zip(sides, held) if one is None and len(rest) == 1]
+            for side, number in pairs:
                 unknown = isinstance(side, ast.Name) and side.id not in known
                 if unknown and number not in later and self.frames.recording.is_tensor(number):
                     known[side.id] = number
@@ -204,10 +214,19 @@ def _parts_taken(group: Sequence[Item], made: dict[Any, list[Call]]) -> list[str
 
 
 @functools.lru_cache(maxsize=1024)
-def _tuples(code: CodeType) -> frozenset[str]:
-    """The variables of a function of which it reads an attribute that no tensor has: tuples with names."""
+def _others(code: CodeType) -> frozenset[str]:
+    """The variables of a function of which it reads an attribute that no tensor has, such as tuples with names."""
     nodes = list(ast.walk(function_of(code) or ast.Pass()))
     called = {one.func for one in nodes if isinstance(one, ast.Call)}
-    read = [one for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)]
-    names = [one.value for one in read if one not in called and callable(getattr(Tensor, one.attr, len))]
-    return frozenset(one.id for one in names if isinstance(one, ast.Name))
+    expression = getattr(sys.modules.get("twofold.dynet.expression"), "Expression", Tensor)
+    found: set[str] = set()
+    for node in nodes:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and isinstance(node.value, ast.Name)
+        ):
+            has = [getattr(kind, node.attr) for kind in (Tensor, expression) if hasattr(kind, node.attr)]
+            if not has or (node not in called and all(map(callable, has))):
+                found.add(node.value.id)
+    return frozenset(found)
