@@ -175,6 +175,13 @@ def chosen(x: Any) -> Any:
     return y + total
 
 
+def looped(x: Any) -> Any:
+    y = x * 2
+    for _ in range(3):
+        y = y + x
+    return y
+
+
 def read_by_a_builder(builder: Any, x: Any, w: Any) -> Any:
     s = builder.initial_state()
     outs = []

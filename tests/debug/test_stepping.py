@@ -182,3 +182,20 @@ def requiring(arguments: Any) -> list[Any]:
         if isinstance(tensor, torch.Tensor):
             tensor.requires_grad_()
     return list(arguments)
+
+
+def test_going_back_to_a_line_that_computes_nothing() -> None:
+    class Going(StepRecorder):
+        def interaction(self, frame: Any, tb_or_exc: Any) -> None:
+            super().interaction(frame, tb_or_exc)
+            if len(self.seen) == 5:
+                frame.f_globals["back"](1)
+            elif len(self.seen) == 8:
+                frame.f_globals["goto"](header)
+
+    header = programs.looped.__code__.co_firstlineno + 2
+    recorder = Going(programs.__file__)
+    recorder.run_steps(debug.run, programs.looped, tensor(1.0, 2.0))
+    first = stepped(programs, programs.looped, tensor(1.0, 2.0)).seen
+    expected = [*first[:5], *first[3:6], *first[3:]]
+    assert [one.what for one in recorder.seen] == [one.what for one in expected]

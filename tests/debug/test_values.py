@@ -115,3 +115,14 @@ def test_a_view_of_what_was_written_to() -> None:
         return z + y
 
     assert debug.value("v", written, torch.tensor([1.0, 2.0])).value.tolist() == [5.0]
+
+
+def test_an_argument_and_a_variable_that_nothing_reads() -> None:
+    def called(x: Any, w: Any) -> Any:
+        double = lambda v: v * 2  # noqa: E731
+        y = double(x + w)
+        return y
+
+    given = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    for name, wanted in (("x", [1.0, 2.0]), ("w", [3.0, 4.0]), ("y", [8.0, 12.0]), ("v", [4.0, 6.0])):
+        assert debug.value(name, called, *given).value.tolist() == wanted

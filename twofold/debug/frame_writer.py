@@ -25,7 +25,7 @@ NOWHERE = Position(1, 0, 1, 0, None, None)
 class Action(NamedTuple):
     """What a synthetic frame asks the interpreter for, and the variables that the frame has bound then."""
 
-    kind: str  # call, held, more, chosen, stopping
+    kind: str  # call, held, passed, more, chosen, stopping
     payload: Any
     names: dict[str, int]
     statement: int  # the number of the execution of a statement that it is a part of
@@ -51,6 +51,8 @@ class FrameWriter:
         self.outer: FrameWriter | None = None
         self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
         self.shown = scope.known()  # the variables that the frame has, as it is written so far
+        for name, held in self.bound.items():
+            self.note(name, held)
         self.body: list[ast.stmt] = []
         self.version = frames.storage.version  # of what the variables hold
         self.position = NOWHERE
@@ -96,6 +98,12 @@ class FrameWriter:
         self.shown = {**self.shown, name: held}
         if isinstance(held, int):
             self.bound[name] = held
+            self.note(name, held)
+
+    def note(self, name: str, held: int) -> None:
+        """Note what a variable has come to hold, in the order of the forward pass."""
+        if not self.backward:
+            self.frames.held.setdefault(name, []).append(held)
 
     def define(self, parameters: Sequence[str]) -> str:
         """Enter the function that was written."""
@@ -121,7 +129,11 @@ class FrameWriter:
             self.once_more(loop.lineno)
             return
         self.position = Position(loop.lineno, 0, loop.lineno, 0, None, None)
-        self.put(ast.Pass())
+        self.come_by()
+
+    def come_by(self) -> None:
+        """Have the function come by a line where it does nothing."""
+        self.put(ast.Expr(self.do("passed", None)))
 
     def once_more(self, line: int) -> None:
         """Have the function come by the line that it stands on once more."""

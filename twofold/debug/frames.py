@@ -58,6 +58,7 @@ class Frames:
         self.read = {one for call in recording.calls if call.forward is None for one in call.operands}
         self.read |= recording.returned
         self.stops: dict[int, Stop] = {}  # of calls, by their results
+        self.held: dict[str, list[int]] = {}  # by variables, in the order of the forward pass
         self._spaces: dict[str, dict[str, Any]] = {}
         self.cotangents = Cotangents(recording)
         self.storage = Storage(recording)
@@ -555,7 +556,7 @@ class _Way:
     def _pass(self, line: int) -> None:
         if line != self.line:
             self.writer.position = Position(line, 0, line, 0, None, None)
-            self.writer.put(ast.Pass())
+            self.writer.come_by()
         self.line = line
 
 

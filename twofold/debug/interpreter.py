@@ -134,6 +134,9 @@ class Interpreter(Bodies):
             self.values[held] = self._computed(self.frames.storage.derived[held])
         return self.values[held]
 
+    def _passed(self, payload: None) -> None:
+        """A line where nothing is computed."""
+
     def _call(self, call: Call) -> Any:
         seen = self.frames.storage.read_again.get(call.result)
         result = self.values[seen] if seen in self.values else self.kept.get(self.step)

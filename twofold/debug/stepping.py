@@ -143,11 +143,11 @@ Keys = dict[int, int]
 """Of the values that tensors held before the function ran, by the tensors' ``id``: it may write to its arguments."""
 
 
-def _keys(values: Sequence[Any]) -> Keys:
+def keys_of(values: Sequence[Any]) -> Keys:
     return {id(one): _core.value_key(one) for one in tensors_in(values)}
 
 
-def _given(
+def given_by_name(
     recording: Recording, function: Any, arguments: Sequence[Any], named: dict[str, Any], keys: Keys
 ) -> dict[str, Any]:
     """The arguments of the outermost function by name, as values of the recording where they are."""
@@ -207,7 +207,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
             value._realise()
     if graph is not None:
         return run_graph(graph, function, arguments, budget)
-    keys = _keys((*arguments, *named.values()))
+    keys = keys_of((*arguments, *named.values()))
     with recorded() as tape:
         caller = chain_of(_core.capture_location())
         result = function(*arguments, **named)
@@ -216,7 +216,7 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     recording.returned = {recording.number_of(one) or 0 for one in tensors_in(result)}
     if caller:
         recording.begin_below(caller[-1])
-    stepper = Stepper(recording, _given(recording, function, arguments, named, keys), budget)
+    stepper = Stepper(recording, given_by_name(recording, function, arguments, named, keys), budget)
     stepper.run()
     values, _, structure = flatten(result, "result")
     return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
@@ -233,7 +233,9 @@ def run_graph(
     insert_where_declared(
         recording.calls, list(zip(stops, [graph.calls_after(mark) for _, mark in graph.stops]))
     )
-    stepper = Stepper(recording, _given(recording, function, arguments, {}, _keys(arguments)), budget)
+    stepper = Stepper(
+        recording, given_by_name(recording, function, arguments, {}, keys_of(arguments)), budget
+    )
     stepper.run()
     found = tuple(stepper.interpreter.values[number] for number in results)
     return found[0] if graph.single else found

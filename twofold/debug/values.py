@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from twofold import _core
 from twofold.debug.evaluation import computed
 from twofold.debug.frames import Frames
-from twofold.debug.recording import GIVEN, Call, Recording, recorded
+from twofold.debug.recording import GIVEN, Call, Recording, chain_of, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.source import position_of
-from twofold.debug.stepping import uncompiled
+from twofold.debug.stepping import given_by_name, keys_of, uncompiled
 from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
@@ -90,31 +90,38 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    recording = _recording_of(run, arguments, named)
-    number = _number_of(recording, where)
+    recording, given = _recording_of(run, arguments, named)
+    number = _number_of(recording, where, given)
     start = time.perf_counter()
     values, calls = _computed(recording, number)
     return Found(values[number], calls, time.perf_counter() - start)
 
 
-def _recording_of(run: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Recording:
-    """The calls of a run, in order."""
+def _recording_of(
+    run: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[Recording, dict[str, Any]]:
+    """The calls of a run, in order, and the arguments of its function by name."""
     if isinstance(run, record):
-        return run.recording
+        return run.recording, {}
     if callable(run):
         for one in (*arguments, *named.values()):
             if isinstance(one, Tensor):
                 one._realise()  # what made it is no part of the run
+        keys, function = keys_of((*arguments, *named.values())), uncompiled(run)
         with record() as block:
-            held = uncompiled(run)(*arguments, **named)  # what nobody holds is not computed
+            caller = chain_of(_core.capture_location())
+            held = function(*arguments, **named)  # what nobody holds is not computed
         del held
-        return block.recording
+        recording = block.recording
+        if caller:
+            recording.begin_below(caller[-1])
+        return recording, given_by_name(recording, function, arguments, named, keys)
     if run._last is None:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    return recording_of(*run._last)[0]
+    return recording_of(*run._last)[0], {}
 
 
-def _number_of(recording: Recording, where: str | int) -> int:
+def _number_of(recording: Recording, where: str | int, given: dict[str, Any]) -> int:
     calls = [call for call in recording.calls if call.op is not GIVEN]
     if isinstance(where, int):
         if not 0 <= where < len(calls):
@@ -122,7 +129,7 @@ def _number_of(recording: Recording, where: str | int) -> int:
                 f"debug.value: there is no call {where}", f"The run has calls 0 to {len(calls) - 1}."
             )
         return calls[where].result
-    found = _on_line(calls, where) if ":" in where else _named(recording, where)
+    found = _on_line(calls, where) if ":" in where else _named(recording, where, given)
     if found is None:
         raise ArgumentError(
             f"debug.value: the run computed nothing at {where!r}",
@@ -142,19 +149,14 @@ def _on_line(calls: list[Call], where: str) -> int | None:
     return None
 
 
-def _named(recording: Recording, name: str) -> int | None:
+def _named(recording: Recording, name: str, given: dict[str, Any]) -> int | None:
     """The value that a variable held last."""
     frames = Frames(recording)
-    frames.write({})
+    frames.write(given)
     recording.calls += frames.storage.derived.values()  # views of what was written to
     computed_here = {call.result for call in recording.calls}
-    held = [
-        frames.stops[call.result].names.get(name) for call in recording.calls if call.result in frames.stops
-    ]
-    numbers = [
-        one for one in held if isinstance(one, int) and (one in computed_here or one in recording.given)
-    ]
-    return numbers[-1] if numbers else None
+    held = frames.held.get(name, ())
+    return next((one for one in reversed(held) if one in computed_here or one in recording.given), None)
 
 
 def _computed(recording: Recording, number: int) -> tuple[dict[int, Any], int]:
