@@ -11,6 +11,7 @@ import pytest
 import twofold as torch
 from twofold.__main__ import main
 from twofold.compiler.disk_cache import DiskCache
+from twofold.errors import ShapeError
 
 PROGRAM = """
 import sys
@@ -77,7 +78,20 @@ def test_draw_and_trace(script: Path, tmp_path: Path, capsys: Any) -> None:
     assert main(["trace", str(script), "loss"]) == 0
     shown = capsys.readouterr().out
     assert "program.py:5" in shown and "loss = (w * w).sum()" in shown and "[1., 4.]" in shown
-    assert main(["draw", str(script), "number"]) == 2
+    capsys.readouterr()
+    for command, done in (("draw", "drawn"), ("trace", "told")):
+        assert main([command, str(script), "number"]) == 2
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert said.startswith(f"twofold {command}: int cannot be {done}. Give a tensor")
+
+
+def test_an_error_of_the_program_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("import twofold as torch\nx = torch.ones(2, 3)\ny = x @ x\n")
+    for command in ("draw", "trace"):
+        with pytest.raises(ShapeError, match="matmul") as caught:
+            main([command, str(path), "y"])
+        assert caught.traceback[-1].lineno == 2
 
 
 def test_a_loss_that_a_training_loop_has_used_up(tmp_path: Path, capsys: Any) -> None:

@@ -428,3 +428,25 @@ def test_a_drawing_changes_no_value() -> None:
     torch.draw(y, backward=True, values=True)
     y.backward()
     assert x.grad.numpy().tolist() == [3.0, 3.0]
+
+
+def test_fetches_and_compiled_functions() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        first, second = x * 2.0, tf.reduce_sum(x)
+        drawing = torch.draw([first, second])
+        assert drawing.picture.title == "fetches"
+        assert {"x", "Sum"} < {step.name for step in drawing.picture.views[0].steps}
+        with pytest.raises(
+            ArgumentError, match="explain: Tensor of a declared graph, which runs in a session"
+        ):
+            torch.explain(second)
+    x = torch.ones(2)
+
+    def function(a: Any) -> Any:
+        return a.sin() * 2
+
+    compiled = torch.compile(function)
+    compiled(x)
+    for one in (compiled, function):
+        assert names(torch.draw(one, x).picture.views[0]) == ["sin", "multiply"]

@@ -55,7 +55,7 @@ def test_what_was_compiled_meanwhile_and_why() -> None:
 
 
 def test_what_cannot_be_explained() -> None:
-    with pytest.raises(ArgumentError, match="str cannot be drawn"):
+    with pytest.raises(ArgumentError, match="explain: str cannot be explained"):
         torch.explain("model")
 
 

@@ -14,6 +14,7 @@ import twofold.dynet as dy
 import twofold.static as tf
 from tests.debug import stepped_programs as programs
 from tests.debug.step_recorder import StepRecorder, compare, stepped, value_of
+from twofold.errors import ArgumentError
 
 
 def tensor(*values: Any) -> Any:
@@ -199,3 +200,19 @@ def test_going_back_to_a_line_that_computes_nothing() -> None:
     first = stepped(programs, programs.looped, tensor(1.0, 2.0)).seen
     expected = [*first[:5], *first[3:6], *first[3:]]
     assert [one.what for one in recorder.seen] == [one.what for one in expected]
+
+
+def test_what_is_no_tensor_is_returned() -> None:
+    def described(x: Any, *, scale: float = 2.0) -> Any:
+        return {"y": x * scale, "n": 3, "parts": [x, (x + 1,)]}
+
+    found = debug.run(described, tensor(1.0, 2.0), scale=3.0)
+    assert (
+        value_of(found["y"]) == [3.0, 6.0]
+        and found["n"] == 3
+        and value_of(found["parts"][1][0]) == [2.0, 3.0]
+    )
+    with pytest.raises(ArgumentError, match="NoneType cannot be called"):
+        debug.run(None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="Tensor is no run"):
+        debug.value("x", tensor(1.0))

@@ -119,7 +119,7 @@ def test_a_view_of_what_was_written_to() -> None:
 
 def test_an_argument_and_a_variable_that_nothing_reads() -> None:
     def called(x: Any, w: Any) -> Any:
-        double = lambda v: v * 2  # noqa: E731
+        double = lambda v: v * 2
         y = double(x + w)
         return y
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import runpy
 import subprocess
 import sys
@@ -158,11 +159,11 @@ def _variable(arguments: Namespace) -> Any:
 
 
 def _draw(arguments: Namespace) -> int:
+    value = _variable(arguments)
     try:
-        drawing = draw(_variable(arguments), path=arguments.out)
+        drawing = draw(value, path=arguments.out)
     except TwofoldError as error:
-        print(f"twofold draw: {error}", file=sys.stderr)
-        return 2
+        return _refused("draw", error)
     print(f"{arguments.out}: {drawing!r}")
     return 0
 
@@ -179,9 +180,15 @@ def _trace(arguments: Namespace) -> int:
     try:
         print(story(value))
     except TwofoldError as error:
-        print(f"twofold trace: {error}", file=sys.stderr)
-        return 2
+        return _refused("trace", error)
     return 0
+
+
+def _refused(command: str, error: TwofoldError) -> int:
+    """Say why a command cannot be done, without the line that called it, which is none of a program."""
+    text = re.sub(r", at [^:]+:\d+", "", str(error).partition(": ")[2])
+    print(f"twofold {command}: {text}", file=sys.stderr)
+    return 2
 
 
 def _debug(arguments: Namespace) -> int:

@@ -21,6 +21,7 @@ from twofold.debug.picture import (
     source_of,
     stage_view,
 )
+from twofold.debug.stepping import uncompiled
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
 from twofold.frontend.gradients import enable_grad
@@ -124,14 +125,17 @@ def draw(
     return made
 
 
+_DONE = {"draw": "drawn", "explain": "explained", "story": "told"}
+
+
 def recorded(
-    thing: Any, inputs: Sequence[Any], backward: bool
+    thing: Any, inputs: Sequence[Any], backward: bool, what: str = "draw"
 ) -> tuple[str, Recorded, Callable[[], list[Tensor]]]:
-    """What to call a thing, all calls above what it computes, and what computes it again.
+    """What to call a thing, all calls above what it computes, and what computes it again; ``what`` asks for that.
 
     Raises ArgumentError for what nothing stands above, and what is no tensor, module or function.
     """
-    title, run, calls = _runnable(thing, inputs, backward)
+    title, run, calls = _runnable(thing, inputs, backward, what)
     names = _names(thing, inputs)
     if calls:
         _core.flush()  # what the program has left to do, such as the initial values of parameters
@@ -139,7 +143,7 @@ def recorded(
         outputs = run()
     if not outputs or all(_core.trace_above([one]) is None for one in outputs):
         raise ArgumentError(
-            f"draw: nothing stands above {title}, at {here()}",
+            f"{what}: nothing stands above {title}, at {here()}",
             "Take a tensor before it is observed, one that needs a gradient, or a function with its inputs.",
         )
     for number, output in enumerate(outputs):
@@ -164,11 +168,12 @@ def _drawn(
 
 
 def _runnable(
-    thing: Any, inputs: Sequence[Any], backward: bool
+    thing: Any, inputs: Sequence[Any], backward: bool, what: str
 ) -> tuple[str, Callable[[], list[Tensor]], bool]:
     """What to call a thing, what gives the tensors to draw, and whether that calls the thing."""
     calls = callable(thing) and not isinstance(thing, Tensor) and not hasattr(thing, "_tensor")
     if calls:
+        thing = uncompiled(thing)
 
         def call() -> list[Tensor]:
             with enable_grad():
@@ -179,24 +184,30 @@ def _runnable(
     else:
         if inputs:
             raise ArgumentError(
-                f"draw: inputs of {type(thing).__name__}, which is not called, at {here()}", "Leave them out."
+                f"{what}: inputs of {type(thing).__name__}, which is not called, at {here()}",
+                "Leave them out.",
             )
         forward = lambda: list(tensors_in(thing))
         title = type(thing).__name__
+        if any(one._is_symbolic for one in forward()):
+            raise ArgumentError(
+                f"{what}: {title} of a declared graph, which runs in a session, at {here()}",
+                "Draw the graph, or give a function that computes the same at once.",
+            )
         if not forward():
             raise ArgumentError(
-                f"draw: {type(thing).__name__} cannot be drawn, at {here()}",
+                f"{what}: {type(thing).__name__} cannot be {_DONE[what]}, at {here()}",
                 "Give a tensor, a module or function with its inputs, a graph, session or expression.",
             )
-    return title, ((lambda: _with_gradients(forward())) if backward else forward), calls
+    return title, ((lambda: _with_gradients(forward(), what)) if backward else forward), calls
 
 
-def _with_gradients(outputs: list[Tensor]) -> list[Tensor]:
+def _with_gradients(outputs: list[Tensor], what: str) -> list[Tensor]:
     """The outputs, and the gradients of their sums with respect to what they were made of."""
     roots = [one for one in outputs if one.requires_grad]
     if not roots:
         raise ArgumentError(
-            f"draw: no gradient flows to what is drawn, at {here()}", "Let something require one."
+            f"{what}: no gradient flows to what is {_DONE[what]}, at {here()}", "Let something require one."
         )
     targets: dict[int, Tensor] = {}
     seen, waiting = {_core.value_key(root) for root in roots}, list(roots)
@@ -269,14 +280,23 @@ def _declared(thing: Any) -> View | None:
     is_session = not isinstance(thing, Tensor) and not hasattr(thing, "outputs")
     if is_session and hasattr(graph, "get_operations"):
         return _declared_view("session", graph.get_operations())
-    operation = thing if hasattr(thing, "control_inputs") else None
-    if operation is None and isinstance(thing, Tensor) and thing._is_symbolic:
-        operation = getattr(thing, "op", None)
-    return None if operation is None else _declared_view(operation.name, _operations_above(operation))
+    fetches = list(thing) if isinstance(thing, (tuple, list)) else [thing]
+    operations = [_operation_of(one) for one in fetches]
+    if not operations or None in operations:
+        return None
+    title = operations[0].name if len(operations) == 1 else "fetches"
+    return _declared_view(title, _operations_above(operations))
 
 
-def _operations_above(operation: Any) -> list[Any]:
-    found, waiting = {operation.name: operation}, [operation]
+def _operation_of(thing: Any) -> Any:
+    """A declared operation, itself or the one of a tensor; None for anything else."""
+    if hasattr(thing, "control_inputs"):
+        return thing
+    return getattr(thing, "op", None) if isinstance(thing, Tensor) and thing._is_symbolic else None
+
+
+def _operations_above(operations: Sequence[Any]) -> list[Any]:
+    found, waiting = {one.name: one for one in operations}, list(operations)
     while waiting:
         one = waiting.pop()
         for other in (*[tensor.op for tensor in one.inputs], *one.control_inputs):

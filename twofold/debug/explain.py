@@ -102,7 +102,7 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     >>> [sorted(kernel.operations) for body in found.bodies for kernel in body.kernels]
     [['cast', 'exp', 'multiply']]
     """
-    title, found, _ = recorded(thing, inputs, backward)
+    title, found, _ = recorded(thing, inputs, backward, "explain")
     bodies: list[Body] = []
     calls, first = [], 0
     for description, _, _ in found.traces:

@@ -463,7 +463,7 @@ class _Writer(VariableWriter):
     def _return(self, value: Any) -> None:
         held = self.scope.held(value)
         self.scope.made[_RETURNED] = held
-        self.put(ast.Return(None if held is None else self.do("held", held)))
+        self.put(ast.Return(self.do("held", held) if is_whole(held) else None))
 
     def _end(self) -> Held:
         """Return what the function returns at its end, unless it has returned."""
@@ -483,7 +483,7 @@ class _Writer(VariableWriter):
             return self._suspended(code)
         if code.co_name == "<lambda>" and (definition := function_of(code)) is not None:
             held = self.scope.held(definition.body)
-            if held is not None:
+            if is_whole(held):
                 self.put(ast.Return(self.do("held", held)))
             return held
         statement = self._way_out(code)

@@ -17,6 +17,7 @@ from twofold.debug.frames import Frames
 from twofold.debug.interpreter import Given, Interpreter, Rewind
 from twofold.debug.nesting import tensors_in
 from twofold.debug.recording import Recording, chain_of, recorded
+from twofold.errors import ArgumentError
 from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.pytree import flatten, unflatten
 
@@ -200,6 +201,10 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
     >>> torch.debug.run(f, torch.tensor([1.0, 2.0]))
     tensor([3., 5.])
     """
+    if not callable(function):
+        raise ArgumentError(
+            f"debug.run: {type(function).__name__} cannot be called", "Give a function or module."
+        )
     graph = graph_of_call(function, arguments) if _compiled(function) and not named else None
     function = uncompiled(function)
     for value in (*arguments, *named.values()):

@@ -64,6 +64,6 @@ def story(thing: Any, *inputs: Any, backward: bool = False) -> Story:
         output = sum(v1)
             float32[] [9.], from 9 to 9
     """
-    title, found, _ = recorded(thing, inputs, backward)
+    title, found, _ = recorded(thing, inputs, backward, "story")
     found.compute()
     return Story(title, found.view)

@@ -116,6 +116,11 @@ def _recording_of(
         if caller:
             recording.begin_below(caller[-1])
         return recording, given_by_name(recording, function, arguments, named, keys)
+    if not hasattr(run, "_last"):
+        raise ArgumentError(
+            f"debug.value: {type(run).__name__} is no run",
+            "Give a session, a record block, or a function or module with its arguments.",
+        )
     if run._last is None:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
     return recording_of(*run._last)[0], {}
