@@ -38,6 +38,8 @@ class Rounds:
         counted = self._counted(loop, item)
         if counted is not None:
             return max(number, counted)
+        if element(loop.iter, number, self.scope) is None:
+            return number  # such as an integer
         for k in range(number, count_of(loop, self.scope) or 0):
             if _reads(item.call.operands, element(loop.iter, k, self.scope)):
                 return k
