@@ -366,8 +366,7 @@ class _Writer(VariableWriter):
         for one in self.eager:
             self._exhaust(self.generators.pop(one, None))
         way.to_end()
-        recording = self.frames.recording
-        settle(group, self.scope, self.frames.read, recording.is_declared, self.is_module)
+        settle(group, self.scope, self.frames.read, self.frames.recording, self.is_module)
         for item in group:
             if item.parts and item.site is not None:
                 self.scope.made[position_of(item.site).expression] = self._results(item, group)

@@ -60,7 +60,7 @@ class Scope:
         if isinstance(node, ast.IfExp):
             return self._chosen(node)
         if isinstance(node, ast.Subscript):
-            return _part(self.several.get(node.value) or self.held(node.value), node.slice)
+            return _part(self.held(node.value), node.slice)
         if isinstance(node, ast.Dict):
             keys = [one.value if isinstance(one, ast.Constant) else None for one in node.keys]
             return None if None in keys else dict(zip(keys, map(self.held, node.values)))

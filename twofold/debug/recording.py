@@ -15,6 +15,7 @@ from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import type_from_code
 from twofold.ops.control_flow.programs import Parametric
 from twofold.runtime.closure_conversion import BODY_CALLS, BodyCalls
+from twofold.transforms.derived import stable_graph
 
 Tensor = _core.Tensor
 
@@ -78,6 +79,11 @@ class Call:
         made = copy.copy(self)
         made.operands, made.result = tuple(operands), result
         return made
+
+    @property
+    def result_type(self) -> Any:
+        """The type of the result."""
+        return stable_graph(self.op, self.attrs, self.types).outputs[0].type
 
     @property
     def result_types(self) -> list[Any]:

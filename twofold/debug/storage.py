@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from twofold.debug.names import Held
 from twofold.debug.recording import Call, Recording
 from twofold.ir.layout import Layout, row_major
-from twofold.transforms.derived import stable_graph
 
 
 class _View(NamedTuple):
@@ -110,7 +109,7 @@ class Storage:
         self.version += 1
         before = self._calls.get(self._view(base, name, attrs, rest))
         type = call.types[1] if len(call.types) > 1 else None
-        if before is not None and is_fresh and type == _type_of(before):
+        if before is not None and is_fresh and type == before.result_type:
             view = self._view(call.result, name, attrs, rest)
             self._views[value] = view
             self._calls[view] = before.on((call.result, *rest), value)
@@ -167,8 +166,3 @@ class Storage:
             call.attrs, base, [one if isinstance(one, int) else 0 for one in starts]
         )
         return found
-
-
-def _type_of(call: Call) -> Any:
-    """The type of what a call gives."""
-    return stable_graph(call.op, call.attrs, call.types).outputs[0].type
