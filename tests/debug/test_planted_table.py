@@ -15,6 +15,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from tests.debug import planted_operands
 from tests.debug.planted_bodies import BODIES, OF_DYNET
 from tests.debug.planted_callbacks import CALLBACKS
 from tests.debug.planted_calls import CALLS, X
@@ -125,3 +126,34 @@ def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     dynet.renew_cg()
     assert is_there(last_frame(bug), bug)
+
+
+def told(bug: Any, action: Callable[[], Any]) -> None:
+    """An error ends at the planted line, and its text or note has what the comment there lists."""
+    with pytest.raises(Exception) as caught:
+        action()
+    assert is_there(traceback.extract_tb(caught.value.__traceback__)[-1], bug)
+    (wanted,) = re.findall(r"# bug with (.*)", inspect.getsource(bug))
+    text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    for one in re.split(r", (?!\d)", wanted):
+        assert re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text), (one, text)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("bug", planted_operands.CALLS, ids=lambda bug: bug.__name__)
+def test_operands_of_calls(bug: Bug, way: str) -> None:
+    _core.set_eager(way == "eager")
+    call = torch.compile(bug) if way == "compile" else bug
+    x = torch.tensor(X, requires_grad=way == "backward")
+    told(bug, lambda: observed(lambda x, _: call(x), x))
+
+
+@pytest.mark.parametrize("bug", planted_operands.PROGRAMS, ids=lambda bug: bug.__name__)
+def test_operands_of_programs(bug: Bug) -> None:
+    dynet.renew_cg()
+    told(bug, bug)
+
+
+@pytest.mark.parametrize("bug", planted_operands.GRAPHS, ids=lambda bug: bug.__name__)
+def test_operands_of_graphs(bug: Bug) -> None:
+    told(bug, lambda: run(bug))
