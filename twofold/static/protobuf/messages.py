@@ -88,7 +88,8 @@ class Message:
     FIELDS: ClassVar[dict[str, Field]] = {}
 
     def __init_subclass__(cls) -> None:
-        KINDS[cls.__name__] = cls
+        if KINDS.setdefault(cls.__name__, cls) is not cls:
+            raise TypeError(f"there are two messages of the name {cls.__name__}")
 
     def __init__(self, **values: Any) -> None:
         self.__dict__["_values"] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import twofold.static.protobuf.graph_def  # noqa: F401  the fields below name its TensorProto
 from twofold.static.protobuf.messages import Message, fields, message
 from twofold.static.python_io import tf_record_iterator
 
