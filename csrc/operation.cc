@@ -147,15 +147,28 @@ bool sees_to_calls(PyObject* argument) {
   return !is_tensor(argument) && !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), name);
 }
 
+// Adds the class of an argument, or of the elements of a list or tuple: classes before those they derive from.
+void add_classes(PyObject* argument, std::vector<PyObject*>& classes, bool inside = false) {
+  if (!inside && (PyList_Check(argument) || PyTuple_Check(argument))) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); ++i) {
+      add_classes(PySequence_Fast_GET_ITEM(argument, i), classes, true);
+    }
+    return;
+  }
+  if (!sees_to_calls(argument)) return;
+  auto* type = Py_TYPE(argument);
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (std::find(classes.begin(), classes.end(), object) != classes.end()) return;
+  classes.insert(std::find_if(classes.begin(), classes.end(), [type](PyObject* other) {
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(other));
+  }), object);
+}
+
 // The result of the first `__torch_function__`: null without an error if there is none, or if all return NotImplemented.
 PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   std::vector<PyObject*> classes;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!sees_to_calls(arguments[i])) continue;
-    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(arguments[i]));
-    if (std::find(classes.begin(), classes.end(), type) == classes.end()) classes.push_back(type);
-  }
+  for (Py_ssize_t i = 0; i < count; ++i) add_classes(arguments[i], classes);
   if (classes.empty()) return nullptr;
   Owned types(PyTuple_New(static_cast<Py_ssize_t>(classes.size()))), args(PyTuple_New(positional)), keywords(PyDict_New());
   if (!types || !args || !keywords) return nullptr;

@@ -66,6 +66,7 @@ ORDER = [
         "testing",
         "signal",
         "utils",
+        "torch_version",
         "version",
         "nn",
         "optim",

@@ -64,6 +64,7 @@ from twofold.frontend.sampling import (
     seed,
     set_rng_state,
 )
+from twofold.version import __version__
 
 if TYPE_CHECKING:
     from twofold import (
@@ -136,14 +137,13 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
+    from twofold.nn.functional_embedding import _embedding_of_torch as embedding
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
     from twofold.sparse.coordinates import sparse_coo_tensor, spmm
 
 del TYPE_CHECKING
-
-__version__ = "0.1.0"
 
 Tensor = _core.Tensor
 dtype = DType

@@ -95,6 +95,13 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.n
     return array.copy() if copy else array
 
 
+def _array_wrap(
+    self: Tensor, array: numpy.ndarray, context: Any = None, return_scalar: bool = False
+) -> Tensor:
+    """What a function of NumPy makes of tensors is a tensor, truth values as uint8."""
+    return from_numpy(array.astype(numpy.uint8) if array.dtype == bool else array)
+
+
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
     """The functions of the array API standard; raises ValueError for a version of it that they do not follow."""
     space = import_module("twofold.array_api")
@@ -500,6 +507,7 @@ METHODS: dict[str, Any] = {
     "tolist": tolist,
     "_read": _read,
     "__array__": _array,
+    "__array_wrap__": _array_wrap,
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
@@ -560,7 +568,6 @@ METHODS: dict[str, Any] = {
     "__complex__": lambda self: complex(self.item()),
     "to_device": to_device,
     "detach_": detach_,
-    "__array_ufunc__": None,
     "from_numpy": staticmethod(from_numpy),
 }
 

@@ -65,6 +65,24 @@ def embedding(
     return rows
 
 
+def _embedding_of_torch(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """``nn.functional.embedding`` with the table first; a negative ``padding_idx`` is none.
+
+    >>> import twofold as torch
+    >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 0]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    padding = None if padding_idx < 0 else padding_idx
+    return embedding(indices, weight, padding, None, 2.0, scale_grad_by_freq, sparse)
+
+
 def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, mode: str) -> None:
     """Raise where the arguments of a bag do not fit, with PyTorch's message."""
     if mode not in ("sum", "mean", "max"):
