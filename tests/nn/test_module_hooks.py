@@ -185,3 +185,19 @@ def test_extra_states():
         second.load_state_dict({})
     with pytest.raises(RuntimeError, match=r'Unexpected key\(s\).*"_extra_state"'):
         nn.Sequential().load_state_dict({"_extra_state": 1})
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_hooks_of_a_result_change_what_hooks_of_the_module_see(count):
+    class Several(nn.Module):
+        def forward(self, x):
+            y = tuple(x * (2 + k) for k in range(count))
+            return y if count > 1 else y[0]
+
+    module, x, seen = Several(), torch.ones(2, requires_grad=True), []
+    module.register_full_backward_hook(lambda m, into, out: seen.append((into[0].tolist(), out[0].tolist())))
+    y = module(x) if count > 1 else (module(x),)
+    y[0].register_hook(lambda gradient: gradient * 10)
+    sum(one.sum() for one in y).backward()
+    assert seen == [([20.0 + 3 * (count - 1)] * 2, [10.0] * 2)]
+    assert x.grad.tolist() == seen[0][0]

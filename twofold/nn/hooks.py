@@ -206,15 +206,17 @@ def _called_in_spite(entry: tuple[Any, bool, bool], module: Any, args: Any, kwar
 def _layers(
     tensors: dict[int, Tensor], first: Callable[[int], Any], then: Callable[[int], Any]
 ) -> dict[int, Tensor]:
-    """Two copies of every tensor: a backward pass calls ``first(k)`` at all of the outer ones it comes to.
+    """Copies of all tensors: a backward pass calls ``first(k)`` at all of them that it comes to.
 
-    Only then does it call ``then(k)`` at the inner ones, so that each of these sees the gradients of all.
+    Only then does it call ``then(k)`` at copies further in, so that each of these sees the gradients of all. What is
+    returned are copies further out, whose own hooks come before.
     """
     inner = {k: value.clone() for k, value in tensors.items()}
-    outer = {k: value.clone() for k, value in inner.items()}
+    middle = inner if len(tensors) == 1 else {k: value.clone() for k, value in inner.items()}
+    outer = {k: value.clone() for k, value in middle.items()}
     for k in tensors:
+        middle[k].register_hook(first(k))
         inner[k].register_hook(then(k))
-        outer[k].register_hook(first(k))
     return outer
 
 
