@@ -27,7 +27,7 @@ Tensor = _core.Tensor
 
 
 class Device:
-    """Where a tensor lives; always the CPU so far.
+    """Where a tensor lives; always the CPU so far, also for what is made inside its ``with`` block.
 
     >>> import twofold as torch
     >>> torch.device("cpu"), torch.tensor([1.0]).device == torch.device("cpu")
@@ -50,6 +50,12 @@ class Device:
 
     def __hash__(self) -> int:
         return hash("cpu")
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 _CPU = Device()
