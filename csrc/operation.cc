@@ -127,24 +127,27 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
 }
 
-// Calls `slow`, or replays its recipe for arguments of the same types and values.
-PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
-  CallKey key(*op->memo);
-  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
-    return PyObject_Vectorcall(op->slow, arguments, flags, names);
-  }
-  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
-  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
-  CallWatch watch(key);
-  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
-  if (result) op->memo->add(key, watch.recipe(result));
-  return result;
+// The arity of a function of a library, which the class of no argument sees to.
+constexpr Py_ssize_t kLibrary = -2;
+
+// Whether a class has `__torch_function__`.
+bool has_torch_function(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
+  return PyObject_HasAttr(reinterpret_cast<PyObject*>(type), name);
 }
 
-// Whether the class of an argument has `__torch_function__`.
-bool sees_to_calls(PyObject* argument) {
-  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
-  return !is_tensor(argument) && !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), name);
+// Whether the class of an argument, which Python defined, sees to calls.
+inline bool sees_to_calls(PyObject* argument) {
+  PyTypeObject* type = Py_TYPE(argument);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_tensor(argument)) return false;
+  return !PyType_Check(argument) && has_torch_function(type);
+}
+
+// The same of an argument, or of an element of a list or tuple.
+inline bool holds_one_that_sees_to_calls(PyObject* argument) {
+  if (!(Py_TYPE(argument)->tp_flags & (Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS))) return sees_to_calls(argument);
+  PyObject** items = PySequence_Fast_ITEMS(argument);
+  return std::any_of(items, items + PySequence_Fast_GET_SIZE(argument), sees_to_calls);
 }
 
 // Adds the class of an argument, or of the elements of a list or tuple: classes before those they derive from.
@@ -185,6 +188,31 @@ PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize
   return nullptr;
 }
 
+// Calls `slow`, unless the class of an argument sees to the call.
+PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  Py_ssize_t positional = PyVectorcall_NARGS(flags);
+  const PyObject* self = reinterpret_cast<const PyObject*>(op);
+  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), holds_one_that_sees_to_calls)) {
+    PyObject* result = call_of_class(const_cast<PyObject*>(self), arguments, positional, names);
+    if (result || PyErr_Occurred()) return result;
+  }
+  return PyObject_Vectorcall(op->slow, arguments, flags, names);
+}
+
+// Calls `slow`, or replays its recipe for arguments of the same types and values.
+PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  CallKey key(*op->memo);
+  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
+    return call_slow(op, arguments, flags, names);
+  }
+  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
+  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
+  CallWatch watch(key);
+  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
+  if (result) op->memo->add(key, watch.recipe(result));
+  return result;
+}
+
 // After a call raised TypeError: its keywords under the names that the function has for them, or null.
 PyObject* renamed_keywords(PyObject* function, PyObject* names) {
   if (!names || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
@@ -203,12 +231,13 @@ PyObject* renamed_keywords(PyObject* function, PyObject* names) {
   return renamed;
 }
 
-// After a call raised: the result of `__torch_function__`, or the error, with the user's line unless `worded`.
-PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool worded = false) {
+// After a call raised: the result of `__torch_function__` unless it was `asked` before, or the error, with the user's line unless
+// `worded`.
+PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool asked, bool worded = false) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject* result = call_of_class(self, arguments, count, names);
+  PyObject* result = asked ? nullptr : call_of_class(self, arguments, count, names);
   if (result || PyErr_Occurred()) {
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -230,15 +259,16 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   if (op->operation && count == op->arity && !names && std::any_of(arguments, arguments + count, is_tensor) &&
       (!op->checks_numbers || passes_checks(arguments, count))) {
     PyObject* made = call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
-    return made || std::all_of(arguments, arguments + count, is_tensor) ? made : after_failure(self, arguments, count, names, true);
+    return made || std::all_of(arguments, arguments + count, is_tensor) ? made : after_failure(self, arguments, count, names, false, true);
   }
   Py_ssize_t position = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
-  PyObject* result = position >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, position)
+  bool into = position >= 0 && op->arity >= 0;
+  PyObject* result = into                    ? call_into(op->slow, arguments, count, names, position)
                      : position < 0 && op->memo ? call_by_types(op, arguments, flags, names)
-                                             : PyObject_Vectorcall(op->slow, arguments, flags, names);
+                                                : call_slow(op, arguments, flags, names);
   if (result) return result;
   if (const Owned renamed{renamed_keywords(op->slow, names)}) return call(self, arguments, flags, renamed.object);
-  return after_failure(self, arguments, count, names);
+  return after_failure(self, arguments, count, names, !into);
 }
 
 // A lazily loaded callable: at first use `slow` makes the callable that replaces it.

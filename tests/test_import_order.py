@@ -52,6 +52,7 @@ ORDER = [
         "dynet_config",
         "fft",
         "func",
+        "fx",
         "hub",
         "jit",
         "linalg",

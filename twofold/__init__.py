@@ -64,7 +64,6 @@ from twofold.frontend.sampling import (
     seed,
     set_rng_state,
 )
-from twofold.version import __version__
 
 if TYPE_CHECKING:
     from twofold import (
@@ -83,6 +82,7 @@ if TYPE_CHECKING:
         fft,
         files,
         func,
+        fx,
         hub,
         jit,
         linalg,
@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         sparse,
         special,
         testing,
+        torch_version,
         utils,
         version,
     )
@@ -142,6 +143,7 @@ if TYPE_CHECKING:
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
     from twofold.sparse.coordinates import sparse_coo_tensor, spmm
+    from twofold.version import __version__
 
 del TYPE_CHECKING
 
@@ -182,9 +184,12 @@ _install.guard(globals())
 _boundaries.guard_methods(Tensor)
 
 
+_GUARDED = ("twofold.frontend.", "twofold.runtime.", "twofold.nn.functional")
+
+
 def _prepared(name: str, value: Any) -> Any:
     # the functions of libraries keep their errors
-    inside = getattr(value, "__module__", "").startswith(("twofold.frontend.", "twofold.runtime."))
+    inside = getattr(value, "__module__", "").startswith(_GUARDED)
     return _boundaries.prepared(name, _install.guarded(name, value) if inside else value)
 
 
