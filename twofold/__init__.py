@@ -138,7 +138,7 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
-    from twofold.nn.functional_embedding import _embedding_of_torch as embedding
+    from twofold.nn.functional_embedding import embedding_of_torch as embedding
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
@@ -184,12 +184,9 @@ _install.guard(globals())
 _boundaries.guard_methods(Tensor)
 
 
-_GUARDED = ("twofold.frontend.", "twofold.runtime.", "twofold.nn.functional")
-
-
 def _prepared(name: str, value: Any) -> Any:
     # the functions of libraries keep their errors
-    inside = getattr(value, "__module__", "").startswith(_GUARDED)
+    inside = getattr(value, "__module__", "").startswith(("twofold.frontend.", "twofold.runtime."))
     return _boundaries.prepared(name, _install.guarded(name, value) if inside else value)
 
 

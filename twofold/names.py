@@ -29,7 +29,7 @@ NAMES: dict[str, dict[str, str]] = {
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
-        "twofold.nn.functional_embedding": "embedding=_embedding_of_torch",
+        "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
