@@ -127,35 +127,51 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
 }
 
-// Calls `slow`, or replays its recipe for arguments of the same types and values.
-PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
-  CallKey key(*op->memo);
-  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
-    return PyObject_Vectorcall(op->slow, arguments, flags, names);
-  }
-  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
-  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
-  CallWatch watch(key);
-  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
-  if (result) op->memo->add(key, watch.recipe(result));
-  return result;
+// The arity of a function of a library, which the class of no argument sees to.
+constexpr Py_ssize_t kLibrary = -2;
+
+// Whether a class has `__torch_function__`.
+bool has_torch_function(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
+  return PyObject_HasAttr(reinterpret_cast<PyObject*>(type), name);
 }
 
-// Whether the class of an argument has `__torch_function__`.
-bool sees_to_calls(PyObject* argument) {
-  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
-  return !is_tensor(argument) && !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), name);
+// Whether the class of an argument, which Python defined, sees to calls.
+inline bool sees_to_calls(PyObject* argument) {
+  PyTypeObject* type = Py_TYPE(argument);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_tensor(argument)) return false;
+  return !PyType_Check(argument) && has_torch_function(type);
+}
+
+// The same of an argument, or of an element of a list or tuple.
+inline bool holds_one_that_sees_to_calls(PyObject* argument) {
+  if (!(Py_TYPE(argument)->tp_flags & (Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS))) return sees_to_calls(argument);
+  PyObject** items = PySequence_Fast_ITEMS(argument);
+  return std::any_of(items, items + PySequence_Fast_GET_SIZE(argument), sees_to_calls);
+}
+
+// Adds the class of an argument, or of the elements of a list or tuple: classes before those they derive from.
+void add_classes(PyObject* argument, std::vector<PyObject*>& classes, bool inside = false) {
+  if (!inside && (PyList_Check(argument) || PyTuple_Check(argument))) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); ++i) {
+      add_classes(PySequence_Fast_GET_ITEM(argument, i), classes, true);
+    }
+    return;
+  }
+  if (!sees_to_calls(argument)) return;
+  auto* type = Py_TYPE(argument);
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (std::find(classes.begin(), classes.end(), object) != classes.end()) return;
+  classes.insert(std::find_if(classes.begin(), classes.end(), [type](PyObject* other) {
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(other));
+  }), object);
 }
 
 // The result of the first `__torch_function__`: null without an error if there is none, or if all return NotImplemented.
 PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   std::vector<PyObject*> classes;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!sees_to_calls(arguments[i])) continue;
-    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(arguments[i]));
-    if (std::find(classes.begin(), classes.end(), type) == classes.end()) classes.push_back(type);
-  }
+  for (Py_ssize_t i = 0; i < count; ++i) add_classes(arguments[i], classes);
   if (classes.empty()) return nullptr;
   Owned types(PyTuple_New(static_cast<Py_ssize_t>(classes.size()))), args(PyTuple_New(positional)), keywords(PyDict_New());
   if (!types || !args || !keywords) return nullptr;
@@ -170,6 +186,31 @@ PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize
     Py_DECREF(result);
   }
   return nullptr;
+}
+
+// Calls `slow`, unless the class of an argument sees to the call.
+PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  Py_ssize_t positional = PyVectorcall_NARGS(flags);
+  const PyObject* self = reinterpret_cast<const PyObject*>(op);
+  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), holds_one_that_sees_to_calls)) {
+    PyObject* result = call_of_class(const_cast<PyObject*>(self), arguments, positional, names);
+    if (result || PyErr_Occurred()) return result;
+  }
+  return PyObject_Vectorcall(op->slow, arguments, flags, names);
+}
+
+// Calls `slow`, or replays its recipe for arguments of the same types and values.
+PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  CallKey key(*op->memo);
+  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
+    return call_slow(op, arguments, flags, names);
+  }
+  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
+  if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
+  CallWatch watch(key);
+  PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
+  if (result) op->memo->add(key, watch.recipe(result));
+  return result;
 }
 
 // After a call raised TypeError: its keywords under the names that the function has for them, or null.
@@ -190,12 +231,13 @@ PyObject* renamed_keywords(PyObject* function, PyObject* names) {
   return renamed;
 }
 
-// After a call raised: the result of `__torch_function__`, or the error, with the user's line unless `worded`.
-PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool worded = false) {
+// After a call raised: the result of `__torch_function__` unless it was `asked` before, or the error, with the user's line unless
+// `worded`.
+PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names, bool asked, bool worded = false) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject* result = call_of_class(self, arguments, count, names);
+  PyObject* result = asked ? nullptr : call_of_class(self, arguments, count, names);
   if (result || PyErr_Occurred()) {
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -217,15 +259,16 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   if (op->operation && count == op->arity && !names && std::any_of(arguments, arguments + count, is_tensor) &&
       (!op->checks_numbers || passes_checks(arguments, count))) {
     PyObject* made = call_operation(op->operation, no_attributes(), arguments, static_cast<size_t>(count));
-    return made || std::all_of(arguments, arguments + count, is_tensor) ? made : after_failure(self, arguments, count, names, true);
+    return made || std::all_of(arguments, arguments + count, is_tensor) ? made : after_failure(self, arguments, count, names, false, true);
   }
   Py_ssize_t position = op->arity < 0 && !op->memo ? -1 : position_of_out(names);
-  PyObject* result = position >= 0 && op->arity >= 0    ? call_into(op->slow, arguments, count, names, position)
+  bool into = position >= 0 && op->arity >= 0;
+  PyObject* result = into                    ? call_into(op->slow, arguments, count, names, position)
                      : position < 0 && op->memo ? call_by_types(op, arguments, flags, names)
-                                             : PyObject_Vectorcall(op->slow, arguments, flags, names);
+                                                : call_slow(op, arguments, flags, names);
   if (result) return result;
   if (const Owned renamed{renamed_keywords(op->slow, names)}) return call(self, arguments, flags, renamed.object);
-  return after_failure(self, arguments, count, names);
+  return after_failure(self, arguments, count, names, !into);
 }
 
 // A lazily loaded callable: at first use `slow` makes the callable that replaces it.

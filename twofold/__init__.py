@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         fft,
         files,
         func,
+        fx,
         hub,
         jit,
         linalg,
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         sparse,
         special,
         testing,
+        torch_version,
         utils,
         version,
     )
@@ -136,14 +138,14 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
+    from twofold.nn.functional_embedding import embedding_of_torch as embedding
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save
     from twofold.sparse.coordinates import sparse_coo_tensor, spmm
+    from twofold.version import __version__
 
 del TYPE_CHECKING
-
-__version__ = "0.1.0"
 
 Tensor = _core.Tensor
 dtype = DType

@@ -1,7 +1,8 @@
 """Processes under PyTorch's names: Python's ``multiprocessing``, and ``spawn``.
 
 A tensor whose memory is shared (``Tensor.share_memory_``, ``Module.share_memory``) is one tensor in all processes
-that are forked afterwards: what one writes in place, the others read. Tensors in queues and pipes are copied.
+that are forked afterwards, or that it is given or sent to: what one writes in place, the others read. Other tensors
+in queues and pipes are copied.
 """
 
 from __future__ import annotations

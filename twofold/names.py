@@ -4,8 +4,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
             "accelerator amp array_api autograd backends cpu cuda debug distributed distributions dynet "
-            "dynet_config fft files func hub jit linalg masked multiprocessing nn onnx optim profiler "
-            "random safetensors serialization signal sparse special testing utils version"
+            "dynet_config fft files func fx hub jit linalg masked multiprocessing nn onnx optim profiler "
+            "random safetensors serialization signal sparse special testing torch_version utils version"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
@@ -29,10 +29,12 @@ NAMES: dict[str, dict[str, str]] = {
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
+        "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",
         "twofold.sparse.coordinates": "sparse_coo_tensor spmm",
+        "twofold.version": "__version__",
     },
     "twofold.debug": {
         "twofold.debug.stepping": "run",

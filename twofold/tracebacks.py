@@ -230,6 +230,8 @@ UNWORDED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Functions behind a boundary, whose errors keep their class and message."""
 
 _Operation: Any = type(_core.operation_callable(None, -1, len))
+_LIBRARY = -2
+"""In place of the number of operands: a function that no class of an argument sees to."""
 _INSIDE = (
     (
         "__class_getitem__",
@@ -336,7 +338,7 @@ def boundary(function: Any) -> Any:
     if end_at_user.__name__ in function.__code__.co_names:  # it is the boundary itself
         return function
     behind = _twin(function)  # the function itself may stand behind a callable that writes its error messages
-    made = _core.operation_callable(None, -1, behind)
+    made = _core.operation_callable(None, _LIBRARY, behind)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(function, name))
     for name, value in function.__dict__.items():

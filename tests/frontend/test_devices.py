@@ -46,3 +46,9 @@ def test_the_index_of_a_device_is_a_whole_number(index):
     with pytest.raises(TypeError, match="the index of a device"):
         torch.device("cpu", index)
     assert torch.device("cpu", 1).index == 1
+
+
+def test_a_device_is_a_context_in_which_tensors_are_made() -> None:
+    with torch.device("cpu") as device:
+        made = torch.nn.Linear(2, 1)
+    assert made.weight.device == device == torch.device("cpu")

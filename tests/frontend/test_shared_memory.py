@@ -84,3 +84,45 @@ def test_processes_are_spawned_and_joined() -> None:
 
     with pytest.raises(RuntimeError, match="process 1"):
         torch.multiprocessing.start_processes(fail, (), nprocs=2, start_method="fork")
+
+
+def add_in_place(x: Any, part: Any, model: Any) -> None:
+    assert x.is_shared() and part.is_shared() and model.weight.is_shared()
+    with torch.no_grad():
+        x.add_(10)
+        model.weight.fill_(3)
+        model.bias.fill_(4)
+    assert part.tolist() == [11.0, 12.0] and model.weight.requires_grad
+
+
+def test_a_spawned_process_writes_what_its_parent_reads() -> None:
+    x, model = torch.arange(3.0).share_memory_(), nn.Linear(2, 1).share_memory()
+    before = x.clone()
+    process = torch.multiprocessing.get_context("spawn").Process(target=add_in_place, args=(x, x[1:], model))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    assert x.tolist() == [10.0, 11.0, 12.0] and before.tolist() == [0.0, 1.0, 2.0]
+    assert model.weight.tolist() == [[3.0, 3.0]] and model.bias.tolist() == [4.0]
+
+
+def send(queue: Any) -> None:
+    x = torch.arange(2.0).share_memory_()
+    queue.put(x)
+    queue.put(torch.ones(2))
+    while x[0].item() == 0:
+        pass
+    queue.put(x.tolist())
+
+
+def test_a_shared_tensor_is_one_on_both_sides_of_a_queue() -> None:
+    context = torch.multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=send, args=(queue,))
+    process.start()
+    x, copied = queue.get(timeout=120), queue.get(timeout=120)
+    assert x.is_shared() and not copied.is_shared()
+    x.fill_(5)
+    x.tolist()
+    assert queue.get(timeout=120) == [5.0, 5.0]
+    process.join(120)

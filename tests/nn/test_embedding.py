@@ -139,3 +139,15 @@ def test_mistake(name: str) -> None:
     with pytest.raises(error) as caught:
         action()
     assert re.sub(r"[\w.]+\.py:\d+", "here.py:N", str(caught.value)) == text
+
+
+def test_the_function_of_the_package_takes_the_table_first():
+    weight = torch.arange(12.0).reshape(4, 3).requires_grad_()
+    index = torch.tensor([1, 2, 1])
+    assert torch.embedding(weight, index).tolist() == weight[index].tolist()
+    assert torch.embedding(weight=weight, indices=index, padding_idx=-1).tolist() == weight[index].tolist()
+    torch.embedding(weight, index, 2).sum().backward()
+    assert weight.grad[:, 0].tolist() == [0.0, 2.0, 0.0, 0.0]
+    weight.grad = None
+    torch.embedding(weight, index, -1, True).sum().backward()
+    assert weight.grad[:, 0].tolist() == [0.0, 1.0, 1.0, 0.0]

@@ -52,6 +52,13 @@ def test_a_layer_with_a_bias_is_rounded_once(dtype: Any) -> None:
 
 X, Y, Z = (RANDOM.normal(size=500) for _ in range(3))
 F: Any = torch.nn.functional
+
+
+def part(*values: Any) -> list[Any]:
+    """Values limited to probabilities that all types have."""
+    return [one.clip(0.125, 0.875) for one in values]
+
+
 STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "addcmul": (lambda x, y, z: torch.addcmul(x, y, z, value=0.7), lambda x, y, z: x + 0.7 * y * z),
     "addcdiv": (
@@ -92,6 +99,28 @@ STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "softshrink": (
         lambda x, y, z: F.softshrink(x, 0.3),
         lambda x, y, z: numpy.sign(x) * numpy.maximum(abs(x) - 0.3, 0),
+    ),
+    "logit": (
+        lambda x, y, z: torch.logit(x, 0.2),
+        lambda x, y, z: special.logit(numpy.clip(x, 0.2, 0.8)),
+    ),
+    "std": (
+        lambda x, y, z: x.reshape(125, 4).std(1),
+        lambda x, y, z: numpy.std(x.reshape(125, 4), axis=1, ddof=1),
+    ),
+    "mse_loss": (lambda x, y, z: F.mse_loss(x, y, reduction="none"), lambda x, y, z: (x - y) ** 2),
+    "smooth_l1_loss": (
+        lambda x, y, z: F.smooth_l1_loss(x, y, reduction="none", beta=0.7),
+        lambda x, y, z: special.huber(0.7, x - y) / 0.7,
+    ),
+    "huber_loss": (
+        lambda x, y, z: F.huber_loss(x, y, reduction="none", delta=0.7),
+        lambda x, y, z: special.huber(0.7, x - y),
+    ),
+    "binary_cross_entropy": (
+        lambda x, y, z: F.binary_cross_entropy(*part(x, y), reduction="none"),
+        lambda x, y, z: -part(x, y)[1] * numpy.log(part(x, y)[0])
+        - (1 - part(x, y)[1]) * numpy.log1p(-part(x, y)[0]),
     ),
     "sinc": (lambda x, y, z: torch.sinc(x), lambda x, y, z: numpy.sinc(x)),
     "glu": (lambda x, y, z: F.glu(x, 0), lambda x, y, z: x[:250] / (1 + numpy.exp(-x[250:]))),

@@ -245,3 +245,12 @@ def test_states_that_do_not_fit() -> None:
     state = optim.SGD(parameters).state_dict()
     with pytest.raises(ValueError, match="parameter group that doesn't match the size of optimizer's group"):
         optim.SGD(parameters[:2]).load_state_dict(state)
+
+
+def test_a_parameter_that_comes_twice_is_warned_of_and_changed_twice() -> None:
+    twice, once = torch.nn.Parameter(torch.tensor([1.0, 2.0])), torch.nn.Parameter(torch.tensor([3.0]))
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = torch.optim.SGD([twice, once, twice], lr=0.25)
+    (twice.sum() * 2 + once.sum()).backward()
+    optimizer.step()
+    assert twice.tolist() == [0.0, 1.0] and once.tolist() == [2.75]

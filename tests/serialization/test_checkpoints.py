@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import pickle
@@ -16,7 +17,7 @@ import pytest
 import twofold as torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from torch_checkpoint import DATA, DTYPES, content
+from torch_checkpoint import DATA, DTYPES, content, first_result
 
 
 def saved(obj: Any, **options: Any) -> bytes:
@@ -54,6 +55,21 @@ def test_files_of_pytorch(name: str) -> None:
     assert found["transposed"][1, 1] == 100.0 and found["part"][0] == 100.0 and found["column"][1] == 100.0
     found["part"].zero_()
     assert found["table"].tolist() == [[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]]
+
+
+def test_whole_modules_of_pytorch() -> None:
+    found = torch.load(DATA / "modules.pt", weights_only=False)
+    assert isinstance(found["modules"]["layers"], torch.nn.Sequential)
+    for name, module in found["modules"].items():
+        result = first_result(copy.deepcopy(module), found["x"])
+        numpy.testing.assert_allclose(result.detach(), found["results"][name], atol=1e-6)
+        assert again(module, weights_only=False).state_dict().keys() == module.state_dict().keys()
+    layers, before = found["modules"]["layers"], found["modules"]["layers"][0].weight.detach().clone()
+    layers(found["x"]).sum().backward()
+    found["optimizer"].step()
+    assert not torch.equal(layers[0].weight, before)
+    with pytest.raises(pickle.UnpicklingError, match="Sequential"):
+        torch.load(DATA / "modules.pt")
 
 
 def test_files_of_pytorch_that_are_trusted() -> None:

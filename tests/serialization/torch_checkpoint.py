@@ -2,7 +2,8 @@
 
     python tests/serialization/torch_checkpoint.py
 
-``zip.pt`` is in today's format, ``stream.pt`` in the one before PyTorch 1.6. Both were written by PyTorch 2.13.
+``zip.pt`` is in today's format, ``stream.pt`` in the one before PyTorch 1.6. ``modules.pt`` has whole modules with a
+result of each, and an optimizer. All were written by PyTorch 2.13.
 """
 
 from __future__ import annotations
@@ -42,6 +43,32 @@ def content(torch: Any) -> dict[str, Any]:
     }
 
 
+def modules(torch: Any) -> dict[str, Any]:
+    """Modules by name."""
+    nn = torch.nn
+    block = nn.Sequential(
+        nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
+    )
+    return {
+        "layers": nn.Sequential(
+            nn.Linear(16, 4), nn.LayerNorm(4), nn.GELU(), nn.Dropout(0.1), nn.Linear(4, 2)
+        ),
+        "convolution": nn.Sequential(nn.Unflatten(1, (1, 4, 4)), block),
+        "recurrent": nn.Sequential(
+            nn.Unflatten(1, (4, 4)), nn.LSTM(4, 3, 2, batch_first=True, bidirectional=True)
+        ),
+        "transformer": nn.Sequential(
+            nn.Unflatten(1, (4, 4)), nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        ),
+    }
+
+
+def first_result(module: Any, x: Any) -> Any:
+    """The result of a module, or the first of them."""
+    found = module(x)
+    return found[0] if isinstance(found, tuple) else found
+
+
 if __name__ == "__main__":
     import torch as peer
 
@@ -52,3 +79,9 @@ if __name__ == "__main__":
     made["expanded"] = peer.tensor([7.0]).expand(4)
     peer.save(made, DATA / "zip.pt")
     peer.save(made, DATA / "stream.pt", _use_new_zipfile_serialization=False)
+    x, by_name = peer.randn(2, 16), modules(peer)
+    for module in by_name.values():
+        module.eval()
+    results = {name: first_result(module, x).detach() for name, module in by_name.items()}
+    optimizer = peer.optim.Adam(by_name["layers"].parameters(), lr=0.5)
+    peer.save({"x": x, "modules": by_name, "results": results, "optimizer": optimizer}, DATA / "modules.pt")

@@ -224,6 +224,59 @@ def test_classes_see_to_calls_by_the_protocol():
         torch.mm(Doubling(torch.ones(2, 2)), torch.ones(2, 2))
 
 
+class Naming:
+    """Answers with the name of the class whose turn it is, and with those of all classes of the call."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return cls.__name__, [one.__name__ for one in types]
+
+
+class Derived(Naming):
+    pass
+
+
+class Other(Naming):
+    pass
+
+
+def test_classes_see_to_calls_before_those_they_derive_from():
+    assert torch.add(Naming(), Derived()) == ("Derived", ["Derived", "Naming"])
+    assert torch.add(Other(), Derived()) == ("Other", ["Other", "Derived"])
+    assert torch.where(Other(), Naming(), Derived()) == ("Other", ["Other", "Derived", "Naming"])
+
+
+def test_classes_see_to_calls_with_lists_of_them():
+    assert torch.stack([torch.ones(1), Naming(), Derived()]) == ("Derived", ["Derived", "Naming"])
+    assert torch.cat((torch.ones(1), Other()), dim=0) == ("Other", ["Other"])
+
+
+class Evasive(Naming):
+    """Has whatever a function may ask of a tensor."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return self
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.sum(x, dim=0),
+        lambda x: torch.nn.functional.cross_entropy(x, x),
+        lambda x: torch.nn.functional.embedding(x, torch.ones(2, 2)),
+        lambda x: torch.cat([torch.ones(1), x]),
+        lambda x: torch.reshape(input=x, shape=(2,)),
+        lambda x: torch.add(x, 1, out=torch.ones(1)),
+        lambda x: torch.add(torch.ones(1), x),
+    ],
+)
+def test_classes_see_to_calls_before_functions_work_with_them(call):
+    assert call(Evasive()) == ("Evasive", ["Evasive"])
+
+
 def test_methods_are_found_while_a_function_is_declared():
     x = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
 

@@ -22,7 +22,7 @@ from twofold.debug.script import debug_script
 from twofold.debug.stories import story
 from twofold.errors import TwofoldError
 from twofold.frontend.gradients import graphs_kept
-from twofold.version import __version__
+from twofold.version import package
 
 
 def add_commands(commands: Any) -> None:
@@ -99,7 +99,7 @@ def _info(arguments: Namespace) -> int:
         "peak": f"{on.flops / 1e9:.1f} Gflop/s in float32, by a matrix product",
         "bandwidth": f"{on.bandwidth / 1e9:.1f} GB/s, by a long sum",
         "cache": f"{cache.path}: {len(cache.keys())} kernels, {cache.size() / 2**20:.1f} MiB",
-        "twofold": __version__,
+        "twofold": package,
         "python": platform.python_version(),
         "numpy": _version("numpy"),
         "llvmlite": _version("llvmlite"),

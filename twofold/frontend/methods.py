@@ -27,7 +27,7 @@ Tensor = _core.Tensor
 
 
 class Device:
-    """Where a tensor lives; always the CPU so far.
+    """Where a tensor lives; always the CPU so far, also for what is made inside its ``with`` block.
 
     >>> import twofold as torch
     >>> torch.device("cpu"), torch.tensor([1.0]).device == torch.device("cpu")
@@ -50,6 +50,12 @@ class Device:
 
     def __hash__(self) -> int:
         return hash("cpu")
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 _CPU = Device()
@@ -93,6 +99,13 @@ def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> numpy.n
     if dtype is not None and array.dtype != numpy.dtype(dtype):
         return array.astype(dtype)
     return array.copy() if copy else array
+
+
+def _array_wrap(
+    self: Tensor, array: numpy.ndarray, context: Any = None, return_scalar: bool = False
+) -> Tensor:
+    """What a function of NumPy makes of tensors is a tensor, truth values as uint8."""
+    return from_numpy(array.astype(numpy.uint8) if array.dtype == bool else array)
 
 
 def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
@@ -500,6 +513,7 @@ METHODS: dict[str, Any] = {
     "tolist": tolist,
     "_read": _read,
     "__array__": _array,
+    "__array_wrap__": _array_wrap,
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
@@ -560,7 +574,6 @@ METHODS: dict[str, Any] = {
     "__complex__": lambda self: complex(self.item()),
     "to_device": to_device,
     "detach_": detach_,
-    "__array_ufunc__": None,
     "from_numpy": staticmethod(from_numpy),
 }
 

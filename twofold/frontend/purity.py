@@ -10,7 +10,7 @@ from typing import Any
 from twofold import _core
 
 _LOCK = threading.Lock()
-_declaring = [0]
+_watching = [0]
 
 stateful: list[Any] = []
 """Classes whose objects have a state beside their tensors; ``_hooked`` sends their calls to where that is said."""
@@ -24,16 +24,17 @@ class Impure(BaseException):
 def arguments_only() -> Iterator[None]:
     """Inside, this thread may compute with declared tensors and numbers; raises Impure at anything else."""
     before = _core.refuse_impure(Impure)
-    _count(1)
+    watch_calls(1)
     try:
         yield
     finally:
-        _count(-1)
+        watch_calls(-1)
         _core.refuse_impure(before)
 
 
-def _count(more: int) -> None:
+def watch_calls(more: int) -> None:
+    """Count those for whom calls of stateful objects go by way of their hooks; ``more`` is 1, or -1 at the end."""
     with _LOCK:
-        _declaring[0] += more
+        _watching[0] += more
         for kind in stateful:
-            kind._hooked = _declaring[0] > 0
+            kind._hooked = _watching[0] > 0

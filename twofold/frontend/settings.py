@@ -125,7 +125,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the values to memory that processes forked from here on share, and return the tensor.
+    """Move the values to memory that processes share which are forked, or given it, from here on; returns the tensor.
 
     What one process writes in place, the others read; it writes the whole tensor, even for a part of it, so parts that
     several processes write at a time are tensors of their own. Raises ArgumentError for a view.

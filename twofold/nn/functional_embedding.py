@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.install import PUBLIC
+from twofold.frontend.install import PUBLIC, guarded
 from twofold.frontend.sparse_gradients import note_lookup
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import FUNCTIONS, apply
@@ -63,6 +63,30 @@ def embedding(
     if scale_grad_by_freq:
         rows = apply("frequency_scaled", rows, input, attrs=(weight.shape[0],))
     return rows
+
+
+_embedding = embedding  # the function itself, which the name has no more where a boundary stands before it
+
+
+def _embedding_of_torch(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """``nn.functional.embedding`` with the table first; a negative ``padding_idx`` is none.
+
+    >>> import twofold as torch
+    >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 0]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    padding = None if padding_idx < 0 else padding_idx
+    return _embedding(indices, weight, padding, None, 2.0, scale_grad_by_freq, sparse)
+
+
+embedding_of_torch = guarded("embedding", _embedding_of_torch)
 
 
 def _check_bags(input: Tensor, offsets: Tensor | None, weights: Tensor | None, mode: str) -> None:

@@ -1,12 +1,14 @@
-"""Functions called before and after the forward computation of a module."""
+"""Functions called before and after the computations of a module, and of its gradients."""
 
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.purity import watch_calls
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
@@ -35,24 +37,143 @@ class RemovableHandle:
 def add_hook(
     hooks: dict[int, Any],
     hook: Callable[..., Any],
-    with_kwargs: bool,
-    prepend: bool,
+    with_kwargs: bool = False,
+    prepend: bool = False,
     always_call: bool = False,
 ) -> RemovableHandle:
     """Enter ``hook`` at the end, or at the front, of ``hooks``."""
-    handle = RemovableHandle(hooks)
+    return _entered(RemovableHandle(hooks), (hook, with_kwargs, always_call), prepend)
+
+
+def _entered(handle: RemovableHandle, entry: Any, prepend: bool) -> RemovableHandle:
+    hooks = handle._hooks
     before = dict(hooks) if prepend else {}
     if prepend:
         hooks.clear()
-    hooks[handle.id] = (hook, with_kwargs, always_call)
+    hooks[handle.id] = entry
     hooks.update(before)
     return handle
+
+
+class _HandleOfAll(RemovableHandle):
+    """The handle of a hook of all modules, whose calls go by way of their hooks as long as there is one."""
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        super().__init__(hooks)
+        watch_calls(1)
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        if self.id in self._hooks:
+            super().remove()
+            watch_calls(-1)
+
+
+_before_all: dict[int, Any] = {}
+_after_all: dict[int, Any] = {}
+_backward_before_all: dict[int, Any] = {}
+_backward_after_all: dict[int, Any] = {}
+"""The hooks of all modules, called before those of a module itself."""
+
+
+def _for_all(
+    hooks: dict[int, Any], hook: Callable[..., Any], with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    return _entered(_HandleOfAll(hooks), (hook, with_kwargs, always_call), False)
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, args)`` before ``forward`` of every module; what it returns replaces the arguments."""
+    return _for_all(_before_all, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call ``hook(module, args, output)`` after ``forward`` of every module; what it returns replaces the output.
+
+    With ``with_kwargs``, the keyword arguments come before the output; with ``always_call`` also, with None as
+    output, where ``forward`` raises.
+
+    >>> import twofold as torch
+    >>> handle = torch.nn.modules.module.register_module_forward_hook(
+    ...     lambda module, args, output: print(type(module).__name__, output.shape)
+    ... )
+    >>> with handle:
+    ...     y = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())(torch.ones(1, 2))
+    Linear twofold.Size([1, 3])
+    ReLU twofold.Size([1, 3])
+    Sequential twofold.Size([1, 3])
+    """
+    return _for_all(_after_all, hook, with_kwargs, always_call)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_output)`` before the backward pass of every module; see the method of modules."""
+    return _for_all(_backward_before_all, hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, grad_input, grad_output)`` after the backward pass of every module; see the method."""
+    return _for_all(_backward_after_all, hook)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """As ``register_module_full_backward_hook``."""
+    return register_module_full_backward_hook(hook)
+
+
+_registrations: dict[str, dict[int, Any]] = {"parameter": {}, "buffer": {}, "module": {}}
+
+
+def registered(kind: str, module: Any, name: str, value: Any) -> Any:
+    """What hooks of registrations make of ``value``, which ``module`` is to have under ``name``."""
+    for hook, *_ in list(_registrations[kind].values()):
+        found = hook(module, name, value)
+        value = value if found is None else found
+    return value
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, parameter)`` at each registration; what it returns is registered instead."""
+    return add_hook(_registrations["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, buffer)`` at each registration; what it returns is registered instead."""
+    return add_hook(_registrations["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(module, name, submodule)`` at each registration; what it returns is registered instead."""
+    return add_hook(_registrations["module"], hook)
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.forward`` between its hooks; what a hook returns, unless None, replaces what it saw."""
     _core.not_by_types()  # what a module computes depends on its mode, too
-    for hook, with_kwargs, _ in list(module._forward_pre_hooks.values()):
+    left = [*_after_all.values(), *module._forward_hooks.values()]
+    result = None
+    try:
+        args, kwargs = _prepared(module, args, kwargs)
+        backward = ModuleGradients.of(module)
+        if backward is not None:
+            args = backward.enter(args)
+        result = module.forward(*args, **kwargs)
+        while left:
+            found = _called(left.pop(0), module, args, kwargs, result)
+            result = result if found is None else found
+    except Exception:
+        for one in left:
+            if one[2]:
+                _called_in_spite(one, module, args, kwargs, result)
+        raise
+    return result if backward is None else backward.leave(result)
+
+
+def _prepared(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments as the hooks before ``forward`` leave them."""
+    for hook, with_kwargs, _ in [*_before_all.values(), *module._forward_pre_hooks.values()]:
         if with_kwargs:
             found = hook(module, args, kwargs)
             if found is not None:
@@ -66,21 +187,7 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             found = hook(module, args)
             if found is not None:
                 args = found if isinstance(found, tuple) else (found,)
-    backward = ModuleGradients(module) if module._backward_hooks or module._backward_pre_hooks else None
-    if backward is not None:
-        args = backward.enter(args)
-    left = list(module._forward_hooks.values())
-    try:
-        result = module.forward(*args, **kwargs)
-        while left:
-            found = _called(left.pop(0), module, args, kwargs, result)
-            result = result if found is None else found
-    except Exception:
-        for one in left:
-            if one[2]:
-                _called(one, module, args, kwargs, None)
-        raise
-    return result if backward is None else backward.leave(result)
+    return args, kwargs
 
 
 def _called(entry: tuple[Any, bool, bool], module: Any, args: Any, kwargs: Any, result: Any) -> Any:
@@ -88,18 +195,28 @@ def _called(entry: tuple[Any, bool, bool], module: Any, args: Any, kwargs: Any, 
     return hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
 
 
+def _called_in_spite(entry: tuple[Any, bool, bool], module: Any, args: Any, kwargs: Any, result: Any) -> None:
+    """Call a hook after an error, which an error of the hook must not hide."""
+    try:
+        _called(entry, module, args, kwargs, result)
+    except Exception as error:
+        warnings.warn(f"a forward hook with always_call=True raised after an error: {error}", stacklevel=4)
+
+
 def _layers(
     tensors: dict[int, Tensor], first: Callable[[int], Any], then: Callable[[int], Any]
 ) -> dict[int, Tensor]:
-    """Two copies of every tensor: a backward pass calls ``first(k)`` at all of the outer ones it comes to.
+    """Copies of all tensors: a backward pass calls ``first(k)`` at all of them that it comes to.
 
-    Only then does it call ``then(k)`` at the inner ones, so that each of these sees the gradients of all.
+    Only then does it call ``then(k)`` at copies further in, so that each of these sees the gradients of all. What is
+    returned are copies further out, whose own hooks come before.
     """
     inner = {k: value.clone() for k, value in tensors.items()}
-    outer = {k: value.clone() for k, value in inner.items()}
+    middle = inner if len(tensors) == 1 else {k: value.clone() for k, value in inner.items()}
+    outer = {k: value.clone() for k, value in middle.items()}
     for k in tensors:
+        middle[k].register_hook(first(k))
         inner[k].register_hook(then(k))
-        outer[k].register_hook(first(k))
     return outer
 
 
@@ -108,11 +225,18 @@ class ModuleGradients:
 
     def __init__(self, module: Any) -> None:
         self.module = module
-        self.hooks = [hook for hook, *_ in module._backward_hooks.values()]
-        self.pre_hooks = [hook for hook, *_ in module._backward_pre_hooks.values()]
+        self.hooks = [hook for hook, *_ in (*_backward_after_all.values(), *module._backward_hooks.values())]
+        before = (*_backward_before_all.values(), *module._backward_pre_hooks.values())
+        self.pre_hooks = [hook for hook, *_ in before]
         self.inputs: dict[int, Tensor] = {}
         self.count = 0
         self.grad_output: tuple[Any, ...] | None = None
+
+    @classmethod
+    def of(cls, module: Any) -> ModuleGradients | None:
+        """One for a forward computation that starts now; None where there is no hook to call."""
+        found = cls(module)
+        return found if found.hooks or found.pre_hooks else None
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments that ``forward`` is to be called with."""

@@ -12,7 +12,8 @@ from twofold.frontend.function import check_compile_options
 from twofold.frontend.options import check_device
 from twofold.frontend.purity import stateful
 from twofold.nn import state
-from twofold.nn.hooks import RemovableHandle, add_hook, call_with_hooks
+from twofold.nn.hook_registration import Hooked
+from twofold.nn.hooks import call_with_hooks, registered
 from twofold.nn.parameter import Buffer, Parameter, Registry
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.shape.contiguity import format_name
@@ -30,7 +31,7 @@ def indented(text: str, spaces: int) -> str:
     return text.replace("\n", "\n" + " " * spaces)
 
 
-class Module:
+class Module(Hooked):
     """Base of all networks: write ``__init__`` (calling ``super().__init__()``) and ``forward``.
 
     Parameters, buffers and modules assigned to attributes are registered and take part in ``parameters()``,
@@ -51,7 +52,6 @@ class Module:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
-    _hooked = False
     _version = 1
     forward: Callable[..., Any]
 
@@ -105,7 +105,7 @@ class Module:
         elif isinstance(value, Module):
             self._need("_modules", "module")
             self._remove_from(name, "_parameters", "_buffers")
-            attributes["_modules"][name] = value
+            attributes["_modules"][name] = registered("module", self, name, value)
         elif isinstance(value, Buffer):
             self._need("_buffers", "buffer")
             self._remove_from(name, "_parameters", "_modules")
@@ -129,7 +129,7 @@ class Module:
                 raise TypeError(
                     f"cannot assign '{_kind(value)}' as {kind} '{name}' ({wanted[kind]} or None expected)"
                 )
-            found[name] = value
+            found[name] = value if kind == "parameter" else registered(kind.split()[-1], self, name, value)
             return
         object.__setattr__(self, name, value)
 
@@ -189,7 +189,7 @@ class Module:
                 f"cannot assign '{_kind(param)}' object to parameter '{name}' "
                 f"(torch.nn.Parameter or None required)"
             )
-        self._parameters[name] = param
+        self._parameters[name] = registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state of the module, but that no optimiser changes."""
@@ -198,7 +198,7 @@ class Module:
             raise TypeError(
                 f"cannot assign '{_kind(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -209,70 +209,9 @@ class Module:
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._check_name(name, "module", "_modules")
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module
-
-    def _hook(
-        self,
-        hooks: dict[int, Any],
-        hook: Callable[..., Any],
-        with_kwargs: bool,
-        prepend: bool,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        self.__dict__["_hooked"] = True
-        return add_hook(hooks, hook, with_kwargs, prepend, always_call)
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before ``forward``; what it returns replaces the arguments."""
-        return self._hook(self._forward_pre_hooks, hook, with_kwargs, prepend)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after ``forward``; what it returns replaces the output.
-
-        With ``always_call`` also, with None as output, where ``forward`` raises.
-        """
-        return self._hook(self._forward_hooks, hook, with_kwargs, prepend, always_call)
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` before the backward pass of ``forward``.
-
-        ``grad_output`` is a tuple; one that the hook returns takes its place.
-        """
-        return self._hook(self._backward_pre_hooks, hook, False, prepend)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` once the gradients of the module's inputs are found.
-
-        Both are tuples, as the positional arguments and the results are, with None where there is no gradient.
-        A tuple that the hook returns takes the place of ``grad_input``. Where no input requires grad, the hook
-        is called when the gradients of the results are there.
-
-        >>> import twofold as torch
-        >>> layer = torch.nn.Linear(2, 1)
-        >>> handle = layer.register_full_backward_hook(
-        ...     lambda layer, grad_input, grad_output: print(grad_input[0].shape, grad_output)
-        ... )
-        >>> layer(torch.ones(1, 2, requires_grad=True)).sum().backward()
-        twofold.Size([1, 2]) (tensor([[1.]]),)
-        """
-        return self._hook(self._backward_hooks, hook, False, prepend)
-
-    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """As ``register_full_backward_hook``: the gradients are always those of the module as a whole."""
-        return self.register_full_backward_hook(hook)
 
     # Walking
 
@@ -392,6 +331,8 @@ class Module:
         )
         return state.state_of(self, **given)
 
+    get_extra_state = state.get_extra_state
+    set_extra_state = state.set_extra_state
     _save_to_state_dict = state.save_own_state
     _load_from_state_dict = state.load_own_state
 

@@ -15,6 +15,7 @@ from twofold.nn import (
     containers,
     convolution,
     embedding,
+    hooks,
     layers,
     lazy,
     loss,
@@ -70,9 +71,10 @@ _BASES: dict[str, dict[str, Any]] = {
     "dropout": {"_DropoutNd": layers._Dropout},
     "instancenorm": {"_InstanceNorm": normalization._InstanceNorm},
     "loss": {"_Loss": loss._Loss, "_WeightedLoss": loss._WeightedLoss},
+    "module": {name: value for name, value in vars(hooks).items() if name.startswith("register_module_")},
     "pooling": {"_MaxPoolNd": pooling._MaxPool, "_AvgPoolNd": pooling._AvgPool},
 }
-"""What programs take from these files beside layers: the classes that layers derive from."""
+"""What programs take from these files beside layers: the classes that layers derive from, and hooks of all modules."""
 
 
 def _ntuple(count: int) -> Callable[[Any], tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,12 @@ _LAYER_NORM = REGISTRY["layer_norm"]
 
 def _sizes(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+@functools.cache
+def _last_axes(ndim: int, count: int) -> tuple[Any, ...]:
+    """The attributes of a layer norm with both parameters over the last axes."""
+    return tuple(range(ndim - count, ndim)), True, True
 
 
 class LayerNorm(Module):
@@ -51,7 +58,6 @@ class LayerNorm(Module):
             self.register_parameter(
                 name, new_parameter(*self.normalized_shape, dtype=dtype) if wanted else None
             )
-        self._attributes: dict[int, tuple[Any, ...]] = {}
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -67,12 +73,7 @@ class LayerNorm(Module):
         if weight is None or bias is None or input.shape[-len(sizes) :] != sizes:
             return F.layer_norm(input, sizes, weight, bias, self.eps)
         # With both parameters a call goes to the recorder without a detour through the public function.
-        ndim = input.ndim
-        attrs = self._attributes.get(ndim)
-        if attrs is None:
-            attrs = (tuple(range(ndim - len(sizes), ndim)), True, True)
-            self._attributes[ndim] = attrs
-        return _core.record(_LAYER_NORM, attrs, (input, weight, bias, self.eps))
+        return _core.record(_LAYER_NORM, _last_axes(input.ndim, len(sizes)), (input, weight, bias, self.eps))
 
     def extra_repr(self) -> str:
         """Sizes and settings."""

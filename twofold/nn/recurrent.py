@@ -116,6 +116,9 @@ def _direction(
     return found[:, :hidden] if cell.states > 1 else found, parts
 
 
+_STEMS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+
+
 class RNNBase(Module):
     """Base of ``RNN``, ``LSTM`` and ``GRU``: layers of one kind of cell, in one or both directions.
 
@@ -153,20 +156,28 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        self._directions = 2 if bidirectional else 1
+        self._name_weights()
         gates, shown = CELLS[mode.lower()].gates * hidden_size, proj_size or hidden_size
-        self._names: list[tuple[str, str, str, str, str]] = []
-        for layer in range(num_layers):
-            width = input_size if layer == 0 else shown * self._directions
-            for suffix in ("", "_reverse")[: self._directions]:
-                stems = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-                names = tuple(f"{stem}_l{layer}{suffix}" for stem in stems)
-                sizes = ((gates, width), (gates, shown), (gates,), (gates,), (proj_size, hidden_size))
-                for stem, name, size in zip(stems, names, sizes, strict=True):
-                    if (bias or not stem.startswith("bias")) and (proj_size or stem != "weight_hr"):
-                        setattr(self, name, new_parameter(*size, dtype=dtype))
-                self._names.append(names)  # type: ignore[arg-type]
+        for number, names in enumerate(self._names):
+            width = input_size if number < self._directions else shown * self._directions
+            sizes = ((gates, width), (gates, shown), (gates,), (gates,), (proj_size, hidden_size))
+            for stem, name, size in zip(_STEMS, names, sizes, strict=True):
+                if (bias or not stem.startswith("bias")) and (proj_size or stem != "weight_hr"):
+                    setattr(self, name, new_parameter(*size, dtype=dtype))
         self.reset_parameters()
+
+    def _name_weights(self) -> None:
+        """Name the parameters of each direction of each layer."""
+        self._directions = 2 if self.bidirectional else 1
+        self._names = [
+            tuple(f"{stem}_l{layer}{suffix}" for stem in _STEMS)
+            for layer in range(self.num_layers)
+            for suffix in ("", "_reverse")[: self._directions]
+        ]
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        super().__setstate__(kept)
+        self._name_weights()
 
     def reset_parameters(self) -> None:
         """Sample new parameters, evenly from ``[-b, b)`` with ``b = 1 / sqrt(hidden_size)``."""

@@ -28,13 +28,53 @@ def state_of(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any
     if destination is None:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
+    metadata = {"version": module._version}
     if hasattr(destination, "_metadata"):
-        destination._metadata[prefix[:-1]] = {"version": module._version}
+        destination._metadata[prefix[:-1]] = metadata
+    for hook in _hooks(module, "_state_dict_pre_hooks"):
+        hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook in _hooks(module, "_state_dict_hooks"):
+        found = hook(module, destination, prefix, metadata)
+        destination = destination if found is None else found
     return destination
+
+
+def _hooks(module: Any, kind: str) -> list[Any]:
+    return [hook for hook, *_ in module.__dict__.get(kind, {}).values()]
+
+
+_EXTRA = "_extra_state"
+
+
+def get_extra_state(module: Any) -> Any:
+    """What the state of a module has beside its tensors; modules that define it define ``set_extra_state``, too.
+
+    >>> import twofold as torch
+    >>> class Counter(torch.nn.Module):
+    ...     count = 3
+    ...     def get_extra_state(self):
+    ...         return self.count
+    ...     def set_extra_state(self, state):
+    ...         self.count = state
+    >>> Counter().state_dict()
+    OrderedDict([('_extra_state', 3)])
+    """
+    raise RuntimeError(
+        "Reached a code path in Module.get_extra_state() that should never be called. A module that has an extra "
+        "state defines get_extra_state."
+    )
+
+
+def set_extra_state(module: Any, state: Any) -> None:
+    """Take what ``get_extra_state`` gave; called by ``load_state_dict``."""
+    raise RuntimeError(
+        "Reached a code path in Module.set_extra_state() that should never be called. A module that has an extra "
+        "state defines set_extra_state."
+    )
 
 
 def own_members(module: Any) -> dict[str, Tensor]:
@@ -48,6 +88,8 @@ def save_own_state(module: Any, destination: Any, prefix: str, keep_vars: bool) 
     """Enter the module's own members."""
     for name, member in own_members(module).items():
         destination[prefix + name] = member if keep_vars else member.detach()
+    if type(module).get_extra_state is not get_extra_state:
+        destination[prefix + _EXTRA] = module.get_extra_state()
 
 
 def load_own_state(
@@ -61,6 +103,8 @@ def load_own_state(
     error_msgs: list[str],
 ) -> None:
     """Copy the module's own members; what is wrong is added to the lists."""
+    for hook in _hooks(module, "_load_state_dict_pre_hooks"):
+        hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
     members = own_members(module)
     assigned = local_metadata.get("assign_to_params_buffers", False)
     for name, member in members.items():
@@ -71,10 +115,15 @@ def load_own_state(
                 error_msgs.append(problem)
         elif strict:
             missing_keys.append(key)
+    extra, takes_extra = prefix + _EXTRA, type(module).set_extra_state is not set_extra_state
+    if takes_extra and extra in state_dict:
+        module.set_extra_state(state_dict[extra])
+    elif takes_extra and strict:
+        missing_keys.append(extra)
     if not strict:
         return
     for key in state_dict:
-        if key.startswith(prefix):
+        if key.startswith(prefix) and not (takes_extra and key == extra):
             first, *rest = key[len(prefix) :].split(".", 1)
             if first not in (module._modules if rest else members):
                 unexpected_keys.append(key)
@@ -124,6 +173,11 @@ def load_state(module: Any, state_dict: Any, strict: bool, assign: bool) -> Inco
             if child is not None:
                 below = f"{prefix}{name}."
                 load(child, {key: value for key, value in found.items() if key.startswith(below)}, below)
+        for hook in _hooks(part, "_load_state_dict_post_hooks"):
+            if hook(part, IncompatibleKeys(missing, unexpected)) is not None:
+                raise RuntimeError(
+                    "load_state_dict post-hook must return None: it changes the lists it is given"
+                )
 
     load(module, OrderedDict(state_dict), "")
     if strict:

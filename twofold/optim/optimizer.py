@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
@@ -149,8 +150,8 @@ class Optimizer(Hooked):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; settings that it does not give are the defaults.
 
-        Raises TypeError for something that is no tensor, ValueError for a tensor that is no leaf or comes
-        twice.
+        A tensor that comes twice is warned of, and changed twice by each step. Raises TypeError for something that is
+        no tensor, ValueError for a tensor that is no leaf or is in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -174,7 +175,11 @@ class Optimizer(Hooked):
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(params)) != len(params):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters: each step changes them as often as "
+                "they are in it. Leave each in once.",
+                stacklevel=3,
+            )
         before = {param: k for k, other in enumerate(self.param_groups) for param in other["params"]}
         for param in params:
             if param in before:

@@ -495,6 +495,7 @@ class logit:
         return apply("logit", input, attrs=(eps,))
 
 
+@rounded_once
 def _logit(x: Any, eps: float | None) -> Any:
     x = x if eps is None else ops.clamp(x, eps, 1 - eps)
     return ops.log(x) - ops.log1p(-x)

@@ -53,7 +53,7 @@ class embedding:
     Raises IndexError for an index outside the table.
 
     >>> import twofold as torch
-    >>> torch.embedding(torch.tensor([1, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    >>> torch.nn.functional.embedding(torch.tensor([1, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.],
             [1., 2.]])
     """

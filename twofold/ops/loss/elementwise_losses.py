@@ -17,6 +17,7 @@ from twofold.ops.base import (
     ops,
     strong,
 )
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.examples import example
 from twofold.ops.loss.class_losses import REDUCTIONS, need_reduction, numpy_reduced, reduced, share
 from twofold.ops.promotion import common_dtype
@@ -39,6 +40,8 @@ def _pairwise(body: type) -> Any:
     fits = getattr(rules, "fits", lambda number: True)
     kinds: str = getattr(rules, "kinds", "f")  # of the dtype that input and target meet in
     input_kinds: str = getattr(rules, "input_kinds", "biufc")
+
+    rounded = rounded_once(lambda x, t, *rest: reduced(each(x, t, *rest[:-1]), rest[-1]))
 
     class entry:
         autograd_name = getattr(rules, "autograd_name", "")
@@ -64,7 +67,7 @@ def _pairwise(body: type) -> Any:
             if t.shape != x.shape:
                 shape = broadcast_shapes(x.shape, t.shape)
                 x, t = broadcast(x, shape), broadcast(t, shape)
-            return reduced(each(x, t, *rest[:-1]), rest[-1])
+            return rounded(x, t, *rest)
 
         reference = lambda x, t, *rest: numpy_reduced(exact(x, t, *rest[:-1]), rest[-1])
 
@@ -199,6 +202,13 @@ def _probabilities(*shapes: Any) -> list[Any]:
     return [generator.uniform(0.05, 0.95, shape).astype(numpy.float32) for shape in shapes]
 
 
+@rounded_once
+def _rounded_cross_entropy(x: Any, t: Any, *rest: Any) -> Any:
+    yes, no = _limited_logs(x)
+    each = (t - 1) * no - t * yes
+    return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
+
+
 @composite
 class binary_cross_entropy:
     """``-(t * log(x) + (1 - t) * log(1 - x))`` for probabilities ``x``, with logarithms of at least -100.
@@ -227,9 +237,7 @@ class binary_cross_entropy:
             )
         _need_fitting_weights(x, weight=rest[0] if len(rest) > 1 else None)
         x, t = _between_0_and_1(x, t)
-        yes, no = _limited_logs(x)
-        each = (t - 1) * no - t * yes
-        return reduced(each * rest[0] if len(rest) > 1 else each, rest[-1])
+        return _rounded_cross_entropy(x, t, *rest)
 
     @staticmethod
     def vjp(ct: Any, y: Any, x: Any, t: Any, *rest: Any) -> Any:

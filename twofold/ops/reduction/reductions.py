@@ -565,12 +565,19 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     return _extreme(False, input, given_once(dim=dim, other=other), keepdim)
 
 
+class MinAndMax(NamedTuple):
+    """Result of ``aminmax``."""
+
+    min: Any
+    max: Any
+
+
 @public(methods=("aminmax",))
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any, Any]:
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> MinAndMax:
     """The smallest and the largest element over ``dim``.
 
     >>> import twofold as torch
     >>> torch.aminmax(torch.tensor([3.0, 1.0, 2.0]))
-    (tensor(1.), tensor(3.))
+    MinAndMax(min=tensor(1.), max=tensor(3.))
     """
-    return ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim)
+    return MinAndMax(ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim))

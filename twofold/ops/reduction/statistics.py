@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -210,10 +210,17 @@ def _histogram(
     return counts, edges
 
 
+class Histogram(NamedTuple):
+    """Result of ``histogram``; of ``histogramdd``, with a list of edges."""
+
+    hist: Any
+    bin_edges: Any
+
+
 @public(methods=("histogram",))
 def histogram(
     input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
-) -> tuple[Any, Any]:
+) -> Histogram:
     """How many elements (or which sum of ``weight``) fall into each bin, and the edges of the bins.
 
     ``bins`` is their number, from ``range`` or from the smallest to the largest element, or a vector of edges.
@@ -221,17 +228,17 @@ def histogram(
 
     >>> import twofold as torch
     >>> torch.histogram(torch.tensor([0.0, 1.0, 1.5, 4.0]), 2)
-    (tensor([3., 1.]), tensor([0., 2., 4.]))
+    Histogram(hist=tensor([3., 1.]), bin_edges=tensor([0., 2., 4.]))
     """
     points = ops.reshape(input, (-1, 1)) if prod(input.shape) else ops.reshape(input, (0, 1))
     counts, edges = _histogram(points, [bins], range, weight, density)
-    return counts, edges[0]
+    return Histogram(counts, edges[0])
 
 
 @public("histogramdd")
 def histogramdd(
     input: Any, bins: Any, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
-) -> tuple[Any, list[Any]]:
+) -> Histogram:
     """How many points, the rows of the last axis, fall into each cell of a grid, and the edges along each axis.
 
     >>> import twofold as torch
@@ -247,4 +254,4 @@ def histogramdd(
         raise ArgumentError(
             f"bins for {len(lines)} axes of {size}", "Give one number or vector of edges per axis."
         )
-    return _histogram(points, lines, range, weight, density)
+    return Histogram(*_histogram(points, lines, range, weight, density))

@@ -17,6 +17,7 @@ from twofold.ops.base import (
     ops,
     public,
 )
+from twofold.ops.building_blocks import rounded_once
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.reduction.reductions import Axes, broadcast_back, count_over, mean_over
 from twofold.ops.samples import Sample, reals, reduction_samples
@@ -134,7 +135,7 @@ class std:
     on_complex = _complex_std
     samples = _spread_samples
     reference = lambda x, axes, keepdims, c: numpy.sqrt(_spread_reference(x, axes, keepdims, c))
-    compute = lambda x, axes, keepdims, correction: ops.sqrt(_var(x, axes, keepdims, correction))
+    compute = rounded_once(lambda x, *attrs: ops.sqrt(_var(x, *attrs)))
     vjp = _std_gradient
     call = _spread_call("std")
 
