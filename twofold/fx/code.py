@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold.dtypes import DType
+from twofold.frontend.methods import Device
+from twofold.frontend.options import memory_format
 from twofold.fx.node import Node, map_arg
 
 _ARITHMETIC = {
@@ -28,6 +30,8 @@ OPERATORS: dict[Callable[..., Any], str] = {
 """The expressions of operators."""
 REFLECTED = frozenset(getattr(operator, name) for name in _ARITHMETIC)
 """Operators that the second operand sees to where the first does not."""
+_WRITTEN = (bool, int, float, complex, str, bytes, type(Ellipsis))
+"""Classes of constants whose ``repr`` is an expression for them."""
 _RESERVED = {"inf", "nan", "NoneType", "torch", "device", "self"}
 
 
@@ -102,8 +106,8 @@ def target_text(node: Node) -> str:
 class _Writer:
     """Writes the body of a function, and gathers its global names."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
+    def __init__(self, root: str, names: set[str]) -> None:
+        self.root, self.names = root, names
         self.globals: dict[str, Any] = {"torch": sys.modules["twofold"], "inf": math.inf, "nan": math.nan}
         self.globals["device"] = sys.modules["twofold"].device
         self.parameters: list[str] = []
@@ -120,7 +124,7 @@ class _Writer:
             return dotted
         name = base = re.sub(r"\W", "_", dotted)
         count = 0
-        while self.globals.get(name, value) is not value:
+        while name in self.names or self.globals.get(name, value) is not value:
             count += 1
             name = f"{base}_{count}"
         self.globals[name] = value
@@ -143,7 +147,10 @@ class _Writer:
             return f"slice({self.value(value.start)}, {self.value(value.stop)}, {self.value(value.step)})"
         if isinstance(value, DType):
             return f"torch.{value.name}"
-        if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str, bytes)):
+        if isinstance(value, memory_format):
+            return self.name_of(value, repr(value).replace("twofold.", "torch.", 1))
+        # the text of a number of NumPy or of an enumeration is no expression for it
+        if value is None or isinstance(value, Device) or type(value) in _WRITTEN:
             return "..." if value is Ellipsis else repr(value)
         if isinstance(value, type) or callable(value):
             return self.name_of(value, qualified_name(value))
@@ -164,13 +171,15 @@ class _Writer:
     def _expression(self, node: Node) -> str:
         args, kwargs = node.args, node.kwargs
         if node.op == "get_attr":
-            return f"{self.root}.{node.target}"
+            return self._member(node.target)
         if node.op == "call_module":
             return f"{self._member(node.target)}({self.arguments(args, kwargs)})"
         if node.op == "call_method":
             return f"{self.value(args[0])}.{node.target}({self.arguments(args[1:], kwargs)})"
         if node.target in OPERATORS and not kwargs:
-            return OPERATORS[node.target].format(*map(self.value, args))
+            first, *rest = map(self.value, args)
+            # a sign binds less than a power
+            return OPERATORS[node.target].format(f"({first})" if first.startswith("-") else first, *rest)
         if node.target is getattr and len(args) == 2 and str(args[1]).isidentifier():
             return f"{self.value(args[0])}.{args[1]}"
         called = self.name_of(node.target, qualified_name(node.target))
@@ -197,7 +206,7 @@ def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
 
 def python_code(nodes: list[Node], root_module: str) -> PythonCode:
     """The function that computes what ``nodes`` do, as a method of ``root_module``."""
-    writer, last, lines = _Writer(root_module), _last_uses(nodes), []
+    writer, last, lines = _Writer(root_module, {node.name for node in nodes}), _last_uses(nodes), []
     for node in nodes:
         if node.op == "placeholder":
             stem = node.target.lstrip("*")

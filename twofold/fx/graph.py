@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from twofold.fx.code import Namespace, PythonCode, node_text, public_name, python_code, snake_case
-from twofold.fx.node import Argument, Node, Target, map_arg
+from twofold.fx.node import Argument, Node, Target, map_aggregate, map_arg
 
 
 class _Nodes:
@@ -154,7 +156,12 @@ class Graph:
         return _Inserting(self, self._root.prepend if n is None else n.append)
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take a node out; raises RuntimeError if others use its result."""
+        """Take a node out; raises RuntimeError if others use its result, or if it is of another graph."""
+        if to_erase.graph is not self:
+            raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
+        if to_erase._erased:
+            warnings.warn(f"erase_node({to_erase}) on an already erased node", stacklevel=2)
+            return
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
@@ -189,8 +196,12 @@ class Graph:
         return None
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erase the nodes whose results nothing uses, but for those that ``is_impure_node``; whether there were any."""
-        kept = is_impure_node or (lambda node: isinstance(node.target, str) and node.target.endswith("_"))
+        """Erase the nodes whose results nothing uses; whether there were any.
+
+        Args:
+            is_impure_node: Which of them stay; without, those that change an argument in place.
+        """
+        kept = is_impure_node or _changes_an_argument
         found = False
         for node in list(reversed(self.nodes)):
             if not node.users and node.op not in ("placeholder", "output") and not kept(node):
@@ -261,26 +272,47 @@ class Graph:
         return "\n    ".join(["graph():", *map(node_text, self.nodes)])
 
 
-class _Place(NamedTuple):
+_IN_PLACE = frozenset(
+    getattr(operator, name)
+    for name in (
+        "setitem",
+        "delitem",
+        "iadd",
+        "isub",
+        "imul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "imatmul",
+    )
+    + ("iand", "ior", "ixor", "ilshift", "irshift")
+)
+
+
+def _changes_an_argument(node: Node) -> bool:
+    """Whether a call is one of those whose names or options say that they work in place."""
+    if node.op not in ("call_method", "call_function"):
+        return False
+    if node.target in _IN_PLACE or node.kwargs.get("inplace") or node.kwargs.get("out") is not None:
+        return True
+    name = node.target if isinstance(node.target, str) else public_name(node.target)[1]
+    return name.endswith("_") and not name.endswith("__") and getattr(operator, name, None) is not node.target
+
+
+class _Place:
     """Which node an argument is, in a pickle."""
 
-    number: int
+    def __init__(self, number: int) -> None:
+        self.number = number
 
 
 def _graph_of(described: list[Any]) -> Graph:
     graph = Graph()
     nodes: list[Node] = []
 
-    def filled(value: Any) -> Any:
-        if isinstance(value, _Place):
-            return nodes[value.number]
-        if isinstance(value, (tuple, list)):
-            made = [filled(one) for one in value]
-            return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-        if isinstance(value, slice):
-            return slice(filled(value.start), filled(value.stop), filled(value.step))
-        return {key: filled(one) for key, one in value.items()} if isinstance(value, dict) else value
-
-    for op, target, args, kwargs, name, return_type in described:
-        nodes.append(graph.create_node(op, target, filled(args), filled(kwargs), name, return_type))
+    filled = lambda one: nodes[one.number] if isinstance(one, _Place) else one
+    for op, target, *given, name, return_type in described:
+        args, kwargs = (map_aggregate(one, filled) for one in given)
+        nodes.append(graph.create_node(op, target, args, kwargs, name, return_type))
     return graph

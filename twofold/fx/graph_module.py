@@ -20,6 +20,11 @@ def _attribute(root: Any, path: str) -> Any:
     return root
 
 
+def _paths(graph: Graph) -> list[str]:
+    """What a graph calls and reads of its module."""
+    return [node.target for node in graph.nodes if node.op in ("get_attr", "call_module")]
+
+
 def _put(root: Module, path: str, value: Any) -> None:
     """Put a member below ``root``, with modules on the way to it."""
     *parents, name = path.split(".")
@@ -52,13 +57,11 @@ class GraphModule(Module):
         type(self).__name__ = class_name
         if isinstance(root, Module):
             self.training = root.training
-        for node in graph.nodes:
-            if node.op in ("get_attr", "call_module") and not self._has(node.target):
-                _put(
-                    self,
-                    node.target,
-                    root[node.target] if isinstance(root, dict) else _attribute(root, node.target),
-                )
+        for path in _paths(graph):
+            value = root[path] if isinstance(root, dict) else _attribute(root, path)
+            # of a module of which only a member was needed so far, there is one with that member alone
+            if not self._has(path) or _attribute(self, path) is not value:
+                _put(self, path, value)
         self.graph = graph
 
     def _has(self, path: str) -> bool:
@@ -66,6 +69,12 @@ class GraphModule(Module):
             return _attribute(self, path) is not None
         except AttributeError:
             return False
+
+    def _complete(self, other: Graph) -> None:
+        """Take what the nodes of ``other`` call and read and this module has not, from the module of ``other``."""
+        for path in _paths(other) if other.owning_module is not None else ():
+            if not self._has(path):
+                _put(self, path, _attribute(other.owning_module, path))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "graph":
@@ -109,7 +118,7 @@ class GraphModule(Module):
 
     def delete_all_unused_submodules(self) -> None:
         """Delete the modules that the graph neither calls nor reads."""
-        used = {node.target for node in self.graph.nodes if node.op in ("get_attr", "call_module")}
+        used = set(_paths(self.graph))
         for name, _ in list(self.named_modules()):
             if name and not any(
                 one == name or one.startswith(f"{name}.") or name.startswith(f"{one}.") for one in used

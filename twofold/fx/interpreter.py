@@ -163,14 +163,5 @@ class Transformer(Interpreter):
         """A module with the new graph."""
         result = self.run()
         if result is not None:
-            self.new_graph.output(map_proxies(result))
+            self.new_graph.output(self.tracer.create_arg(result))
         return GraphModule(self.module, self.new_graph, type(self.module).__name__)
-
-
-def map_proxies(value: Any) -> Any:
-    """``value`` with nodes in place of proxies."""
-    if isinstance(value, Proxy):
-        return value.node
-    if isinstance(value, (tuple, list)):
-        return type(value)(map(map_proxies, value))
-    return {key: map_proxies(one) for key, one in value.items()} if isinstance(value, dict) else value

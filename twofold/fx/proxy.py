@@ -6,11 +6,26 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from twofold.dtypes import DType
+from twofold.frontend.methods import Device
+from twofold.frontend.options import memory_format
 from twofold.fx.code import OPERATORS, REFLECTED
 from twofold.fx.graph import Graph
 from twofold.fx.node import Argument, Node, Target, map_aggregate
 
-_PLAIN = (str, bytes, int, float, bool, complex, type(None), type(Ellipsis), range, DType)
+_PLAIN = (
+    str,
+    bytes,
+    int,
+    float,
+    bool,
+    complex,
+    type(None),
+    type(Ellipsis),
+    range,
+    DType,
+    Device,
+    memory_format,
+)
 
 
 class TraceError(ValueError):

@@ -59,10 +59,11 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
     Args:
         gm: The module; its code is made anew.
         pattern: A function, module or graph with one result: the same operations on any arguments match it.
-        replacement: What takes the place of a match, with the arguments of the pattern in their order.
+        replacement: What takes the place of a match, with the arguments of the pattern in their order. The module
+            gets what it calls and reads, where it has nothing of that name.
 
     Returns:
-        The matches, in their order.
+        The matches, in their order. Raises NotImplementedError for a pattern whose result is not that of an operation.
 
     >>> import twofold as torch
     >>> traced = torch.fx.symbolic_trace(lambda x: torch.exp(torch.neg(x)) + 1)
@@ -72,6 +73,10 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
     """
     searched, wanted = _graph_of(pattern), _graph_of(replacement)
     last = searched.output_node().args[0]
+    if not isinstance(last, Node) or last.op == "placeholder":
+        raise NotImplementedError(
+            f"replace_pattern: the pattern returns {last}. Let it return the result of one operation."
+        )
     arguments = [node for node in searched.nodes if node.op == "placeholder"]
     matches: list[Match] = []
     taken: set[Node] = set()
@@ -98,5 +103,6 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
         for one in reversed(list(searched.nodes)):
             if one.op not in ("placeholder", "output"):
                 gm.graph.erase_node(match.nodes_map[one])
+    gm._complete(wanted)
     gm.recompile()
     return matches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +80,10 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
 class Tracer(TracerBase):
     """Makes the graph of a module or function; methods may be overridden to change how.
 
+    Args:
+        autowrap_modules: Modules whose functions, called with proxies, are recorded as they are.
+        autowrap_functions: Functions that are recorded as they are.
+
     >>> import twofold as torch
     >>> graph = torch.fx.Tracer().trace(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()))
     >>> [(node.op, node.target) for node in graph.nodes]
@@ -88,13 +93,14 @@ class Tracer(TracerBase):
     proxy_buffer_attributes: ClassVar[bool] = False
 
     def __init__(
-        self, autowrap_modules: tuple[Any, ...] = (), autowrap_functions: tuple[Any, ...] = ()
+        self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Any, ...] = ()
     ) -> None:
-        names = [
-            (vars(module), name) for module in autowrap_modules for name in vars(module) if name[0] != "_"
-        ]
-        self._autowrapped = [(space, name) for space, name in names if callable(space[name])]
-        self._functions = autowrap_functions
+        named = [item for module in autowrap_modules for item in vars(module).items() if item[0][0] != "_"]
+        self._autowrapped = {id(value) for _, value in named if callable(value)} | set(
+            map(id, autowrap_functions)
+        )
+        self._searched = [vars(module) for module in autowrap_modules]
+        self._searched += [one.__globals__ for one in autowrap_functions if hasattr(one, "__globals__")]
         self.root: Module = Module()
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -141,7 +147,13 @@ class Tracer(TracerBase):
         """What to call ``function`` with: a proxy for each argument, and the values given for some."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for name, parameter in inspect.signature(function).parameters.items():
+        parameters = inspect.signature(function).parameters
+        if unknown := [name for name in concrete if name not in parameters]:
+            raise TypeError(
+                f"symbolic_trace: concrete_args has {', '.join(map(repr, unknown))}, the arguments are "
+                f"{', '.join(map(repr, parameters))}. Give values of those."
+            )
+        for name, parameter in parameters.items():
             if name not in concrete and parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise NotImplementedError(
                     f"symbolic_trace: how many arguments are {parameter} is not known. Give them in concrete_args."
@@ -171,13 +183,25 @@ class Tracer(TracerBase):
         if isinstance(root, Module) and "forward" in vars(root):
             function = root.forward
         args, kwargs = self._placeholders(function, concrete_args or {})
-        with self._patched():
+        with self._patched(function):
             result = function(*args, **kwargs)
         self.create_node("output", "output", (self.create_arg(result),), {})
         return self.graph
 
+    def _names_of_autowrapped(self, function: Any) -> Iterator[tuple[dict[str, Any], str]]:
+        """The global names, where ``function`` and the modules below it look, of what is recorded as it is."""
+        callers = [
+            function,
+            *(module.forward for module in self.root.modules() if hasattr(module, "forward")),
+        ]
+        spaces = [*self._searched, *(getattr(one, "__globals__", {}) for one in callers)]
+        for space in {id(space): space for space in spaces}.values():
+            yield from (
+                (space, name) for name, value in list(space.items()) if id(value) in self._autowrapped
+            )
+
     @contextmanager
-    def _patched(self) -> Iterator[None]:
+    def _patched(self, function: Any) -> Iterator[None]:
         """Inside, calls of modules go by way of ``call_module``, and those of wrapped functions are recorded."""
         plain = Module.__call__
 
@@ -188,10 +212,9 @@ class Tracer(TracerBase):
             return self.call_module(module, forward, args, kwargs)
 
         found = [
-            (space, name) for space, name in (*_wrapped, *self._autowrapped) if not name.startswith("__")
+            *(one for one in _wrapped if not one[1].startswith("__")),
+            *self._names_of_autowrapped(function),
         ]
-        for one in self._functions:
-            found.append((one.__globals__, one.__name__))
         before: list[tuple[dict[str, Any], str, Any]] = []
         try:
             Module.__call__ = call  # type: ignore[method-assign, assignment]
