@@ -126,3 +126,12 @@ def test_replacements_bring_their_modules_and_patterns_have_one_result():
     for pattern in (lambda a: (torch.exp(a), a), lambda a: a):
         with pytest.raises(NotImplementedError, match="one operation"):
             fx.replace_pattern(traced, pattern, lambda a: a)
+
+
+def test_operators_of_tensors_leave_proxies_to_record_them():
+    table = torch.tensor([1.0, 4.0])
+    traced = fx.symbolic_trace(lambda x: [table**x, table // x, table @ x, table == x, 2**x])
+    x = torch.tensor([2.0, 3.0])
+    assert [one.tolist() for one in traced(x)] == [[1.0, 64.0], [0.0, 1.0], 14.0, [False, False], [4.0, 8.0]]
+    with pytest.raises(TypeError, match="pow"):
+        table ** object()

@@ -128,7 +128,8 @@ def test_hooks_of_registrations():
         module.count = torch.zeros(1)
         module.child = Doubled()
         module.add_module("other", Doubled())
-    assert module.weight is made
+        module.register_parameter("bias", None)
+    assert module.weight is made and module.bias is None
     assert log == [
         ("parameter", "weight"),
         ("buffer", "count"),

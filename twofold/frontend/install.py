@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from numbers import Number
 from typing import Any
 
 import numpy
@@ -375,6 +376,16 @@ def _load(name: str) -> Any:
     return _callable(METHODS[name[1:]] if name[0] == "." else FUNCTIONS[name])
 
 
+def _yielding(function: Callable[..., Any], reflected: str) -> Callable[..., Any]:
+    """``function`` as an operator, which leaves operands that are none of its own to their ``reflected`` operator."""
+
+    def method(a: Any, b: Any) -> Any:
+        known = isinstance(b, (Tensor, Number, numpy.ndarray, Symbol))
+        return NotImplemented if not known and hasattr(type(b), reflected) else function(a, b)
+
+    return functools.wraps(function)(method)
+
+
 def _load_in_place(name: str) -> Any:
     """The in-place form of the method ``name``."""
     plain = METHODS[name]
@@ -406,7 +417,7 @@ def install_methods() -> None:
         op: Any = REGISTRY[one]
         for operator in op.operators:
             if not _core.set_operator(operator, op):
-                setattr(Tensor, operator, METHODS[operator])
+                setattr(Tensor, operator, _yielding(METHODS[operator], "__r" + operator[2:]))
                 if getattr(op, "reflected", False):
                     setattr(Tensor, "__r" + operator[2:], METHODS["__r" + operator[2:]])
                 if getattr(op, "inplace", False):

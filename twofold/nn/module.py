@@ -189,7 +189,7 @@ class Module(Hooked):
                 f"cannot assign '{_kind(param)}' object to parameter '{name}' "
                 f"(torch.nn.Parameter or None required)"
             )
-        self._parameters[name] = registered("parameter", self, name, param)
+        self._parameters[name] = None if param is None else registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state of the module, but that no optimiser changes."""
