@@ -12,7 +12,7 @@ from tests.debug.step_recorder import arguments_of, programs_of, stepped, steps_
 from tests.debug.test_stepping import mirrored, requiring
 from twofold import debug
 
-NOT_TOLD = [programs.in_order, programs.chosen, programs.of_a_layer]
+NOT_TOLD = [programs.in_order, programs.chosen, programs.of_a_layer, programs.counter_bound_again]
 PROGRAMS = [one for one in programs_of(programs) if one not in (programs.collected, *NOT_TOLD)]
 
 

@@ -48,12 +48,11 @@ class Rounds:
     def _counted(self, loop: Any, item: Item) -> int | None:
         """The round of a loop over ``range`` or ``enumerate`` whose number an operator reads."""
         node = position_of(item.site).expression if item.site is not None else None
-        target = loop.target.elts[0] if isinstance(loop.target, (ast.Tuple, ast.List)) else loop.target
         if not isinstance(node, ast.BinOp) or len(item.call.operands) != 2:  # type: ignore[union-attr]
             return None
-        numbers = _numbers(loop.iter)
+        numbers, counter = _numbers(loop.iter), _counter(loop)
         for side, operand in zip((node.left, node.right), item.call.operands):  # type: ignore[union-attr]
-            if isinstance(side, ast.Name) and side.id == getattr(target, "id", None) and numbers is not None:
+            if isinstance(side, ast.Name) and side.id == counter and numbers is not None:
                 value = self.given.get(operand)
                 return numbers.index(value) if isinstance(value, int) and value in numbers else None
         return None
@@ -62,10 +61,9 @@ class Rounds:
         """Whether conditions on the numbers of rounds are what is given with them; None where that is not known."""
         known = {}
         for loop in [one for one in self.loops if isinstance(one, ast.For)]:
-            numbers, target = _numbers(loop.iter), loop.target
-            target = target.elts[0] if isinstance(target, ast.Tuple) else target
-            if numbers is not None and isinstance(target, ast.Name) and self.number[loop] < len(numbers):
-                known[target.id] = numbers[self.number[loop]]
+            numbers, counter = _numbers(loop.iter), _counter(loop)
+            if numbers is not None and counter is not None and self.number[loop] < len(numbers):
+                known[counter] = numbers[self.number[loop]]
         found: list[bool | None] = [None] * (not conditions)
         for test, wanted in conditions:
             nodes = list(ast.walk(test))
@@ -83,6 +81,17 @@ class Rounds:
             return False
         count = count_of(loop, self.scope)
         return count is None or self.number[loop] + 1 < count
+
+
+def _counter(loop: ast.For) -> str | None:
+    """The variable that counts the rounds of a loop, None where a round binds it to something else."""
+    target = loop.target.elts[0] if isinstance(loop.target, (ast.Tuple, ast.List)) else loop.target
+    inside = [one for statement in loop.body for one in ast.walk(statement) if isinstance(one, ast.Name)]
+    if not isinstance(target, ast.Name) or any(
+        one.id == target.id and not isinstance(one.ctx, ast.Load) for one in inside
+    ):
+        return None
+    return target.id
 
 
 def _numbers(iterable: Any) -> range | None:
