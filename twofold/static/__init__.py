@@ -38,7 +38,7 @@ from twofold.errors import GraphError
 from twofold.lazy import attach as _attach
 from twofold.static.api.op_functions import as_dtype, constant, convert_to_tensor
 from twofold.static.graph.collection_keys import GraphKeys
-from twofold.static.graph.docstrings import example
+from twofold.static.graph.docstrings import example as _example
 from twofold.static.graph.graph import (
     Graph,
     Operation,
@@ -242,25 +242,25 @@ newaxis = None
 VERSION = __version__ = "1.15.0"
 
 
-@example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
 def add_to_collection(name: str, value: Any) -> None:
     """Put ``value`` in a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
-@example('tf.add_to_collections(["numbers", "odd"], 5)', 'print(tf.get_collection("odd"))', "[5]")
+@_example('tf.add_to_collections(["numbers", "odd"], 5)', 'print(tf.get_collection("odd"))', "[5]")
 def add_to_collections(names: Any, value: Any) -> None:
     """Put ``value`` in several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
-@example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
     """What a collection of the default graph holds."""
     return get_default_graph().get_collection(key, scope)
 
 
-@example('tf.get_collection_ref("numbers").append(5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.get_collection_ref("numbers").append(5)', 'print(tf.get_collection("numbers"))', "[5]")
 def get_collection_ref(key: str) -> list[Any]:
     """The list that holds a collection of the default graph."""
     return get_default_graph().get_collection_ref(key)

@@ -134,6 +134,17 @@ def test_variables_and_collections(session):
     assert layer.trainable_weights == [] and len(layer.weights) == 2
 
 
+def test_recurrent_layers_take_no_option_that_says_nothing_about_them():
+    for made, option in (
+        (L.SimpleRNN, "recurrent_activation"),
+        (L.SimpleRNN, "unit_forget_bias"),
+        (L.GRU, "unit_forget_bias"),
+    ):
+        with pytest.raises(TypeError, match=option):
+            made(3, **{option: None})
+    assert L.LSTM(3, unit_forget_bias=False).unit_forget_bias is False
+
+
 def test_embeddings(session):
     layer = L.Embedding(10, 4)
     found = computed(session, layer, [[1, 9], [0, 1]])

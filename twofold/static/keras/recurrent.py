@@ -110,7 +110,7 @@ class Recurrent(TableLayer):
 
     def _bias_initializer(self) -> Any:
         given = self.bias_initializer
-        if not (self.unit_forget_bias and self.row.states == 2):
+        if self.row.states == 1 or not self.unit_forget_bias:
             return given
 
         def first(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -141,16 +141,27 @@ class Recurrent(TableLayer):
         return [result, *states] if self.return_state else result
 
 
-def _layer(name: str, text: str, gates: int, states: int, step: Callable[..., Any]) -> type[Recurrent]:
-    shown = with_example(text, f"print(tf.keras.layers.{name}(4)(tf.zeros([2, 5, 3])).shape)", "(2, 4)")
-    return type(
-        name, (Recurrent,), {"row": _Row(gates, states, step), "__doc__": shown, "__module__": __name__}
-    )
+def _layer(
+    name: str, text: str, gates: int, states: int, step: Callable[..., Any], without: tuple[str, ...] = ()
+) -> type[Recurrent]:
+    """A kind of layer, which has the options of ``Recurrent`` but for those that say nothing about it."""
+    members = {
+        "row": _Row(gates, states, step),
+        "options": {key: value for key, value in Recurrent.options.items() if key not in without},
+        "__doc__": with_example(
+            text, f"print(tf.keras.layers.{name}(4)(tf.zeros([2, 5, 3])).shape)", "(2, 4)"
+        ),
+        "__module__": __name__,
+    }
+    return type(name, (Recurrent,), members)
 
 
-SimpleRNN = _layer("SimpleRNN", "``activation(x @ kernel + h @ recurrent_kernel + bias)``.", 1, 1, _simple)
+_ONE_GATE = ("recurrent_activation", "unit_forget_bias")
+SimpleRNN = _layer(
+    "SimpleRNN", "``activation(x @ kernel + h @ recurrent_kernel + bias)``.", 1, 1, _simple, _ONE_GATE
+)
 LSTM = _layer("LSTM", "Long short-term memory.", 4, 2, _lstm)
-GRU = _layer("GRU", "Gated recurrent units.", 3, 1, _gru)
+GRU = _layer("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget_bias",))
 
 
 class Bidirectional(Layer):
