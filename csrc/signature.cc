@@ -70,9 +70,10 @@ bool serialise(PyObject* value, std::string& out, std::vector<size_t>& numbers, 
     }
   } else if (PyObject_HasAttrString(value, "code") && PyObject_HasAttrString(value, "itemsize")) {
     Owned name(PyObject_GetAttrString(value, "name"));
-    if (!name) return false;
+    const char* text = name ? PyUnicode_AsUTF8(name.object) : nullptr;
+    if (!text) return false;
     out += 'D';
-    out += PyUnicode_AsUTF8(name.object);
+    out += text;
     out += '\0';
   } else if (PyObject_HasAttrString(value, "content_key")) {
     // Objects with the same content key are equal, in every process.

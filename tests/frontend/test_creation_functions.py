@@ -1,11 +1,13 @@
 """Creation functions beside the operations, and questions about a tensor."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import numpy
 import pytest
 
 import twofold as torch
+from twofold.errors import DTypeError
 
 
 def test_scalars_and_ranges():
@@ -28,6 +30,11 @@ def test_layouts_are_checked():
         torch.empty_strided((2, 3), (1,))
     with pytest.raises(ValueError, match="every axis once"):
         torch.empty_permuted((2, 3), (0, 0))
+
+
+def test_an_object_that_has_every_attribute_is_no_dtype():
+    with pytest.raises(DTypeError, match="cannot work with these arguments"):
+        torch.zeros_like(Mock())
 
 
 def test_questions():
