@@ -119,3 +119,12 @@ def test_a_part_at_a_tensor_is_refused(session):
     v = tf.Variable([1.0, 2.0])
     with pytest.raises(ValueError, match="scatter_nd_update"):
         v[tf.constant(1)].assign(3.0)
+
+
+def test_a_tensor_beside_a_variable_in_every_operator():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, v = tf.constant([3.0]), tf.Variable([2.0])
+        session.run(v.initializer)
+        made = [x + v, x - v, x * v, x / v, x // v, x % v, x**v, v**x, x < v]
+        found = [one.tolist() for one in session.run(made)]
+        assert found == [[5.0], [1.0], [6.0], [1.5], [1.0], [1.0], [9.0], [8.0], [False]]

@@ -7,7 +7,6 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from numbers import Number
 from typing import Any
 
 import numpy
@@ -376,11 +375,14 @@ def _load(name: str) -> Any:
     return _callable(METHODS[name[1:]] if name[0] == "." else FUNCTIONS[name])
 
 
+_OPERANDS = (Tensor, int, float, complex, numpy.generic, numpy.ndarray, Symbol)
+
+
 def _yielding(function: Callable[..., Any], reflected: str) -> Callable[..., Any]:
     """``function`` as an operator, which leaves operands that are none of its own to their ``reflected`` operator."""
 
     def method(a: Any, b: Any) -> Any:
-        known = isinstance(b, (Tensor, Number, numpy.ndarray, Symbol))
+        known = isinstance(b, _OPERANDS)
         return NotImplemented if not known and hasattr(type(b), reflected) else function(a, b)
 
     return functools.wraps(function)(method)
