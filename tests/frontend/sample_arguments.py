@@ -78,7 +78,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "set": [sample(real(3), real(9), 2, (2, 2), (2, 1))],
     "take_along_axis": [sample(real(3, 3), whole(3, 3, 3), 0)],
-    "embedding": [sample(torch.tensor([0, 2, 2]), real(4, 3))],
+    "embedding": [sample(real(4, 3), torch.tensor([0, 2, 2]))],
     "linalg.qr": [sample(real(4, 3))],
     "array_api.meshgrid": [sample(real(3), real(2))],
     "empty_permuted": [sample((2, 3), (1, 0))],
@@ -187,6 +187,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(torch.tensor([[1, 1], [0, 2]]), real(3, 3) * 3, max_norm=1.0),
         sample(torch.tensor([1, 1, 0]), real(3, 3)),
     ],
+    "nn.functional.lookup": [sample(torch.tensor([0, 2, 2]), real(4, 3))],
     "nn.functional.embedding_bag": [
         sample(torch.tensor([[1, 1], [0, 2]]), real(3, 3), max_norm=0.5),
         sample(torch.tensor([1, 1, 0, 2]), real(3, 3), torch.tensor([0, 2, 4])),

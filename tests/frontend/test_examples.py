@@ -73,7 +73,8 @@ def declarations() -> dict[str, Any]:
             module = getattr(value, "__module__", None) or ""
             # what a part imports to declare its functions is not its own
             ours = module.startswith("twofold.static") and (
-                space is static or not module.startswith("twofold.static.api.")
+                space is static
+                or not module.startswith(("twofold.static.api.", "twofold.static.graph.docstrings"))
             )
             if ours and callable(value) and not name.startswith("_"):
                 found.setdefault(id(value), (f"{title}.{name}", value))

@@ -36,6 +36,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("nn.functional.adaptive_max_pool1d_with_indices", "return_indices"): BOTH,
     ("nn.functional.adaptive_max_pool2d_with_indices", "return_indices"): BOTH,
     ("nn.functional.adaptive_max_pool3d_with_indices", "return_indices"): BOTH,
+    ("embedding", "sparse"): DENSE,
     ("nn.functional.embedding", "sparse"): DENSE,
     ("nn.functional.embedding_bag", "sparse"): DENSE,
     ("nn.functional.fractional_max_pool2d_with_indices", "return_indices"): BOTH,
