@@ -273,3 +273,19 @@ def test_subclasses_read_the_options_of_a_cell():
     assert (cell._num_units, cell._forget_bias, cell._activation) == (3, 0.5, tf.nn.relu)
     with pytest.raises(AttributeError, match="no attribute '_peephole'"):
         cell._peephole  # noqa: B018
+
+
+def test_what_a_subclass_sets_anew_has_an_effect():
+    class Doubling(tf.nn.rnn_cell.BasicRNNCell):
+        def __init__(self, num_units):
+            super().__init__(num_units)
+            self._activation = lambda x: x * 2.0
+            self._width = 2 * self._num_units
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        cell = Doubling(3)
+        output, _ = cell(tf.ones([1, 2]), tf.zeros([1, 3]))
+        session.run(tf.global_variables_initializer())
+        found, kernel = session.run([output, cell.weights[0]])
+    assert cell._width == 6
+    numpy.testing.assert_allclose(found[0], 2 * kernel[:2].sum(0), rtol=1e-6)

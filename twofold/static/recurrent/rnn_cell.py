@@ -64,6 +64,12 @@ class RNNCell:
             return getattr(self._given, name[1:])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_") and name[1:] in getattr(self._given, "__dict__", ()):
+            setattr(self._given, name[1:], value)
+        else:
+            object.__setattr__(self, name, value)
+
     _name: str | None = None
     _reuse: bool | None = None
     _scope: VariableScope | None = None
