@@ -5,7 +5,7 @@ import enum
 import math
 import pickle
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 import pytest
@@ -135,3 +135,11 @@ def test_operators_of_tensors_leave_proxies_to_record_them():
     assert [one.tolist() for one in traced(x)] == [[1.0, 64.0], [0.0, 1.0], 14.0, [False, False], [4.0, 8.0]]
     with pytest.raises(TypeError, match="pow"):
         table ** object()
+
+
+def test_a_wrapped_function_that_its_module_no_longer_has_is_no_obstacle() -> None:
+    space: dict[str, Any] = {"torch": torch, "__name__": "gone"}
+    exec("def twice(x): return 2 * x\ntorch.fx.wrap('twice')", space)
+    space.clear()
+    traced = torch.fx.symbolic_trace(lambda x: x + 1)
+    assert traced(torch.ones(2)).tolist() == [2.0, 2.0]

@@ -193,14 +193,18 @@ class _Writer:
 
 
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
-    """The nodes whose values each node is the last to use, in their own order."""
-    last: dict[Node, Node] = {}
+    """The nodes whose values each node is the last to use, in the order of its arguments."""
+    seen: set[Node] = set()
+    found: dict[Node, list[Node]] = {node: [] for node in nodes}
+
+    def first_seen(node: Node, user: Node) -> Node:
+        if node not in seen:
+            seen.add(node)
+            found[user].append(node)
+        return node
+
     for user in reversed(nodes):
-        map_arg((user.args, user.kwargs), lambda node, user=user: last.setdefault(node, user))  # type: ignore[misc]
-    found: dict[Node, list[Node]] = {}
-    for node in nodes:
-        if node in last:
-            found.setdefault(last[node], []).append(node)
+        map_arg((user.args, user.kwargs), lambda node, user=user: first_seen(node, user))  # type: ignore[misc]
     return found
 
 
@@ -215,7 +219,7 @@ def python_code(nodes: list[Node], root_module: str) -> PythonCode:
             line = "" if stem == node.name else f"{node.name} = {stem}"
         else:
             line = writer.statement(node)
-        freed = [used.name for used in last.get(node, ())]
+        freed = [used.name for used in last[node]]
         if node.op == "output":
             freed = []
         elif node.op != "placeholder" and not node.users:

@@ -212,7 +212,7 @@ class Tracer(TracerBase):
             return self.call_module(module, forward, args, kwargs)
 
         found = [
-            *(one for one in _wrapped if not one[1].startswith("__")),
+            *((space, name) for space, name in _wrapped if _is_callable_there(space, name)),
             *self._names_of_autowrapped(function),
         ]
         before: list[tuple[dict[str, Any], str, Any]] = []
@@ -229,6 +229,11 @@ class Tracer(TracerBase):
                     del space[name]
                 else:
                     space[name] = value
+
+
+def _is_callable_there(space: dict[str, Any], name: str) -> bool:
+    """Whether a module still has a name, or it is one of Python's; special methods are never replaced."""
+    return not name.startswith("__") and (name in space or hasattr(builtins, name))
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
