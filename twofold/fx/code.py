@@ -192,7 +192,7 @@ class _Writer:
         return text
 
 
-def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
+def last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
     """The nodes whose values each node is the last to use, in the order of its arguments."""
     seen: set[Node] = set()
     found: dict[Node, list[Node]] = {node: [] for node in nodes}
@@ -210,7 +210,7 @@ def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
 
 def python_code(nodes: list[Node], root_module: str) -> PythonCode:
     """The function that computes what ``nodes`` do, as a method of ``root_module``."""
-    writer, last, lines = _Writer(root_module, {node.name for node in nodes}), _last_uses(nodes), []
+    writer, last, lines = _Writer(root_module, {node.name for node in nodes}), last_uses(nodes), []
     for node in nodes:
         if node.op == "placeholder":
             stem = node.target.lstrip("*")

@@ -255,7 +255,7 @@ class Graph:
 
     def __reduce__(self) -> Any:
         numbers = {node: number for number, node in enumerate(self.nodes)}
-        place = lambda value: map_arg(value, lambda node: _Place(numbers[node]))
+        place = lambda value: map_arg(value, lambda node: _NodeNumber(numbers[node]))
         described = [(n.op, n.target, place(n.args), place(n.kwargs), n.name, n.type) for n in self.nodes]
         return _graph_of, (described,)
 
@@ -274,19 +274,10 @@ class Graph:
 
 _IN_PLACE = frozenset(
     getattr(operator, name)
-    for name in (
-        "setitem",
-        "delitem",
-        "iadd",
-        "isub",
-        "imul",
-        "itruediv",
-        "ifloordiv",
-        "imod",
-        "ipow",
-        "imatmul",
-    )
-    + ("iand", "ior", "ixor", "ilshift", "irshift")
+    for name in [
+        *("setitem", "delitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul"),
+        *("iand", "ior", "ixor", "ilshift", "irshift"),
+    ]
 )
 
 
@@ -300,7 +291,7 @@ def _changes_an_argument(node: Node) -> bool:
     return name.endswith("_") and not name.endswith("__") and getattr(operator, name, None) is not node.target
 
 
-class _Place:
+class _NodeNumber:
     """Which node an argument is, in a pickle."""
 
     def __init__(self, number: int) -> None:
@@ -311,7 +302,7 @@ def _graph_of(described: list[Any]) -> Graph:
     graph = Graph()
     nodes: list[Node] = []
 
-    filled = lambda one: nodes[one.number] if isinstance(one, _Place) else one
+    filled = lambda one: nodes[one.number] if isinstance(one, _NodeNumber) else one
     for op, target, *given, name, return_type in described:
         args, kwargs = (map_aggregate(one, filled) for one in given)
         nodes.append(graph.create_node(op, target, args, kwargs, name, return_type))

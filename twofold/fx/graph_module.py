@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import linecache
+from operator import attrgetter
 from typing import Any
 
 from twofold import _core
@@ -12,12 +13,6 @@ from twofold.fx.graph import Graph
 from twofold.nn.module import Module
 
 _count = [0]
-
-
-def _attribute(root: Any, path: str) -> Any:
-    for part in path.split("."):
-        root = getattr(root, part)
-    return root
 
 
 def _paths(graph: Graph) -> list[str]:
@@ -58,15 +53,15 @@ class GraphModule(Module):
         if isinstance(root, Module):
             self.training = root.training
         for path in _paths(graph):
-            value = root[path] if isinstance(root, dict) else _attribute(root, path)
+            value = root[path] if isinstance(root, dict) else attrgetter(path)(root)
             # of a module of which only a member was needed so far, there is one with that member alone
-            if not self._has(path) or _attribute(self, path) is not value:
+            if not self._has(path) or attrgetter(path)(self) is not value:
                 _put(self, path, value)
         self.graph = graph
 
     def _has(self, path: str) -> bool:
         try:
-            return _attribute(self, path) is not None
+            return attrgetter(path)(self) is not None
         except AttributeError:
             return False
 
@@ -74,7 +69,7 @@ class GraphModule(Module):
         """Take what the nodes of ``other`` call and read and this module has not, from the module of ``other``."""
         for path in _paths(other) if other.owning_module is not None else ():
             if not self._has(path):
-                _put(self, path, _attribute(other.owning_module, path))
+                _put(self, path, attrgetter(path)(other.owning_module))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "graph":

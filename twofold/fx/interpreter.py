@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
+from twofold.fx.code import last_uses
 from twofold.fx.graph import Graph
 from twofold.fx.graph_module import GraphModule
 from twofold.fx.node import Node, Target, map_arg
@@ -37,7 +39,6 @@ class Interpreter:
         self.submodules = dict(module.named_modules())
         self.env: dict[Node, Any] = {}
         self.args_iter: Iterator[Any] = iter(())
-        self._last: dict[Node, list[Node]] = {}
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None) -> Any:
         """What the graph returns.
@@ -47,19 +48,14 @@ class Interpreter:
             initial_env: Values of some nodes, which then do not run.
         """
         self.env, self.args_iter = dict(initial_env or {}), iter(args)
-        last: dict[Node, Node] = {}
-        for node in reversed(self.graph.nodes):
-            for one in node.all_input_nodes:
-                last.setdefault(one, node)
+        last = last_uses(list(self.graph.nodes)) if self.garbage_collect_values else {}
         for node in self.graph.nodes:
             if node not in self.env:
                 self.env[node] = self.run_node(node)
             if node.op == "output":
                 return self.env[node]
-            if self.garbage_collect_values:
-                for one in node.all_input_nodes:
-                    if last[one] is node:
-                        del self.env[one]
+            for used in last.get(node, ()):
+                del self.env[used]
         return None
 
     def run_node(self, n: Node) -> Any:
@@ -102,12 +98,10 @@ class Interpreter:
 
     def fetch_attr(self, target: str) -> Any:
         """The attribute of the module with a dotted name; raises RuntimeError where there is none."""
-        found: Any = self.module
-        for part in target.split("."):
-            if not hasattr(found, part):
-                raise RuntimeError(f"Node referenced nonexistent target {target}")
-            found = getattr(found, part)
-        return found
+        try:
+            return attrgetter(target)(self.module)
+        except AttributeError:
+            raise RuntimeError(f"Node referenced nonexistent target {target}") from None
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a node, with values in place of nodes."""
