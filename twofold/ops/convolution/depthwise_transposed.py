@@ -125,7 +125,11 @@ class _Writer:
             source = b.mul(plane, b.mul(p["lines"], p["positions"]))
             target = b.mul(plane, b.mul(p["height"], p["width"]))
             with b.loop(0, b.shr(b.add(p["width"], 1), 1), kernels.LANES) as column:
-                masks = {offset: self._inside(b.add(column, offset)) for offset in self.offsets}
+                firsts = {offset: b.add(column, offset) for offset in self.offsets}
+                masks = {
+                    offset: b.lane_range(b.neg(first), b.sub(p["positions"], first))
+                    for offset, first in firsts.items()
+                }
                 ends = [
                     b.lane_mask(b.sub(b.sub(p["width"], b.mul(column, 2)), part * kernels.LANES))
                     for part in (0, 1)
@@ -152,12 +156,6 @@ class _Writer:
             for y in range(height)
             for x in range(width)
         }
-
-    def _inside(self, first: Any) -> Any:
-        """Emit which of 16 positions of a line from ``first`` on there are."""
-        b = self.b
-        positions = b.iota(first)
-        return b.and_(b.cmp("ge", positions, 0), b.cmp("lt", positions, b.splat(self.p["positions"])))
 
     def _loaded(
         self, source: Any, window: Any, column: Any, masks: dict[int, Any]
@@ -191,9 +189,9 @@ class _Writer:
         return total
 
 
-def is_depthwise(y: Node, w: Node, strides: Shape, lows: Shape, groups: int) -> bool:
+def is_depthwise(y: Node, w: Node, strides: Shape, lows: Shape, groups: int, sizes: Shape) -> bool:
     """Whether ``convolution_transposed`` of these is of single channels, two positions apart along a line."""
-    flat = y.shape[2] == w.shape[2] == 1 and strides[0] == 1 and lows[0] == 0
+    flat = y.shape[2] == w.shape[2] == sizes[0] == 1 and strides[0] == 1 and lows[0] == 0
     single = groups == w.shape[0] and w.shape[1] == 1
     few = w.shape[3] * w.shape[4] <= MOST_TAPS
     return bool(strides[2] == 2 and flat and single and few and y.dtype.kind == "f")

@@ -136,7 +136,7 @@ class convolution_transposed:
         type = tensor_type(y.dtype, (y.shape[0], groups * w.shape[1], *sizes))
         if not type.size or not y.type.size or not w.type.size:
             return filled(0, type.dtype, type.shape)
-        if is_depthwise(y, w, strides, lows, groups) and sizes[0] == 1:
+        if is_depthwise(y, w, strides, lows, groups, sizes):
             return apply_depthwise(y, w, strides, lows, dilations, sizes)
         measures = zip(strides, lows, dilations, w.shape[2:], sizes, y.shape[2:], strict=True)
         strides = tuple(_apart(*numbers) for numbers in measures)
