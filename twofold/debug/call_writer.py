@@ -74,7 +74,7 @@ class CallWriter(FrameWriter):
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """Have variables hold what has taken the place of what they held."""
+        """Have variables hold the current versions of their values."""
         raise NotImplementedError
 
     def is_backward(self, item: Item) -> bool:

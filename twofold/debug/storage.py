@@ -20,7 +20,7 @@ class _View(NamedTuple):
 
 
 class Storage:
-    """Values by number and containers, with what has taken the place of each; ``version`` counts the writes."""
+    """Values by number and containers, with what writes have made of each; ``version`` counts the writes."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording, self.version = recording, 0
@@ -35,7 +35,7 @@ class Storage:
         self._containers: dict[int, tuple[Held, Held]] = {}
 
     def now(self, held: Held) -> Held:
-        """What has taken the place of something, itself if nothing was written to."""
+        """The current version of something, itself if nothing was written to."""
         if isinstance(held, (tuple, list, dict)):
             return self._container_now(held)
         if not isinstance(held, int):
@@ -60,7 +60,7 @@ class Storage:
         return held if parts == list(held) else type(held)(parts)
 
     def write(self, before: Held, held: Held) -> None:
-        """Have a value take the place of another, or of a container; None: what it holds is not known any more."""
+        """Replace a value or a container by a later version; None: what it holds is not known any more."""
         if before is None or before is held:
             return
         if isinstance(before, (list, dict)):

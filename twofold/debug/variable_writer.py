@@ -52,7 +52,7 @@ class VariableWriter(CallWriter):
                 self.name(name, one)
 
     def refresh(self) -> None:
-        """Have variables hold what has taken the place of what they held."""
+        """Have variables hold the current versions of their values."""
         storage = self.frames.storage
         if self.version == storage.version:
             return

@@ -24,6 +24,7 @@ from twofold.nn.utils.rnn import PackedSequence
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.sequence.recurrent import sequence
 from twofold.ops.sequence.recurrent_formulas import CELLS
+from twofold.runtime.calls import described
 
 Tensor = _core.Tensor
 F: Any = functional
@@ -316,7 +317,7 @@ class RNNBase(Module):
 
 def _declared(**operands: Any) -> str:
     """Operands by name, with where each was declared."""
-    return ", ".join(f"{name} {one.type_} ({one._where})" for name, one in operands.items())
+    return ", ".join(f"{name} {described(one)}" for name, one in operands.items())
 
 
 def _check(input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:

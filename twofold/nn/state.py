@@ -64,16 +64,16 @@ def get_extra_state(module: Any) -> Any:
     OrderedDict([('_extra_state', 3)])
     """
     raise RuntimeError(
-        "Reached a code path in Module.get_extra_state() that should never be called. A module that has an extra "
-        "state defines get_extra_state."
+        f"get_extra_state: {type(module).__name__} has no state beside its tensors. Define get_extra_state and "
+        "set_extra_state in its class."
     )
 
 
 def set_extra_state(module: Any, state: Any) -> None:
     """Take what ``get_extra_state`` gave; called by ``load_state_dict``."""
     raise RuntimeError(
-        "Reached a code path in Module.set_extra_state() that should never be called. A module that has an extra "
-        "state defines set_extra_state."
+        f"set_extra_state: {type(module).__name__} has no state beside its tensors. Define get_extra_state and "
+        "set_extra_state in its class."
     )
 
 

@@ -139,7 +139,7 @@ def _check_same(
         raise failed(operation, ArgumentError(what, "Return as many from both."))
     for (x, name), (y, _) in zip(first, second):
         if not _is_same(x.type_, y.type_):
-            what = f"{name} is {_described(x)} from {a} and {_described(y)} from {b}"
+            what = f"{name} is {described(x)} from {a} and {described(y)} from {b}"
             raise failed(operation, _mismatch(x.type_, y.type_, what, "Return the same type from both"), y)
 
 
@@ -148,7 +148,8 @@ def _is_same(a: TensorType, b: TensorType) -> bool:
     return a is b or (a.dtype is b.dtype and a.weak is b.weak and a.shape == b.shape)
 
 
-def _described(tensor: Tensor) -> str:
+def described(tensor: Tensor) -> str:
+    """The type of a tensor, and where it was declared."""
     return f"{tensor.type_} ({tensor._where})" if tensor._where else str(tensor.type_)
 
 
@@ -190,7 +191,7 @@ class LoopCall:
         for value, before, name in zip(returned, self.carried, self.names):
             tensor = value_of(self.operation, f"the new value of {name}", value, before.type_)
             if not _is_same(before.type_, tensor.type_):
-                what = f"{name} enters as {_described(before)} and leaves the body as {_described(tensor)}"
+                what = f"{name} enters as {described(before)} and leaves the body as {described(tensor)}"
                 fix = "Make the body return the type that it was given"
                 raise failed(self.operation, _mismatch(before.type_, tensor.type_, what, fix), tensor)
             found.append(tensor)

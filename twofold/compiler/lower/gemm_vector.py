@@ -113,7 +113,7 @@ def _contract(
     with squares as (k, carried):
         rows, totals = split(carried)
         for number, lines in enumerate(starts):
-            # only the square that comes next: rows a power of two apart share few places of the cache
+            # only the square that comes next: rows a power of two apart share few sets of the cache
             after = starts[(number + 1) % len(starts)], b.add(k, LANES if number + 1 == len(starts) else 0)
             for start in after[0]:
                 b.prefetch(start, after[1], source)
