@@ -152,6 +152,7 @@ class BackwardPass {
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool find_destination(Scope& scope, Ref target, Destination* destination);
+  bool is_asked_for(const Value* value) const;
   bool find_leaf(Value* leaf, Ref target, Destination* destination);
   bool give(const Destination& destination, Ref cotangent);
   bool contribute(const Visit& visit, Ref target, Ref cotangent);
@@ -206,7 +207,7 @@ class BackwardPass {
   std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views
   bool each_seen_;  // compute the gradient of the pass separately for each leaf: hooks or other leaves may change `.grad`
   std::unordered_set<const GradientSlot*> reached_;  // slots of values that a root depends on
-  bool dead_end_ = false;                            // the graph of a root was freed
+  std::pair<uint64_t, int32_t> dead_end_ = {0, 0};   // the position of the last value that was reached and whose graph was freed
   std::vector<uint32_t> reading_;
   std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // memo of join_rows, by its arguments
   std::vector<Ref> shared_;  // common subexpressions of the gradients of the visited call, numbered behind its inputs; kNoRef until recorded

@@ -31,6 +31,13 @@ int reads_values(const GradientPlan& plan, size_t count) {
   return plan.reads_values = found;
 }
 
+// Where a value was recorded, in the order of all traces; leaves come first.
+std::pair<uint64_t, int32_t> position_of(const Value* value) {
+  if (value->is_leaf) return {0, 0};
+  if (value->pending) return {UINT64_MAX, value->index};
+  return {value->saved ? value->saved->order : value->order, value->index};
+}
+
 }  // namespace
 
 bool BackwardPass::requires_grad(Ref ref) const {
@@ -90,13 +97,22 @@ BackwardPass::Sum& BackwardPass::sum_of(const Destination& destination) {
   return sums_[found->second];
 }
 
+// Whether the gradient of a value that is no entry of a trace is asked for.
+bool BackwardPass::is_asked_for(const Value* value) const {
+  return value->slot && std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return target->slot == value->slot; });
+}
+
 bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) {
   if (!leaf || !leaf->requires_grad) return true;
   if (leaf->is_leaf) {
     if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;
   }
-  if (leaf->consumed) return request_.targets.empty() ? raise(kSecondPass) : true;
+  if (leaf->consumed) {
+    if (request_.targets.empty()) return raise(kSecondPass);
+    if (is_asked_for(leaf)) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
+    return true;
+  }
   if (leaf->saved) *destination = Destination{&scope_of(leaf->saved), leaf->index, nullptr};
   return true;
 }
@@ -251,7 +267,8 @@ void BackwardPass::reach(const Value* value) {
   } else if (value->is_leaf) {
     if (value->slot) reached_.insert(value->slot);
   } else if (value->consumed) {
-    dead_end_ = true;
+    if (is_asked_for(value)) reached_.insert(value->slot);
+    dead_end_ = std::max(dead_end_, position_of(value));
   } else if (value->saved) {
     scope_of(value->saved).needed[static_cast<size_t>(value->index)] = 1;
   }
@@ -284,7 +301,7 @@ bool BackwardPass::leads_to_target(Scope& scope, Ref ref) {
   if (ref >= 0) return scope.needed[static_cast<size_t>(ref)] || is_target(scope, ref);
   const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
   if (!leaf || !leaf->requires_grad) return false;
-  if (leaf->is_leaf) return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const Value* target) { return target->slot == leaf->slot; });
+  if (leaf->is_leaf || leaf->consumed) return is_asked_for(leaf);
   auto found = leaf->saved ? saved_traces_.find(leaf->saved->order) : saved_traces_.end();
   return found != saved_traces_.end() && leads_to_target(found->second, leaf->index);
 }
@@ -314,7 +331,7 @@ bool BackwardPass::mark_needed() {
   for (auto scope = saved_traces_.rbegin(); scope != saved_traces_.rend(); ++scope) keep_leading(scope->second);
   keep_leading(open_);
   for (const Value* target : request_.targets) {
-    if (dead_end_ && !reached_.count(target->slot)) return raise(kSecondPass);
+    if (position_of(target) < dead_end_ && !reached_.count(target->slot)) return raise(kSecondPass);  // it may lead there
   }
   return true;
 }

@@ -16,7 +16,7 @@ uint64_t next_stamp() {
   static uint64_t stamp = 0;
   return ++stamp;
 }
-uint64_t next_saved_trace = 0;
+uint64_t next_traced = 0;
 
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
@@ -104,9 +104,10 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
              std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
              std::shared_ptr<SavedTrace>& saved) try {
   keep_deferred(*cached, living, results, leaves, provenance);
+  const uint64_t order = ++next_traced;
   if (cached->keeps_history) {
     saved = std::make_shared<SavedTrace>();
-    saved->order = ++next_saved_trace;
+    saved->order = order;
     saved->trace = cached;
     saved->kept.resize(cached->trace.entries.size());
     for (size_t j = 0; j < cached->kept; ++j) saved->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
@@ -126,6 +127,7 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
     if (cached->used_up[entry]) {
       value->consumed = true;
+      value->order = order;
       value->made_by = maker(cached->trace, entry);
     } else {
       value->saved = saved;
@@ -402,6 +404,7 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
   made->is_leaf = value->is_leaf;
   made->consumed = value->consumed;
   made->made_by = value->made_by;
+  made->order = value->order;
   made->location = value->location;
   made->index = value->index;
   made->saved = value->saved;

@@ -203,6 +203,7 @@ struct Value {
   int32_t leaf_number = 0;
   Value* next_dying = nullptr;  // in the list of values to destroy
   SignatureRef made_by;        // with `consumed`: the call that made it, or null
+  uint64_t order = 0;          // with `consumed`: of the trace that made it, as in SavedTrace
   GradientSlot* slot = nullptr;
   std::shared_ptr<SavedTrace> saved;
   std::unique_ptr<Declared> declared;

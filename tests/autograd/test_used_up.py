@@ -218,3 +218,38 @@ def run_program(seed: int, rounds: int) -> None:
 def test_passes_are_refused_where_values_are_gone(seed):
     for rounds in (1, 3, 5):
         run_program(seed, rounds)
+
+
+@pytest.mark.parametrize("observed_before", [False, True])
+@pytest.mark.parametrize("observed_after", [False, True])
+def test_nothing_recorded_after_a_used_up_root_has_a_gradient_of_it(observed_before, observed_after):
+    x = leaf()
+    y = x * 2
+    root = y.sum()
+    if observed_before:
+        root.item()
+    root.backward()
+    later, sibling = (y * 3).sum(), x * 2
+    if observed_after:
+        later.item()
+    for target in (later, sibling):
+        assert torch.autograd.grad(root, target, allow_unused=True) == (None,)
+        with pytest.raises(RuntimeError, match="no path leads"):
+            torch.autograd.grad(root, target)
+    assert torch.autograd.grad(root, root)[0].item() == 1.0
+    with pytest.raises(RuntimeError, match=USED_UP):
+        torch.autograd.grad(root, x)
+    with pytest.raises(RuntimeError, match=USED_UP):
+        torch.autograd.grad(root, (root, x))
+
+
+def test_a_gradient_stops_at_a_value_whose_graph_is_used_up():
+    x = leaf()
+    y = x * 2
+    y.sum().backward()
+    y.tolist()
+    z = (y * 3).sum()
+    z.item()
+    assert torch.autograd.grad(z, y, retain_graph=True)[0].tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match=USED_UP):
+        torch.autograd.grad(z, x)
