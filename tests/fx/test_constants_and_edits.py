@@ -143,3 +143,22 @@ def test_a_wrapped_function_that_its_module_no_longer_has_is_no_obstacle() -> No
     space.clear()
     traced = torch.fx.symbolic_trace(lambda x: x + 1)
     assert traced(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_nodes_are_found_in_the_order_in_which_they_run_or_were_made():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    last = graph.call_function(torch.exp, (x,))
+    with graph.inserting_before(last):
+        first = graph.call_function(torch.exp, (x,))
+    graph.output((first, last))
+    assert graph.find_nodes(op="call_function", target=torch.exp) == [first, last]
+    assert graph.find_nodes(op="call_function", target=torch.exp, sort=False) == [last, first]
+    graph.output_node().args = ((first,),)
+    graph.erase_node(last)
+    assert graph.find_nodes(op="call_function", target=torch.exp, sort=False) == [first]
+
+
+def test_a_graph_takes_nothing_for_tracing_it_again():
+    with pytest.raises(NotImplementedError, match="tracer_extras"):
+        fx.Graph(tracer_extras={"concrete_args": {}})

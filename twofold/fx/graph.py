@@ -66,7 +66,13 @@ class Graph:
     """
 
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
-        self.owning_module, self._tracer_cls, self._tracer_extras = owning_module, tracer_cls, tracer_extras
+        if tracer_extras is not None:
+            raise NotImplementedError(
+                f"Graph: tracer_extras is {tracer_extras!r}. It says how to trace a graph again that is read from a "
+                "file, and graphs are kept in files as they are. Leave it out."
+            )
+        self.owning_module, self._tracer_cls = owning_module, tracer_cls
+        self._made: dict[Node, None] = {}
         self._root = Node(self, "", "root", "", (), {})
         self._insert: Callable[[Node], None] = self._root.prepend
         self._namespace = Namespace()
@@ -99,6 +105,7 @@ class Graph:
         found = self._namespace.create_name(wanted)
         node = Node(self, found, op, target, args or (), kwargs or {}, type_expr)
         self._insert(node)
+        self._made[node] = None
         return node
 
     @staticmethod
@@ -144,8 +151,15 @@ class Graph:
         return next(node for node in reversed(self.nodes) if node.op == "output")
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of one kind, and where it is given, with one target; always in the order in which they run."""
-        return [node for node in self.nodes if node.op == op and target in (None, node.target)]
+        """The nodes of one kind, and where it is given, with one target.
+
+        Args:
+            op: The kind.
+            target: The target, or None for all.
+            sort: Whether they are in the order in which they run; else they are in the order in which they were made.
+        """
+        nodes = self.nodes if sort else self._made
+        return [node for node in nodes if node.op == op and target in (None, node.target)]
 
     def inserting_before(self, n: Node | None = None) -> _Inserting:
         """Until the end of the ``with`` block, nodes that are made go before ``n``, or to the front."""
@@ -169,6 +183,7 @@ class Graph:
             )
         to_erase._unlink()
         to_erase._erased = True
+        del self._made[to_erase]
         to_erase._set_arguments((), {})
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda node: node) -> Node:
