@@ -254,3 +254,14 @@ def test_a_parameter_that_comes_twice_is_warned_of_and_changed_twice() -> None:
     (twice.sum() * 2 + once.sum()).backward()
     optimizer.step()
     assert twice.tolist() == [0.0, 1.0] and once.tolist() == [2.75]
+
+
+def test_the_first_step_of_a_parameter_that_comes_twice_starts_its_momentum_twice() -> None:
+    twice = torch.nn.Parameter(torch.tensor(1.0))
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = torch.optim.SGD([twice, twice], lr=0.25, momentum=0.5)
+    (twice * 2).backward()
+    optimizer.step()
+    assert twice.item() == 1.0 - 2 * 0.25 * 2
+    optimizer.step()  # the buffer goes on from 2 by 3 to 3.5
+    assert twice.item() == -0.25 * (3 + 3.5)

@@ -71,11 +71,13 @@ class SGD(Optimizer):
         lr, momentum = group["lr"], group["momentum"]
         dampening, nesterov = group["dampening"], group["nesterov"]
         states = self.state
+        first: set[Any] = set()  # parameters that had no buffer before this step, which may be listed twice
         for param, gradient in gradients(group):
             if momentum:
                 state = states[param]
                 buffer = state.get("momentum_buffer")
-                if buffer is None:
+                if buffer is None or param in first:
+                    first.add(param)
                     state["momentum_buffer"] = buffer = gradient.clone()
                 else:
                     buffer._assign(_momentum_buffer(gradient, buffer, momentum, dampening))
