@@ -118,3 +118,16 @@ def test_modules_with_hooks_and_parametrisations_are_copied():
     assert [name for name, _ in made.named_parameters()] == [name for name, _ in layer.named_parameters()]
     nn.utils.parametrize.remove_parametrizations(made, "weight")
     assert isinstance(made.weight, nn.Parameter) and nn.utils.parametrize.is_parametrized(layer, "weight")
+
+
+def test_a_result_whose_gradients_no_hook_sees_is_warned_of():
+    class Named(nn.Module):
+        def forward(self, x):
+            return {"x": x * 2}
+
+    layer = Named()
+    layer(ones())
+    layer.register_full_backward_hook(lambda *found: pytest.fail("called"))
+    with pytest.warns(UserWarning, match="Named returned a dict") as warned:
+        layer(ones())["x"].sum().backward()
+    assert warned[0].filename == __file__

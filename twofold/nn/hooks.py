@@ -262,6 +262,12 @@ class ModuleGradients:
     def leave(self, result: Any) -> Any:
         """The results that the caller of the module gets."""
         single = not isinstance(result, tuple)
+        if single and not isinstance(result, Tensor):
+            warnings.warn(
+                f"{type(self.module).__name__} returned a {type(result).__name__}: its backward hooks are called for a "
+                "tensor or a tuple of tensors only. Return one of these.",
+                stacklevel=4,
+            )
         results = (result,) if single else result
         outputs = _tracked(results)
         seen: dict[int, Tensor] = {}
