@@ -360,3 +360,11 @@ def test_every_function_under_another_name_is_a_node(session, type, function):
     (found,) = tf.import_graph_def(message, return_elements=["y:0"], name="imported")
     expected = getattr(tf, function)([2.5, 3.0], [1.5, 2.0])
     numpy.testing.assert_array_equal(*session.run([found, expected]))
+
+
+def test_a_tensor_of_unknown_rank_is_reversed_by_the_rank_that_it_has(session):
+    tf.transpose(tf.placeholder(tf.float32, name="x"), name="y")
+    (found,) = tf.import_graph_def(tf.get_default_graph().as_graph_def(), return_elements=["y:0"], name="in")
+    for shape in ((2, 3, 4), (5,), (2, 3)):
+        value = numpy.arange(numpy.prod(shape), dtype="f").reshape(shape)
+        numpy.testing.assert_array_equal(session.run(found, {"in/x:0": value}), value.T)

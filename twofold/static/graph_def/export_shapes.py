@@ -84,11 +84,14 @@ def _flatten(writer: Writer) -> None:
 @exports("Transpose")
 def _transpose(writer: Writer) -> None:
     ref, perm = writer.input("a"), writer.argument("perm")
-    if perm is None:
-        rank = writer.rank() or 0
+    if perm is not None:
+        order = writer.sizes("perm")
+    elif (rank := writer.rank()) is not None:
         order = writer.constant(numpy.arange(rank)[::-1], int32, "perm")
     else:
-        order = writer.sizes("perm")
+        count, minus_one = writer.node("Rank", [ref], "Rank", int32), writer.constant(-1, int32, "minus_one")
+        last = writer.node("AddV2", [count, minus_one], "last")
+        order = writer.node("Range", [last, minus_one, minus_one], "perm", int32, Tidx=int32)
     writer.last("Transpose", [ref, order], Tperm=index_dtype(writer, order))
 
 
