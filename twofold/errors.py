@@ -147,6 +147,12 @@ class LinAlgError(TwofoldError, RuntimeError):
     """A matrix does not have what a computation needs: an inverse, a Cholesky factor, convergence."""
 
 
+def described(tensor: Any) -> str:
+    """A tensor for a message: its type, and where it was declared."""
+    where = tensor._where
+    return f"{tensor.type_} ({where})" if where else str(tensor.type_)
+
+
 def describe_operand(name: str, type_text: str, where: str | None) -> str:
     """One operand for a message: ``x float32[2,3] (train.py:12)``."""
     return f"{name} {type_text} ({where})" if where else f"{name} {type_text}"

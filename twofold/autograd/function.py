@@ -8,7 +8,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.autograd.called_backward import CalledBackward
-from twofold.errors import GraphError
+from twofold.errors import GraphError, described
 from twofold.frontend.gradients import no_grad
 from twofold.ir.graph import interned
 from twofold.ir.types import TensorType
@@ -53,7 +53,7 @@ class FunctionCtx:
         for value, version in zip(self._saved, self._versions):
             if version is not None and value._version != version:
                 raise RuntimeError(
-                    f"saved_tensors: {value.type_} ({value._where}), which is needed for the gradient, has been "
+                    f"saved_tensors: {described(value)}, which is needed for the gradient, has been "
                     f"modified by an inplace operation: it is at version {value._version}, expected version "
                     f"{version}. Save a clone()."
                 )

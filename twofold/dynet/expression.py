@@ -14,7 +14,7 @@ import numpy
 
 from twofold import _core
 from twofold.dynet.graph import operation, refresh, state
-from twofold.errors import ShapeError
+from twofold.errors import ShapeError, describe_operand
 from twofold.frontend.gradients import grad
 from twofold.frontend.install import PUBLIC
 
@@ -301,8 +301,9 @@ def product(b: Any, a: Any) -> Any:
     except ShapeError as error:
         left, right = (tuple(reversed(one.shape)) for one in (a, b))
         worded = ShapeError(
-            f"*: inner dimensions differ, {left[1]} columns against {right[0]} rows: left {a.type_.dtype.name} {left} "
-            f"({a._where}), right {b.type_.dtype.name} {right} ({b._where})",
+            f"*: inner dimensions differ, {left[1]} columns against {right[0]} rows: "
+            + describe_operand("left", f"{a.type_.dtype.name} {left}", a._where)
+            + describe_operand(", right", f"{b.type_.dtype.name} {right}", b._where),
             f"Make the left one of {right[0]} columns, or transpose one of them.",
         )
         worded.__traceback__ = error.__traceback__

@@ -10,7 +10,7 @@ import numpy
 from twofold import _core
 from twofold.dynet.expression import Expression, batched, element, of_rank, rank_of, sliced
 from twofold.dynet.graph import operation, replayable, state
-from twofold.errors import ShapeError
+from twofold.errors import ShapeError, describe_operand
 from twofold.frontend.creation import from_numpy
 from twofold.frontend.install import PUBLIC
 from twofold.ir.op import REGISTRY
@@ -249,10 +249,13 @@ def _joined(what: str, items: Sequence[Expression], d: int | None, join: Any, *g
         full = [[*one, *[1] * (count - len(one))] for one in dims]
         rest = [[size for k, size in enumerate(one) if k != d] for one in full]
         k = next(k for k, one in enumerate(rest) if one != rest[0])
-        first, other = (f"{tuple(dims[j])} ({items[j]._tensor._where})" for j in (0, k))
+        first, other = (
+            describe_operand(name, f"{tuple(dims[j])}", items[j]._tensor._where)
+            for name, j in (("beside", 0), ("of dimensions", k))
+        )
         besides = "" if d is None else f" besides dimension {d}"
         worded = ShapeError(
-            f"{what}: expression {k} of dimensions {other} beside {first}",
+            f"{what}: expression {k} {other} {first}",
             f"Give expressions of the same dimensions{besides}.",
         )
         worded.__traceback__ = error.__traceback__

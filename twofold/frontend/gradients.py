@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from twofold import _core
+from twofold.errors import described
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.runtime.tracing import here
 
@@ -230,7 +231,7 @@ def grad(
             found[k] = target.detach() * 0
         elif found[k] is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
-                f"grad: no path leads from the output to input {target.type_} ({target._where}), at {here()}. "
+                f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
     return tuple(found)
@@ -240,7 +241,7 @@ def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:
     for target in targets:
         if not target.requires_grad:
             raise RuntimeError(
-                f"{what}: input {target.type_} ({target._where}) does not require grad. Set requires_grad on it."
+                f"{what}: input {described(target)} does not require grad. Set requires_grad on it."
             )
 
 
@@ -267,7 +268,7 @@ def _batched(
 def no_gradient_message(tensor: Tensor) -> str:
     """What ``backward`` says when no leaf asked for a gradient."""
     return (
-        f"backward: {tensor.type_} ({tensor._where}) does not depend on any leaf that requires grad, at {here()}. "
+        f"backward: {described(tensor)} does not depend on any leaf that requires grad, at {here()}. "
         "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
         "gradients depend on leaves where the pass that made them was given create_graph=True."
     )

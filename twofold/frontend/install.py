@@ -14,7 +14,7 @@ import numpy
 from twofold import _core, index
 from twofold.config import config
 from twofold.dtypes import DType, Size, float32
-from twofold.errors import GraphError, TwofoldError, at_operation
+from twofold.errors import GraphError, TwofoldError, at_operation, described
 from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
 from twofold.frontend.legacy import construct
@@ -155,17 +155,17 @@ def symbolic_observed(tensor: Tensor, what: str) -> None:
     """Raise: a value above which a placeholder stands was asked for."""
     if active_mappings():
         raise GraphError(
-            f"vmap: {what} of {tensor.type_} ({tensor._where}) asks for one value, but there is one for every "
+            f"vmap: {what} of {described(tensor)} asks for one value, but there is one for every "
             f"sample, at {tracing.here()}",
             "In place of a branch on it use where(), or loop over the samples.",
         )
     if what == "a feed":
         raise GraphError(
-            f"feed: {tensor.type_} ({tensor._where}) has no value outside of a run, at {tracing.here()}",
+            f"feed: {described(tensor)} has no value outside of a run, at {tracing.here()}",
             "Feed numbers or an array, such as what a run has returned for it.",
         )
     raise GraphError(
-        f"{what}: {tensor.type_} ({tensor._where}) is not computed yet, as it depends on a placeholder, "
+        f"{what}: {described(tensor)} is not computed yet, as it depends on a placeholder, "
         f"at {tracing.here()}",
         "Fetch it with Session.run(tensor, feed_dict={...}); for a branch on its value use cond.",
     )

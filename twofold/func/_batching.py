@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.errors import described
 from twofold.frontend.mapping import RANDOMNESS, Mapping, active_mappings
 from twofold.frontend.transforms import lift
 from twofold.func._trees import named
@@ -97,7 +98,7 @@ def _checked_dim(func: Any, leaf: Any, dim: Any) -> int | None:
             f"vmap({named(func)}): in_dims gives axis {dim} to a {type(leaf).__name__}. Use None for what is no tensor."
         )
     if not -leaf.ndim <= dim < leaf.ndim:
-        raise ValueError(f"vmap({named(func)}): in_dims gives axis {dim} to {leaf.type_} ({leaf._where}).")
+        raise ValueError(f"vmap({named(func)}): in_dims gives axis {dim} to {described(leaf)}.")
     return dim % leaf.ndim
 
 

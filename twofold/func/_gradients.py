@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.errors import described
 from twofold.frontend.transforms import ones_of
 from twofold.func._tape import Tape
 from twofold.func._trees import Argnums, chosen, floating_leaves, rebuilt, replaced
@@ -55,8 +56,8 @@ def _check_scalar(tape: Tape) -> None:
     (output,) = tape.outputs
     if output.shape or output.dtype.kind != "f":
         raise RuntimeError(
-            f"grad: the function must return a floating tensor without axes, got {output.type_} "
-            f"({output._where}). Reduce it with sum() or mean(), or use vjp or jacrev."
+            f"grad: the function must return a floating tensor without axes, got "
+            f"{described(output)}. Reduce it with sum() or mean(), or use vjp or jacrev."
         )
 
 
@@ -118,7 +119,7 @@ def _check_form(name: str, what: str, found: TreeSpec, whose: str, wanted: TreeS
 
 def _check_like(name: str, what: str, given: Any, like: Tensor) -> None:
     if not isinstance(given, Tensor) or given.shape != like.shape or given.dtype != like.dtype:
-        text = f"{given.type_} ({given._where})" if isinstance(given, Tensor) else f"a {type(given).__name__}"
+        text = f"{described(given)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
         raise RuntimeError(
             f"{name}: a {what} must have the type {like.type_} of its value, got {text}. Give one of that type."
         )

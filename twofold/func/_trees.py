@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.errors import described
 from twofold.utils._pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
 
 Tensor = _core.Tensor
@@ -36,8 +37,8 @@ def floating_leaves(tree: Any, name: str, what: str) -> tuple[list[Tensor], Tree
             raise RuntimeError(f"{name}: expected {what} to be tensors, got a {type(leaf).__name__}.")
         if not leaf.dtype.is_differentiable:
             raise RuntimeError(
-                f"{name}: {what} must be floating tensors to be differentiated, got {leaf.type_} "
-                f"({leaf._where}). Cast it first."
+                f"{name}: {what} must be floating tensors to be differentiated, got "
+                f"{described(leaf)}. Cast it first."
             )
     return leaves, spec
 

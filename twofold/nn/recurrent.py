@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
+from twofold.errors import described
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import check_device
 from twofold.frontend.sampling import dropout
@@ -24,7 +25,6 @@ from twofold.nn.utils.rnn import PackedSequence
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.sequence.recurrent import sequence
 from twofold.ops.sequence.recurrent_formulas import CELLS
-from twofold.runtime.calls import described
 
 Tensor = _core.Tensor
 F: Any = functional

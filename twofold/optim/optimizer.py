@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from twofold import _core
+from twofold.errors import described
 from twofold.ir.op import REGISTRY
 from twofold.optim.hooks import (
     Hooked,
@@ -184,7 +185,7 @@ class Optimizer(Hooked):
         for param in params:
             if param in before:
                 raise ValueError(
-                    f"some parameters appear in more than one parameter group: {param.type_} ({param._where}) is in "
+                    f"some parameters appear in more than one parameter group: {described(param)} is in "
                     f"group {before[param]} and in group {len(self.param_groups)}. Leave it out of one."
                 )
         self.param_groups.append({**self.defaults, **group, "params": params})

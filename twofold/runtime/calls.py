@@ -12,7 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import bool_, int64
-from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation
+from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation, described
 from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
 from twofold.ir.types import TensorType, tensor_type
@@ -79,12 +79,11 @@ def predicate_of(operation: str, value: Any, what: str) -> Tensor:
         ShapeError: It has more than one element.
     """
     tensor = value_of(operation, what, value)
-    where = f" ({tensor._where})" if tensor._where else ""
     if tensor.dtype is not bool_:
-        text = f"{what} is {tensor.type_}{where}, not bool"
+        text = f"{what} is {described(tensor)}, not bool"
         raise failed(operation, DTypeError(text, "Compare it with something, such as x > 0."), tensor)
     if tensor.type_.size != 1:
-        text = f"{what} is {tensor.type_}{where}, not one truth value"
+        text = f"{what} is {described(tensor)}, not one truth value"
         raise failed(operation, ShapeError(text, "Reduce it with all() or any()."), tensor)
     return tensor if not tensor.type_.shape else apply("reshape", tensor, attrs=((),))
 
@@ -146,11 +145,6 @@ def _check_same(
 def _is_same(a: TensorType, b: TensorType) -> bool:
     """Whether two types are equal, which adds a guard if sizes are symbols."""
     return a is b or (a.dtype is b.dtype and a.weak is b.weak and a.shape == b.shape)
-
-
-def described(tensor: Tensor) -> str:
-    """The type of a tensor, and where it was declared."""
-    return f"{tensor.type_} ({tensor._where})" if tensor._where else str(tensor.type_)
 
 
 def _mismatch(wanted: TensorType, found: TensorType, what: str, fix: str) -> TwofoldError:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from twofold import _core
 from twofold.dtypes import DType, string
-from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation
+from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation, described
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
 from twofold.runtime.scopes import declaring
@@ -511,7 +511,7 @@ def operation_of(tensor: Tensor) -> Operation:
     found = owner_of(tensor)
     if found is None:
         raise GraphError(
-            f"{tensor.type_} ({tensor._where}) is not in a graph", "Use tensors that twofold.static declared."
+            f"{described(tensor)} is not in a graph", "Use tensors that twofold.static declared."
         )
     return found[0]
 
