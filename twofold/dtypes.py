@@ -297,7 +297,9 @@ class finfo:
         self.resolution = 10.0 ** -math.floor(fraction * math.log10(2))
 
     def __repr__(self) -> str:
-        return f"finfo({self.dtype.name}: eps={self.eps:g}, max={self.max:g}, tiny={self.tiny:g})"
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({shown}, dtype={self.dtype.name})"
 
 
 class iinfo:
@@ -318,7 +320,7 @@ class iinfo:
         self.max = 2**self.bits - 1 + self.min
 
     def __repr__(self) -> str:
-        return f"iinfo({self.dtype.name}: min={self.min}, max={self.max})"
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"
 
 
 def promote_types(type1: Any, type2: Any) -> DType:

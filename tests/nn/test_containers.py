@@ -110,3 +110,22 @@ def test_all_weights_of_a_recurrent_layer() -> None:
     assert len(groups) == 4 and all(len(group) == 4 for group in groups)
     assert [tuple(group[0].shape) for group in groups] == [(12, 2), (12, 2), (12, 6), (12, 6)]
     assert len(nn.GRU(2, 3, bias=False).all_weights[0]) == 2
+
+
+def test_shapes_are_printed_as_they_were_given():
+    size = torch.Size([2, 3])
+    assert repr(nn.Unflatten(1, size)) == f"Unflatten(dim=1, unflattened_size={size!r})"
+    assert repr(nn.Unflatten(1, (2, 3))) == "Unflatten(dim=1, unflattened_size=(2, 3))"
+    assert repr(nn.LayerNorm(size)) == "LayerNorm((2, 3), eps=1e-05, elementwise_affine=True, bias=True)"
+    for wrong in (6, (2, 3.0), "23"):
+        with pytest.raises(TypeError, match="unflattened_size"):
+            nn.Unflatten(1, wrong)
+    assert "(distance_function): PairwiseDistance()" in repr(nn.TripletMarginWithDistanceLoss())
+
+
+def test_limits_and_distributions_are_printed():
+    shown = "finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, "
+    assert repr(torch.finfo()) == shown + "smallest_normal=1.17549e-38, tiny=1.17549e-38, dtype=float32)"
+    assert repr(torch.iinfo(torch.int8)) == "iinfo(min=-128, max=127, dtype=int8)"
+    normal = torch.distributions.Normal(torch.zeros(2), 1.0)
+    assert repr(normal) == "Normal(loc: twofold.Size([2]), scale: twofold.Size([2]))"

@@ -196,7 +196,7 @@ class Distribution:
         for name in self._given:
             value = self.__dict__[name]
             plain = isinstance(value, Tensor) and value.numel() == 1 and not value._is_symbolic
-            shown.append(f"{name}: {value if not isinstance(value, Tensor) or plain else tuple(value.shape)}")
+            shown.append(f"{name}: {value if not isinstance(value, Tensor) or plain else value.shape}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

@@ -269,8 +269,13 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
+        sizes = unflattened_size if isinstance(unflattened_size, (tuple, list)) else (unflattened_size,)
+        if sizes is not unflattened_size or not all(isinstance(size, int) for size in sizes):
+            raise TypeError(
+                f"Unflatten: unflattened_size is {unflattened_size!r}. Give a tuple of whole numbers."
+            )
         self.dim = dim
-        self.unflattened_size = tuple(unflattened_size)
+        self.unflattened_size = unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
         """The input unflattened."""

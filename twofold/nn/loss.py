@@ -9,7 +9,7 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.options import check_device
 from twofold.nn import functional
-from twofold.nn.layers import Linear
+from twofold.nn.layers import Linear, PairwiseDistance
 from twofold.nn.module import Module
 from twofold.nn.reducing import reduction_of
 
@@ -480,7 +480,7 @@ class TripletMarginWithDistanceLoss(_Loss):
             raise ValueError(
                 f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}"
             )
-        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin = margin
         self.swap = swap
 
