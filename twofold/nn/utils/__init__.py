@@ -10,7 +10,7 @@ from twofold import _core
 from twofold.frontend.creation import tensor
 from twofold.ir.op import REGISTRY
 from twofold.lazy import other_files as _other_files
-from twofold.nn.utils import parametrizations, parametrize
+from twofold.nn.utils import parametrizations, parametrize, prune
 from twofold.nn.utils.fusion import (
     fuse_conv_bn_eval,
     fuse_conv_bn_weights,
