@@ -238,12 +238,11 @@ class _Partial(BasePruningMethod):
     def __init__(self, amount: Any) -> None:
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if not 0 <= float(amount) <= (float("inf") if whole else 1.0):
+        if not 0 <= float(amount) <= (float("inf") if isinstance(amount, numbers.Integral) else 1.0):
             raise ValueError(
                 f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
             )
-        self.amount: float = index(amount) if whole else float(amount)
+        self.amount: float = index(amount) if isinstance(amount, numbers.Integral) else float(amount)
 
     def _count(self, size: int) -> int:
         """How many of ``size`` are pruned; raises ValueError for more than there are."""
