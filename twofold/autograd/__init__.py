@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.autograd import anomaly, function, functional, graph
+from twofold.autograd import anomaly, forward_ad, function, functional, graph
 from twofold.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from twofold.autograd.function import Function
 from twofold.errors import ArgumentError
@@ -36,6 +36,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",

@@ -106,8 +106,8 @@ class Linear:
 
     def _push(self, moving: Sequence[tuple[Tensor | None, Tensor]]) -> list[Tensor]:
         tape = self.tape
-        create = tape.alive or any(tangent.requires_grad for _, tangent in moving)
         pairs = [(one, tangent) for one, tangent in moving if one is not None]
+        create = tape.alive or any(tangent.requires_grad for _, tangent in pairs)
         pushed = tape._differentiate(
             [one for one, _ in pairs], [tangent for _, tangent in pairs], self.seeds, create
         )
