@@ -285,6 +285,21 @@ PyObject* become(PyObject* self, PyObject* other) {
   return self;
 }
 
+// A handle of another class takes the value and the view of this one, which nothing else refers to.
+PyObject* as_class(PyObject* self, PyObject* cls) {
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  if (!PyType_Check(cls) || !PyType_IsSubtype(type, tensor_type)) {
+    return PyErr_Format(PyExc_TypeError, "as_subclass: %R is no class of tensors. Give one that inherits from Tensor.", cls);
+  }
+  PyTensor* tensor = as_tensor(self);
+  PyObject* made = wrap(share(tensor->value), type);
+  if (!made) return nullptr;
+  std::swap(as_tensor(made)->view, tensor->view);
+  as_tensor(made)->detached = tensor->detached;
+  as_tensor(made)->standard = tensor->standard;
+  return made;
+}
+
 bool run_after(GradientSlot* slot) {
   if (!slot->after) return true;
   ++slot->references;
@@ -568,6 +583,7 @@ PyMethodDef tensor_methods[] = {
     {"_replace_value", spoiling<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
     {"_share_storage", spoiling<share_storage_method>, METH_O,
      "Take another tensor's value, type and all, and share its storage from now on."},
+    {"_as_class", spoiling<as_class>, METH_O, "Give this value and view to a handle of another class."},
     {"_backward", spoiling<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
     {"_after_hooks", spoiling<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
     {"_gradient_hooks", spoiling<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},

@@ -37,6 +37,28 @@ def test_subclasses() -> None:
     assert type(Named([1, 2])) is type(Named(2, 3)) is Named and Named([1, 2]).tolist() == [1.0, 2.0]
 
 
+def test_a_tensor_as_one_of_a_subclass_shares_its_memory_and_its_gradient() -> None:
+    class Named(torch.Tensor):
+        name = "x"
+
+    leaf = torch.ones(2, requires_grad=True)
+    base = leaf * 2
+    named = base.as_subclass(Named)
+    assert (
+        type(named) is Named and named.name == "x" and not named.is_leaf and type(named + 1) is torch.Tensor
+    )
+    base.add_(1)
+    named.mul_(5)
+    assert base.tolist() == named.tolist() == [15.0, 15.0]
+    named.sum().backward()
+    assert leaf.grad.tolist() == [10.0, 10.0]
+    turned = torch.arange(6).reshape(2, 3).t().as_subclass(Named)
+    assert turned.stride() == (1, 3) and turned.tolist() == [[0, 3], [1, 4], [2, 5]]
+    for wrong in (int, named):
+        with pytest.raises(TypeError, match="is no class of tensors"):
+            leaf.as_subclass(wrong)
+
+
 def test_what_is_neither() -> None:
     for wrong in (2.5, "text", None):
         with pytest.raises(TypeError):
