@@ -76,6 +76,7 @@ ORDER = [
     },
     {"debug"},
     {"profiler"},
+    {"autograd.profiler"},
     {"demo"},
     {"__main__"},
 ]

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         array_api,
         autograd,
         backends,
+        compiler,
         cpu,
         cuda,
         debug,

@@ -3,9 +3,10 @@
 NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
-            "accelerator amp array_api autograd backends cpu cuda debug distributed distributions dynet "
-            "dynet_config fft files func fx hub jit linalg masked multiprocessing nn onnx optim profiler "
-            "random safetensors serialization signal sparse special testing torch_version utils version"
+            "accelerator amp array_api autograd backends compiler cpu cuda debug distributed distributions "
+            "dynet dynet_config fft files func fx hub jit linalg masked multiprocessing nn onnx optim "
+            "profiler random safetensors serialization signal sparse special testing torch_version utils "
+            "version"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
