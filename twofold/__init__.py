@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     )
     from twofold.func import vmap
     from twofold.nn.functional_embedding import embedding_of_torch as embedding
+    from twofold.nn.functional_pooling import adaptive_max_pool1d_of_torch as adaptive_max_pool1d
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save

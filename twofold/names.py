@@ -31,6 +31,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.func": "vmap",
         "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
+        "twofold.nn.functional_pooling": "adaptive_max_pool1d=adaptive_max_pool1d_of_torch",
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",

@@ -101,3 +101,34 @@ def test_what_is_made_like_a_tensor_requires_no_gradient(name: str) -> None:
     made = getattr(torch, name)(x, *more)
     assert not made.requires_grad and made.is_leaf
     assert getattr(torch, name)(x, *more, requires_grad=True).requires_grad
+
+
+def test_types_of_python_are_dtypes_of_64_bits():
+    for kind, dtype in (
+        (float, torch.float64),
+        (complex, torch.complex128),
+        (int, torch.int64),
+        (bool, torch.bool),
+    ):
+        x = torch.ones(2)
+        for found in (
+            torch.ones(2, dtype=kind),
+            x.to(kind),
+            x.sum(dtype=kind),
+            torch.tensor([1], dtype=kind),
+        ):
+            assert found.dtype is dtype
+    assert torch.nn.Linear(1, 1, dtype=float).to(torch.float32).to(float).weight.dtype is torch.float64
+
+
+def test_what_is_no_dtype_is_refused():
+    x = torch.ones(2)
+    for wrong in (True, False, [1], 2.5):
+        with pytest.raises(TypeError):
+            x.type(wrong)
+    for wrong in (True, False):
+        with pytest.raises(TypeError, match="before non_blocking"):
+            x.to(wrong)
+        assert x.to(torch.float32, wrong).dtype is torch.float32
+    with pytest.raises(TypeError):
+        x.to_dense(True)

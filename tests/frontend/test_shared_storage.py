@@ -130,6 +130,9 @@ def test_set_shows_another_storage():
     assert x.set_().shape == (0,)
     with pytest.raises(ValueError, match="size"):
         x.set_(y, 1)
+    for alone in ({"size": (2,)}, {"stride": (1,)}, {"storage_offset": 1}):
+        with pytest.raises(ValueError, match="source"):
+            x.set_(**alone)
 
 
 def test_a_view_given_as_data_of_its_own_base():

@@ -108,3 +108,10 @@ def test_fractional_windows_are_drawn_from_the_generator() -> None:
     assert torch.equal(first, F.fractional_max_pool2d(x, 2, output_size=7))
     values, positions = F.fractional_max_pool2d_with_indices(x, 2, output_size=7)
     assert torch.equal(values.flatten(2), x.flatten(2).gather(2, positions.flatten(2)))
+
+
+def test_the_function_of_the_package_gives_positions_too():
+    x = torch.tensor([[[1.0, 4.0, 3.0, 2.0, 0.0]]])
+    values, positions = torch.adaptive_max_pool1d(x, 2)
+    assert values.tolist() == [[[4.0, 3.0]]] and positions.tolist() == [[[1, 2]]]
+    assert torch.nn.functional.adaptive_max_pool1d(x, 2).tolist() == values.tolist()

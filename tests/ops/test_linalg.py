@@ -233,3 +233,24 @@ def test_an_input_broadcasts_to_the_product_and_the_product_to_none(name: str) -
     narrow = [torch.ones(*(1 if size == shape[-1] else size for size in sizes)) for sizes in factors]
     with pytest.raises(ShapeError, match=f"^{name}: .* broadcast"):
         call(torch.ones(*shape), *narrow)
+
+
+def test_gradients_of_a_pseudo_inverse_are_summed_over_tolerances() -> None:
+    matrix = torch.tensor([[2.0, 0.0], [0.0, 4.0]], dtype=torch.float64)
+    tolerances = torch.tensor([0.0, 3.0, 9.0], dtype=torch.float64)
+    leaf = matrix.clone().requires_grad_()
+    found = torch.linalg.pinv(leaf, atol=tolerances)
+    assert found.tolist() == [[[0.5, 0], [0, 0.25]], [[0, 0], [0, 0.25]], [[0, 0], [0, 0]]]
+    found.sum().backward()
+    each = torch.zeros_like(matrix)
+    for tolerance in tolerances:
+        one = matrix.clone().requires_grad_()
+        torch.linalg.pinv(one, atol=tolerance).sum().backward()
+        each += one.grad
+    assert leaf.grad.shape == (2, 2) and torch.allclose(leaf.grad, each)
+
+
+def test_the_driver_for_full_ranks_asks_no_tolerance() -> None:
+    a, b = torch.tensor([[1.0, 0.0], [0.0, 0.1], [0.0, 0.0]]), torch.tensor([[1.0], [1.0], [0.0]])
+    assert torch.linalg.lstsq(a, b, rcond=0.5, driver="gels").solution.flatten().tolist() == [1.0, 10.0]
+    assert torch.linalg.lstsq(a, b, rcond=0.5, driver="gelsd").solution.flatten().tolist() == [1.0, 0.0]

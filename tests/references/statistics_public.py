@@ -226,7 +226,7 @@ public(
 
 
 def _histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    low, high = (x.min(), x.max()) if min == max == 0 else (min, max)
+    low, high = (x.min(), x.max()) if min == max else (min, max)
     return bin_counts(x, bins, float(low), float(high))
 
 
@@ -238,6 +238,7 @@ public(
         call(normal(5, 9), 7),
         call(normal(50), bins=5, min=-1, max=1),
         call(normal(9), 3, -2, 2),
+        call(normal(9), 3, 1, 1),
     ],
 )
 

@@ -82,6 +82,8 @@ def set_(
     (tensor([5., 2., 3.]), tensor([2., 3.]))
     """
     if source is None:
+        if storage_offset or size is not None or stride is not None:
+            raise ArgumentError("set_ with sizes, strides or an offset, but no source", "Give source, too.")
         shown = apply("zeros", attrs=((0,), self.dtype))
     else:
         is_tensor = isinstance(source, Tensor)

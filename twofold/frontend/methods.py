@@ -158,6 +158,10 @@ def to(
     >>> torch.tensor([1.5, 2.5]).to("cpu", dtype=torch.int32)
     tensor([1, 2], dtype=twofold.int32)
     """
+    if args and isinstance(args[0], bool):
+        raise TypeError(
+            f"to: {args[0]} comes first. Give a dtype, a device or a tensor before non_blocking and copy."
+        )
     flags = []
     for argument in args:
         if isinstance(argument, Tensor):
@@ -204,7 +208,7 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
         return f"twofold.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
     if isinstance(dtype, str) and dtype.split(".")[-1] in _BY_TYPE_NAME:
         dtype = _BY_TYPE_NAME[dtype.split(".")[-1]]
-    return to(self, getattr(dtype, "dtype", dtype))
+    return to(self, as_dtype(getattr(dtype, "dtype", dtype)))
 
 
 _TYPE_NAMES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.install import PUBLIC
+from twofold.frontend.install import PUBLIC, guarded
 from twofold.frontend.install import _callable as worded
 from twofold.frontend.sampling import stream
 from twofold.ops.convolution.unpooling import fractional
@@ -88,3 +88,17 @@ fractional_max_pool3d = worded(_fractional(3))
 for _name in _INDEXED:
     _plain = globals().get(_name) or PUBLIC[_name]
     globals()[f"{_name}_with_indices"] = _with_indices(_name, _plain)
+
+
+def _adaptive_max_pool1d_of_torch(input: Tensor, output_size: Any) -> Any:
+    """``nn.functional.adaptive_max_pool1d`` with the positions.
+
+    >>> import twofold as torch
+    >>> values, positions = torch.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    >>> values, positions
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
+    return PUBLIC["adaptive_max_pool1d"](input, output_size, True)
+
+
+adaptive_max_pool1d_of_torch = guarded("adaptive_max_pool1d", _adaptive_max_pool1d_of_torch)

@@ -163,7 +163,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 class bin_counts(Host):
     """How many elements fall into equal bins between two ends, which are included; elements outside do not count.
 
-    Inputs ``(x, low, high)``, attributes ``(bins,)``; ends that are both 0 stand for the extreme elements.
+    Inputs ``(x, low, high)``, attributes ``(bins,)``; ends that are equal stand for the extreme elements.
     """
 
     functions = ()
@@ -176,7 +176,7 @@ class bin_counts(Host):
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         x, low, high = arrays
         if low == high:
-            low, high = (x.min(), x.max()) if low == 0 and x.size else (low, high)
+            low, high = (x.min(), x.max()) if x.size else (low, high)
             low, high = (low - 1, high + 1) if low == high else (low, high)
         inside = x[(x >= low) & (x <= high)]
         positions = ((inside - low) * (attrs[0] / (high - low))).astype(numpy.int64)
@@ -193,7 +193,7 @@ class bin_counts(Host):
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements fall into each of ``bins`` equal bins from ``min`` to ``max``, in the input's dtype.
 
-    Where both are 0 the bins reach from the smallest to the largest element.
+    Where both are equal the bins reach from the smallest to the largest element.
 
     >>> import twofold as torch
     >>> torch.histc(torch.tensor([0.0, 1.0, 1.5, 4.0]), bins=2, min=0, max=4)

@@ -112,8 +112,9 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Le
     """X that makes the norm of ``A X - B`` smallest, that of least norm where there are many.
 
     Singular values up to ``rcond`` times the largest (default: the larger size times the rounding unit) count as
-    0. All drivers compute the same; they differ, as in PyTorch, in which of residuals, rank and singular values are
-    returned. Raises ShapeError where the numbers of rows differ.
+    0; driver "gels" takes all ranks for full, and ``rcond`` is not asked there. All drivers compute the same; they
+    differ, as in PyTorch, in which of residuals, rank and singular values are returned. Raises ShapeError where the
+    numbers of rows differ.
 
     >>> import twofold as torch
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution.item()
@@ -134,7 +135,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Le
     if tuple(A.shape[:-2]) != tuple(right.shape[:-2]):
         A = ops.broadcast_to(A, (*batch, *A.shape[-2:]))
         right = ops.broadcast_to(right, (*batch, *right.shape[-2:]))
-    limit = float(numpy.finfo(A.dtype.real.numpy).eps) * max(rows, columns) if rcond is None else float(rcond)
+    unit = float(numpy.finfo(A.dtype.real.numpy).eps)
+    limit = unit * max(rows, columns) if rcond is None or driver == "gels" else float(rcond)
     found = least_squares_packed.results(A, right, limit, attrs=(right.shape[-1],))
     solution, residuals, rank, values = found
     nothing = ops.zeros(0, dtype=A.dtype.real)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, complex64, int64
-from twofold.ops.base import apply, composite, convert, host, ops, public
+from twofold.ops.base import apply, broadcast_shapes, composite, convert, host, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
 from twofold.ops.linear_algebra.matrices import (
@@ -260,7 +260,11 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
     """
     check_matrix(A, square=hermitian, name="A")
     name = "pseudo_inverse_hermitian" if hermitian else "pseudo_inverse"
-    return apply(name, A, *_tolerances(A, atol, rcond if rtol is None else rtol))
+    tolerances = _tolerances(A, atol, rcond if rtol is None else rtol)
+    shapes = [tuple(getattr(one, "shape", ())) for one in tolerances]
+    if any(shapes):  # one matrix for each tolerance, so that gradients are summed over them
+        A = ops.broadcast_to(A, (*broadcast_shapes(tuple(A.shape[:-2]), *shapes), *A.shape[-2:]))
+    return apply(name, A, *tolerances)
 
 
 @public(methods=("pinverse",))

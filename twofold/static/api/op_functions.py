@@ -41,7 +41,9 @@ _VALUE_TYPES = (bool, int, float, numpy.ndarray, numpy.generic)
 
 @example('print(tf.as_dtype("float"))', "twofold.float32")
 def as_dtype(value: Any) -> DType:
-    """The dtype for a dtype or its name; ``"float"`` is float32 and ``"string"`` tf.string, as in TensorFlow."""
+    """The dtype for a dtype or its name; ``"float"`` and ``float`` are float32, as in TensorFlow."""
+    if value is float:
+        return float32
     if isinstance(value, str) and value in ("float", "string"):
         return float32 if value == "float" else string
     return _as_dtype(value)
