@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy
@@ -117,3 +118,31 @@ def test_chained_data_and_the_names_of_files():
     assert len(chained) == 3 and [x.item() for x in data.DataLoader(chained)] == [1, 2, 3]
     assert data.dataloader.DataLoader is data.DataLoader and data.sampler.Sampler is data.Sampler
     assert data.dataset.Dataset is data.Dataset and data.get_worker_info() is None
+
+
+class Counting(data.IterableDataset):
+    def __iter__(self):
+        return iter(range(4))
+
+
+def test_without_batches_samples_are_converted_or_go_through_collate_fn():
+    pairs = [(1.5, numpy.array([1, 2])), ("a", numpy.float32(2))]
+    found = list(data.DataLoader(pairs, batch_size=None))
+    assert found[0][0] == 1.5 and found[0][1].tolist() == [1, 2] and isinstance(found[0], list)
+    assert found[1][0] == "a" and found[1][1].dtype is torch.float32
+    for source in (Counting(), range(4)):
+        assert list(data.DataLoader(source, batch_size=None, collate_fn=lambda x: x * 2)) == [0, 2, 4, 6]
+    named = collections.OrderedDict(x=numpy.array(1))
+    for made in (data.default_convert(named), data.default_collate([named, named])):
+        assert isinstance(made, collections.OrderedDict) and isinstance(made["x"], torch.Tensor)
+    strings = numpy.array(["a"])
+    assert data.default_convert(strings) is strings
+
+
+def test_options_that_a_loader_has_no_use_for_are_refused():
+    for options in ({"sampler": [1]}, {"batch_sampler": [[1]]}, {"shuffle": True}):
+        with pytest.raises(ValueError, match=f"expected unspecified {next(iter(options))} option"):
+            data.DataLoader(Counting(), **options)
+    with pytest.raises(AssertionError, match="timeout=3"):
+        data.DataLoader([1, 2], timeout=3)
+    assert len(data.DataLoader([1, 2], timeout=3, num_workers=1)) == 2

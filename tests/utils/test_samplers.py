@@ -7,7 +7,13 @@ import itertools
 import pytest
 
 import twofold as torch
-from twofold.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
+from twofold.utils.data import (
+    DataLoader,
+    DistributedSampler,
+    RandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 
 def test_a_sampler_may_be_asked_for_more_than_memory_holds() -> None:
@@ -43,3 +49,17 @@ def test_shares_of_a_data_set() -> None:
         DistributedSampler(data, 3, 3)
     with pytest.raises(RuntimeError, match="no process group"):
         DistributedSampler(data)
+
+
+def test_numbers_of_samples_that_make_no_sense():
+    for wrong in (0, -1, 2.0, True):
+        with pytest.raises(ValueError, match="num_samples should be a positive integer"):
+            RandomSampler(range(5), num_samples=wrong)
+        with pytest.raises(ValueError, match="num_samples should be a positive integer"):
+            WeightedRandomSampler([0.5, 0.5], wrong)
+    with pytest.raises(TypeError, match="replacement should be a boolean"):
+        RandomSampler(range(5), replacement=1)
+    with pytest.raises(ValueError, match="replacement should be a boolean"):
+        WeightedRandomSampler([0.5, 0.5], 1, replacement=1)
+    with pytest.raises(ValueError, match="1d sequence"):
+        WeightedRandomSampler([[0.5], [0.5]], 1)

@@ -2,7 +2,7 @@
 
 from twofold.tracebacks import guard_namespace as _guard_namespace
 from twofold.utils.data import dataloader, dataset, distributed, sampler
-from twofold.utils.data.dataloader import DataLoader, default_collate, get_worker_info
+from twofold.utils.data.dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from twofold.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,

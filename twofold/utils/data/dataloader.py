@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -39,7 +40,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+        return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(default_collate(list(part)) for part in zip(*batch, strict=True)))
     if isinstance(first, Sequence):
@@ -50,6 +51,39 @@ def default_collate(batch: Sequence[Any]) -> Any:
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {type(first)}"
     )
+
+
+def _like(mapping: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
+    """``made`` as a mapping of the class of another one, where that can be made of a dictionary."""
+    try:
+        if isinstance(mapping, MutableMapping):
+            found = copy.copy(mapping)
+            found.update(made)
+            return found
+        return type(mapping)(made)  # type: ignore[call-arg]
+    except TypeError:
+        return made
+
+
+def default_convert(data: Any) -> Any:
+    """A sample with tensors in place of NumPy's arrays and numbers; tuples become lists.
+
+    >>> import numpy
+    >>> from twofold.utils.data import default_convert
+    >>> default_convert(({"x": numpy.array([1, 2])}, 3, "a"))
+    [{'x': tensor([1, 2])}, 3, 'a']
+    """
+    if isinstance(data, numpy.ndarray):
+        return data if data.dtype.kind in "SUaO" else from_numpy(data)
+    if isinstance(data, numpy.generic):
+        return data if isinstance(data, (numpy.str_, numpy.bytes_)) else tensor(data)
+    if isinstance(data, Mapping):
+        return _like(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return [default_convert(one) for one in data]
+    return data
 
 
 class DataLoader:
@@ -63,7 +97,7 @@ class DataLoader:
             describes to the data set and to ``worker_init_fn``, called with 0 at the start of each iteration.
         pin_memory: Warns, as there is no device that memory is pinned for.
         timeout: Checked; there is no other thread to wait for. So are ``multiprocessing_context``,
-            ``prefetch_factor`` and ``persistent_workers``, which need workers; ``in_order`` holds in any case.
+            ``prefetch_factor`` and ``persistent_workers``. All of them need workers; ``in_order`` holds in any case.
 
     >>> import twofold as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
@@ -114,13 +148,19 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.in_order = in_order
         self.generator = generator
-        self.collate_fn = collate_fn
+        self.collate_fn = collate_fn or (
+            default_convert if batch_size is None and batch_sampler is None else default_collate
+        )
         self._iterable = isinstance(dataset, IterableDataset)
-        if self._iterable and shuffle:
-            raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified shuffle option, but got "
-                f"shuffle={shuffle}"
-            )
+        for name, value in (
+            ("shuffle", shuffle or None),
+            ("sampler", sampler),
+            ("batch_sampler", batch_sampler),
+        ):
+            if self._iterable and value is not None:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+                )
         if sampler is None and not self._iterable:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler = sampler
@@ -139,27 +179,26 @@ class DataLoader:
             positions = [dataset.indices[k] for k in positions]
             dataset = dataset.dataset
         # Exactly this class: one that overrides __getitem__ has samples of its own.
-        if self.collate_fn is None and type(dataset) is TensorDataset:
+        if self.collate_fn is default_collate and type(dataset) is TensorDataset:
             return dataset.collated(positions)
         several = getattr(self.dataset, "__getitems__", None)
         samples = several(indices) if several is not None else [self.dataset[k] for k in indices]
-        return (self.collate_fn or default_collate)(samples)
+        return self.collate_fn(samples)
 
     def _iterated(self) -> Iterator[Any]:
         source = iter(self.dataset)
         if self.batch_size is None:
-            yield from source
+            yield from map(self.collate_fn, source)
             return
         while batch := list(itertools.islice(source, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
-                yield (self.collate_fn or default_collate)(batch)
+                yield self.collate_fn(batch)
 
     def _batches(self) -> Iterator[Any]:
         if self._iterable:
             return self._iterated()
         if self.batch_sampler is None:
-            convert = self.collate_fn or (lambda sample: sample)
-            return (convert(self.dataset[index]) for index in self.sampler)
+            return (self.collate_fn(self.dataset[index]) for index in self.sampler)
         return (self._fetch(indices) for indices in self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
@@ -229,6 +268,10 @@ def _check_workers(
         )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and timeout:
+        raise AssertionError(
+            f"DataLoader: timeout={timeout} waits for workers. Give num_workers, or leave it out."
+        )
     if num_workers == 0 and prefetch_factor is not None:
         raise ValueError(
             "prefetch_factor option could only be specified in multiprocessing: let num_workers > 0."

@@ -15,6 +15,12 @@ from twofold.frontend.sampling import Generator, randint, randperm
 _BLOCK = 32
 
 
+def _check_count(num_samples: Any, least: int = 1) -> None:
+    """Raise ValueError, in PyTorch's words, for what is no number of samples."""
+    if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples < least:
+        raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+
+
 class Sampler:
     """Base of samplers: iterating gives indices."""
 
@@ -49,13 +55,12 @@ class RandomSampler(Sampler):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(data_source)
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.replacement = replacement
         self.generator = generator
         self._num_samples = num_samples
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={self.num_samples}"
-            )
+        _check_count(self.num_samples, 0 if num_samples is None else 1)
 
     @property
     def num_samples(self) -> int:
@@ -105,7 +110,14 @@ class WeightedRandomSampler(Sampler):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
+        _check_count(num_samples)
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=float64)
+        if self.weights.ndim != 1:
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
