@@ -1,4 +1,4 @@
-"""Pooling, resizing and normalisation against the floor of memory traffic and (if installed) PyTorch.
+"""Pooling, resizing, normalisation and activations against the floor of memory traffic and (if installed) PyTorch.
 
     python bench/pooling.py --threads 1,2 --only pool
 
@@ -53,6 +53,9 @@ WORK = [
     Work("bicubic, twice", lambda f, x: f.interpolate(x, None, 2, "bicubic"), (8, 32, 56, 56)),
     Work("batch norm", lambda f, x: f.batch_norm(x, None, None, training=True)),
     Work("group norm", lambda f, x: f.group_norm(x, 8)),
+    Work("gelu", lambda f, x: f.gelu(x), (512, 1024)),
+    Work("tanh", lambda f, x: f.tanh(x), (512, 1024)),
+    Work("softmax", lambda f, x: f.softmax(x, -1), (512, 1024)),
     Work("local response norm", lambda f, x: f.local_response_norm(x, 5)),
 ]
 

@@ -164,7 +164,9 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.special.bessel": (
         "i0 i0e i1 i1e k0 k1 k0e k1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 airy_ai spherical_bessel_j0"
     ),
-    "twofold.ops.special.error": "erf erfc erfcx erfinv ndtr log_ndtr ndtri entr xlogy xlog1py",
+    "twofold.ops.special.error": (
+        "erf erfc erfcx erfinv ndtr normal_density log_ndtr ndtri entr xlogy xlog1py"
+    ),
     "twofold.ops.special.gamma": "lgamma digamma zeta polygamma multigammaln igamma igammac",
     "twofold.ops.special.polynomials": (
         "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
@@ -474,7 +476,7 @@ MATH: dict[str, str] = {
         "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_j0 "
         "bessel_j1 bessel_y0 bessel_y1 airy_ai"
     ),
-    "twofold.compiler.lower.math.error": "erf erfc erfcx ndtr log_ndtr ndtri erfinv",
+    "twofold.compiler.lower.math.error": "erf erfc erfcx ndtr normal_density log_ndtr ndtri erfinv",
     "twofold.compiler.lower.math.exponential": "exp expm1 sigmoid tanh exp2 sinh cosh",
     "twofold.compiler.lower.math.gamma": "lgamma digamma zeta",
     "twofold.compiler.lower.math.incomplete_gamma": "igamma igammac",

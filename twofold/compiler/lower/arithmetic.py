@@ -68,6 +68,16 @@ class Arithmetic(Emitter):
         name = f"llvm.fma.{suffix(dtype, x.lanes)}"
         return self._computed(self._intrinsic(name, dtype, x.lanes, (x, y, z)))
 
+    def scale(self, a: Val, exponent: Val) -> Val:
+        """a * 2**exponent of sixteen float32, rounded once, for integral ``exponent``.
+
+        Only where the processor has an instruction for it, see ``target.scales_by_powers``.
+        """
+        nothing, (a, exponent) = self.const(0, dtypes.float32, LANES), self._unify((a, exponent))
+        operands = (a, exponent, nothing, "i16 -1", "i32 4")  # in all lanes, rounding as elsewhere
+        name = "llvm.x86.avx512.mask.scalef.ps.512"
+        return self._computed(self._intrinsic(name, dtypes.float32, LANES, operands))
+
     def neg(self, a: Val) -> Val:
         """-a; the sign bit of floats is flipped, integers wrap."""
         if _need_number(a).kind == "f":
@@ -268,7 +278,10 @@ class Arithmetic(Emitter):
 
     def lane_mask(self, remaining: Val | int) -> Val:
         """The 16-lane bool vector lane < remaining."""
-        return self.cmp("lt", self.iota(), self.splat(self.index(remaining)))
+        count = self.minimum(self.index(remaining), LANES)
+        narrow = self._pure(f"trunc {count.typed} to i32", dtypes.int32, 1)
+        lanes = Val("<" + ", ".join(f"i32 {k}" for k in range(LANES)) + ">", dtypes.int32, LANES)
+        return self.cmp("lt", lanes, self.splat(narrow))
 
     def extract(self, x: Val, lane: int | Val) -> Val:
         """One lane as a scalar."""

@@ -48,6 +48,12 @@ def vector_bits() -> int:
 
 
 @cache
+def scales_by_powers() -> bool:
+    """Whether one instruction multiplies sixteen float32 by powers of two, rounding once."""
+    return platform.machine() in ("x86_64", "AMD64") and vector_bits() == 512
+
+
+@cache
 def streams() -> bool:
     """Whether vectors can be written past the caches, in an order that a fence restores."""
     return platform.machine() in ("x86_64", "AMD64")

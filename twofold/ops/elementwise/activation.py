@@ -124,10 +124,10 @@ class selu:
 
 
 def _gelu(x: Any, approximate: str) -> Any:
-    """By the logistic and the complementary error function, which keep all digits of the negative tail."""
+    """By the logistic and the normal distribution function, which keep all digits of the negative tail."""
     if approximate == "tanh":
         return x * ops.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * (x * x * x)))
-    return x * (0.5 * ops.erfc(x * -math.sqrt(0.5)))
+    return x * ops.ndtr(x)
 
 
 @composite

@@ -7,6 +7,7 @@ exp 1.1, expm1 2, tanh 1.2, sigmoid 2.4, the others 0.8 (float64).
 
 from __future__ import annotations
 
+from twofold.compiler.lower import target
 from twofold.compiler.lower.control import Control
 from twofold.compiler.lower.math import pairs
 from twofold.compiler.lower.math.core import (
@@ -24,7 +25,7 @@ from twofold.compiler.lower.math.core import (
 )
 from twofold.compiler.lower.math.pairs import Pair
 from twofold.compiler.lower.math.tables import SINH, TANH, TANH_BELOW
-from twofold.compiler.lower.values import Val
+from twofold.compiler.lower.values import LANES, Val
 
 # minimax fits of (exp(r) - 1 - r) / r**2 on |r| <= log(2) / 2, relative to exp(r) - 1
 EXP_SINGLE = (0.5, 0.16666666, 0.041666493, 0.008333544, 0.0013932362, 0.0001976347)
@@ -47,9 +48,9 @@ _TANH_SINGLE = (-0.33333328, 0.13333113, -0.053935457, 0.021640798, -0.008034159
 
 
 def _reduce(b: Control, fmt: Format, x: Val, rest: Val | None = None) -> tuple[Val, Val]:
-    """(n, exp(r) - 1) with x + rest = n log 2 + r, |r| <= log(2) / 2, and n an integer vector.
+    """(n + magic, exp(r) - 1) with x + rest = n log 2 + r, |r| <= log(2) / 2, and n an integer.
 
-    ``rest`` holds digits below the last place of ``x``. Adding 1.5 * 2**mantissa rounds to the
+    ``rest`` holds digits below the last place of ``x``. Adding the magic number, 1.5 * 2**mantissa, rounds to the
     nearest integer and leaves it in the low bits.
     """
     shifted = b.fma(x, LOG2_E, fmt.round_magic)
@@ -59,9 +60,13 @@ def _reduce(b: Control, fmt: Format, x: Val, rest: Val | None = None) -> tuple[V
     if rest is not None:
         r = b.add(r, rest)
     q = horner(b, EXP_SINGLE if fmt is SINGLE else EXP_DOUBLE, r)
-    magic = b.bitcast(b.const(fmt.round_magic, fmt.dtype, x.lanes), fmt.bits)
-    n = b.sub(b.bitcast(shifted, fmt.bits), magic)
-    return n, b.fma(b.mul(r, r), q, r)
+    return shifted, b.fma(b.mul(r, r), q, r)
+
+
+def _integer(b: Control, fmt: Format, shifted: Val) -> Val:
+    """The n of ``shifted`` = n + magic as an integer."""
+    magic = b.bitcast(b.const(fmt.round_magic, fmt.dtype, shifted.lanes), fmt.bits)
+    return b.sub(b.bitcast(shifted, fmt.bits), magic)
 
 
 @function
@@ -69,8 +74,15 @@ def exp(b: Control, x: Val) -> Val:
     """exp(x), right down to subnormal results."""
     fmt = format_of(x)
     low, high = (-104.0, 89.0) if fmt is SINGLE else (-746.0, 710.0)
-    n, p = _reduce(b, fmt, clamp(b, x, low, high))
-    return _times_power(b, fmt, b.add(p, 1.0), n)
+    shifted, p = _reduce(b, fmt, clamp(b, x, low, high))
+    p = b.add(p, 1.0)
+    if _scales(p):
+        return b.scale(p, b.sub(shifted, fmt.round_magic))
+    return _times_power(b, fmt, p, _integer(b, fmt, shifted))
+
+
+def _scales(x: Val) -> bool:
+    return x.dtype is SINGLE.dtype and x.lanes == LANES and target.scales_by_powers()
 
 
 def _times_power(b: Control, fmt: Format, x: Val, n: Val) -> Val:
@@ -86,15 +98,24 @@ def exp_times(b: Control, x: Val, rest: Val, factor: Val) -> Val:
     The factor joins before 1 is added to exp(r) - 1, which spares a rounding.
     """
     fmt = format_of(x)
-    n, p = _reduce(b, fmt, x, rest)
-    return _times_power(b, fmt, b.fma(p, factor, factor), n)
+    shifted, p = _reduce(b, fmt, x, rest)
+    p = b.fma(p, factor, factor)
+    if _scales(p):
+        return b.scale(p, b.sub(shifted, fmt.round_magic))
+    # by way of a larger power, as that of the smallest results has no normal exponent
+    raised = 64 if fmt is SINGLE else 512
+    n = b.add(_integer(b, fmt, shifted), raised)
+    return b.mul(b.mul(p, scale_exponent(b, fmt, n)), 0.5**raised)
 
 
 def exp_bounded(b: Control, x: Val) -> Val:
     """exp(x) for |x| < 80, where neither 2**n nor the result leaves the normal range."""
     fmt = format_of(x)
-    n, p = _reduce(b, fmt, x)
-    return b.mul(b.add(p, 1.0), scale_exponent(b, fmt, n))
+    shifted, p = _reduce(b, fmt, x)
+    p = b.add(p, 1.0)
+    if _scales(p):
+        return b.scale(p, b.sub(shifted, fmt.round_magic))
+    return b.mul(p, scale_exponent(b, fmt, _integer(b, fmt, shifted)))
 
 
 @function
@@ -102,7 +123,8 @@ def expm1(b: Control, x: Val) -> Val:
     """exp(x) - 1 without cancellation."""
     fmt = format_of(x)
     low, high = (-40.0, 89.0) if fmt is SINGLE else (-60.0, 710.0)
-    n, p = _reduce(b, fmt, clamp(b, x, low, high))
+    shifted, p = _reduce(b, fmt, clamp(b, x, low, high))
+    n = _integer(b, fmt, shifted)
     # half of 2**n, which for the largest n is not finite
     scale = scale_exponent(b, fmt, b.sub(n, 1))
     half = b.fma(p, scale, b.sub(scale, 0.5))
