@@ -1,4 +1,4 @@
-"""Pooling, resizing, normalisation and activations against the floor of memory traffic and (if installed) PyTorch.
+"""Pooling, resizing, normalisation, activations and rows of a table beside the floor and (if installed) PyTorch.
 
     python bench/pooling.py --threads 1,2 --only pool
 
@@ -56,6 +56,7 @@ WORK = [
     Work("gelu", lambda f, x: f.gelu(x), (512, 1024)),
     Work("tanh", lambda f, x: f.tanh(x), (512, 1024)),
     Work("softmax", lambda f, x: f.softmax(x, -1), (512, 1024)),
+    Work("rows", lambda f, x: f.embedding((x[:, 0].abs() * 100).long(), x), (512, 1024)),
     Work("local response norm", lambda f, x: f.local_response_norm(x, 5)),
 ]
 

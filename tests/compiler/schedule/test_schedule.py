@@ -117,6 +117,18 @@ def test_cheap_values_are_computed_again_rather_than_stored() -> None:
     assert len(schedule.instructions) == 2 and not schedule.sizes
 
 
+def test_a_reshaped_output_is_not_copied() -> None:
+    graph = graph_of(
+        lambda x, index: ops.reshape(ops.index_select(x, 0, index), (15, 2, 2)),
+        (float32, (6, 4)), (int64, (5, 3)),
+    )  # fmt: skip
+    schedule = Schedule(run_passes(graph))
+    assert kernels(graph) == ["gather_block"] and not schedule.sizes
+    array, index = numpy.arange(24, dtype=numpy.float32).reshape(6, 4), numpy.arange(15).reshape(5, 3) % 6
+    (found,) = run_graph(graph, [array, index])
+    assert (found == array[index].reshape(15, 2, 2)).all()
+
+
 def test_outputs_that_are_inputs_or_equal_are_copied() -> None:
     graph = graph_of(lambda x: [x, x + 1, x + 1, ops.permute(x, (1, 0))], (float32, (3, 4)))
     array = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)

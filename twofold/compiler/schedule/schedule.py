@@ -18,7 +18,7 @@ from twofold.compiler.schedule.loop_nests import BufferKey, NestBuilder
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.op import ControlFlowOp, CustomOp, GetOutputOp, LoopOp, TemplateOp
+from twofold.ir.op import ControlFlowOp, CustomOp, LoopOp, TemplateOp
 from twofold.ir.sizes import keys_by_identity
 from twofold.ir.views import below_reshapes
 
@@ -88,9 +88,9 @@ class Schedule:
     def __init__(self, graph: Graph, fuse: bool = True) -> None:
         if fuse:
             graph = split_reductions(graph)
-        # a reshaped result of control flow is stored to the output directly
+        # what is only reshaped is stored to the output directly
         outputs = [
-            below if isinstance((below := below_reshapes(node)).op, GetOutputOp) else node
+            node if (below := below_reshapes(node)).op.kind in ("source", "view") else below
             for node in graph.outputs
         ]
         self.graph = graph = Graph(graph.input_types, outputs)
