@@ -413,6 +413,21 @@ def test_a_vector_times_a_transposed_matrix_copies_nothing(n: int, k: int) -> No
     assert len(scratch(64)) == 1
 
 
+@pytest.mark.parametrize("m", [1, 7])
+def test_few_rows_read_a_large_matrix_in_long_runs(m: int) -> None:
+    """A few steps of k for many columns, not all steps for few: the rows of the matrix lie far apart."""
+
+    def product(n: int, k: int) -> tuple[dict[str, int], list[int]]:
+        operands = Operand(0, k, 1), Operand(0, n, 1), Operand(0, n, 1)
+        plan = plan_matmul(MatmulProblem(1, m, n, k, *operands, dtypes.float32))
+        return dict(zip(PARAMS, plan.calls[-1].params, strict=True)), plan.scratch_bytes
+
+    numbers, scratch = product(2048, 2048)
+    assert numbers["b_direct"] and not scratch
+    assert numbers["block_k"] <= 16 and numbers["group"] * numbers["groups"] >= numbers["panels"]
+    assert numbers["groups"] == 2
+
+
 @pytest.mark.parametrize("k", [1, 256, 257, 1000, 1025, 4097])
 def test_long_contractions_are_cut_into_equal_blocks(k: int) -> None:
     """As few as keep what is read in the cache: 1024 steps, or 256 where an operand is read in strides."""

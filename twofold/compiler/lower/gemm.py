@@ -19,6 +19,7 @@ from twofold.compiler.lower.gemm_kernel import (
     GENERIC_PARAMS,
     MAX_BLOCK_ROWS,
     MAX_GROUP,
+    MAX_RUN,
     PARAMS,
     Epilogue,
     TiledKernel,
@@ -43,8 +44,11 @@ _BLOCK_K, _STRIDED_BLOCK_K = 1024, 256
 _GROUP_BLOCK_K = 512
 """The same where a work item computes several panels, between two of which the rows of that part stay in the cache."""
 
+_RUN_BLOCK_K = 16
+"""The same where few rows are multiplied: steps whose rows of the right operand are read side by side, as long runs."""
+
 _FEW_ROWS = 16
-"""Rows for which transposing the right operand in registers may be better than packing it."""
+"""Rows for which reading the right operand where it lies, or transposed in registers, may be better than packing."""
 
 _ITEMS, _LONG = 8, 1 << 20
 """Work items to make of a product of more multiplications than this."""
@@ -208,7 +212,7 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         way = _lies(seen.b, seen.n)
         tiles = [tall_tile(seen.n, vector_bits, size)]
         wide = WIDE[vector_bits][size]
-        if seen.m <= wide.height and not flipped:
+        if seen.m <= _FEW_ROWS and not flipped:
             tiles.append(wide)
         turns = seen.a.col == seen.b.row == 1 and not flipped and not seen.accumulates
         if turns and seen.m <= _FEW_ROWS:
@@ -281,7 +285,11 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     else:
         # rows of a panel far apart miss the first level cache, the more where many have the same place in it
         far = 0 if _is_panel(seen, tile) else 0.6 * minimum(seen.k, 256) / 256
-        if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
+        if _reads_runs(seen, choice):
+            # the sums are read and written every few steps, which pays where no second level cache holds the operand
+            held = 4 * _CACHE_BYTES
+            far = tile.height * (0.4 - 0.25 * minimum(seen.k * seen.n * size, held) / held)
+        elif not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
             far *= 3
         cycles += seen.k * row / LANES * (1.0 + seen.m / tile.height * far)
     return cycles
@@ -306,6 +314,11 @@ def _group(seen: MatmulProblem, tile: Tile, panels: int) -> int:
         return 1
     blocks = -(-seen.m // _most_rows(_GROUP_BLOCK_K, size))
     return max(1, min(MAX_GROUP, panels, panels * blocks * seen.batch // _ITEMS))
+
+
+def _reads_runs(seen: MatmulProblem, choice: Choice) -> bool:
+    """Whether few steps at a time are done for many panels, so that the right operand is read in runs of its rows."""
+    return choice.way == "direct" and choice.tile.vectors > 4 and not _is_panel(seen, choice.tile)
 
 
 def block_rows(seen: MatmulProblem, groups: int, k: int) -> int:
@@ -391,6 +404,9 @@ class Planner:
         contiguous = left.col == 1 and (choice.way != "direct" or _is_panel(seen, tile))
         group = _group(seen, tile, panels) if contiguous else 1
         block_k = _STRIDED_BLOCK_K if not contiguous else _BLOCK_K if group == 1 else _GROUP_BLOCK_K
+        if _reads_runs(seen, choice):
+            # two work items at least, for two threads
+            block_k, group = _RUN_BLOCK_K, minimum(MAX_RUN, -(-panels // 2))
         chunks = maximum(1, -(-seen.k // block_k))
         if seen.k and choice.way != "direct":
             width = _panel_width(tile, seen.n)

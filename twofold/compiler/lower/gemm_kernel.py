@@ -22,6 +22,9 @@ MAX_BLOCK_ROWS = 192
 MAX_GROUP = 4
 """Most panels of a work item."""
 
+MAX_RUN = 16
+"""The same of the widest tiles, which meet few rows."""
+
 _COPY_ELEMENTS = 8192
 """Room on the stack for a part of a ragged panel."""
 
@@ -237,7 +240,7 @@ class _Tiled:
         # rows are a multiple of 16 as transposing reads whole squares; the widest tiles only meet a few rows
         few = kernel.tile.vectors > 4
         self.room = (LANES if few else MAX_BLOCK_ROWS) * self.width  # for the sums of a panel
-        self.sums = b.alloca(dtype, (1 if few else MAX_GROUP) * self.room)
+        self.sums = b.alloca(dtype, (MAX_RUN if few else MAX_GROUP) * self.room)
         self.panel_copy = b.alloca(dtype, _COPY_ELEMENTS)
         if kernel.flipped:
             self.square = b.alloca(dtype, LANES * LANES)
