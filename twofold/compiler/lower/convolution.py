@@ -50,6 +50,8 @@ _FEW_FILTERS = 2
 _TURN_ROWS = 4
 _NEAR_STEPS = 128
 """Steps of the contracted index of which a panel stays there."""
+_PANEL_BYTES = 12 * 1024
+"""What is collected of a panel at a time: beside it rows of kernels stay near that often share few sets of the cache."""
 _FEW_CHANNELS = 3
 """Channels of an image, for which collecting windows takes as long as multiplying them."""
 _FEW_LANES = 6
@@ -381,7 +383,7 @@ def _tiled(
     most_rows = kernel.SUM_BYTES // size // (MOST_PANELS * width)
     row_blocks = -(-problem.filters // most_rows)
     rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
-    channels, taps = _rows_of(problem, NEAR_BYTES // size // width)
+    channels, taps = _rows_of(problem, _PANEL_BYTES // size // width)
     numbers |= {
         "block_columns": columns,
         "column_blocks": -(-numbers["columns"] // columns),

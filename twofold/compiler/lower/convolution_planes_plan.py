@@ -58,7 +58,8 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     pitch, most_filters = numbers["pitch"], kernel.SUM_BYTES // size // (MOST_PANELS * width)
     run, row_blocks = (rows - 1) * pitch + positions, -(-problem.filters // most_filters)
     filters = up(-(-problem.filters // row_blocks), 4)
-    if up(run, LANES) * filters > (filters + _COLLECTED) * rows * positions:
+    # collecting costs more than its instructions: the collected panel is written and read again
+    if 3 * up(run, LANES) * filters > 4 * (filters + _COLLECTED) * rows * positions:
         return None
     panels = -(-run // width)
     most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
