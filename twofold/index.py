@@ -83,6 +83,7 @@ ENTRIES: dict[str, str] = {
         "basic_index index index_write index_accumulate masked_write masked_fill is_class one_hot "
         "select_scatter"
     ),
+    "twofold.ops.indexing.leading": "first_of_rows",
     "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at sum_of_rows",
     "twofold.ops.indexing.rows": "first_positions changed_rows",
     "twofold.ops.indexing.scatter_combine": "scatter_combine",

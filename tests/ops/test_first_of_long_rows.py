@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+import twofold as torch
 from twofold.ops.indexing import sorting_routines
 from twofold.ops.indexing.sorting_routines import first, order
 
@@ -32,6 +33,18 @@ def test_the_first_are_those_of_the_order(name: str, count: int, descending: boo
     rows = ROWS[name]
     found = first(rows, count, descending)
     numpy.testing.assert_array_equal(found, order(rows, descending)[:, :count])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 16])
+@pytest.mark.parametrize("name", ROWS)
+def test_topk_gives_those_of_the_order(name: str, count: int, descending: bool) -> None:
+    for length in (count, count + 1, 40, LENGTH):
+        rows = ROWS[name][:, LENGTH - length :]
+        expected = order(rows.astype(numpy.float32) if rows.dtype == numpy.float16 else rows, descending)
+        for axis, x in ((1, rows), (0, rows.T)):
+            found = torch.topk(torch.tensor(x), count, axis, descending).indices.numpy()
+            numpy.testing.assert_array_equal(found if axis else found.T, expected[:, :count])
 
 
 def test_few_elements_of_a_long_row_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:

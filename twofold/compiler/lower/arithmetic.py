@@ -246,6 +246,14 @@ class Arithmetic(Emitter):
             return self._binary(opcode, x, self.select(inside, n, width - 1))
         return self.select(inside, self._binary(opcode, x, self.select(inside, n, 0)), 0)
 
+    def count_ones(self, a: Val) -> Val:
+        """How many bits of an int64 scalar are set."""
+        return self._intrinsic("llvm.ctpop.i64", dtypes.int64, 1, (self.index(a),))
+
+    def trailing_zeros(self, a: Val) -> Val:
+        """The position of the lowest bit that is set, of an int64 scalar other than 0."""
+        return self._intrinsic("llvm.cttz.i64", dtypes.int64, 1, (self.index(a), "i1 true"))
+
     def bitcast(self, x: Val, dtype: DType) -> Val:
         """The same bits read as ``dtype``.
 
@@ -297,6 +305,13 @@ class Arithmetic(Emitter):
             text = f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>"
             halves.append(self._from(self._pure(text, a.dtype, LANES), a, b))
         return halves[0], halves[1]
+
+    def pushed_lanes(self, x: Val, first: Val) -> Val:
+        """The scalar ``first``, then the lanes of a vector but its last."""
+        before = self.splat(first, x.lanes)
+        lanes = ", ".join(f"i32 {lane}" for lane in (x.lanes, *range(x.lanes - 1)))
+        text = f"shufflevector {x.typed}, {before.typed}, <{x.lanes} x i32> <{lanes}>"
+        return self._from(self._pure(text, x.dtype, x.lanes), x, first)
 
     def even_lanes(self, low: Val, high: Val) -> Val:
         """Lanes 0, 2, 4, ... of two vectors side by side."""

@@ -201,10 +201,12 @@ class Control(Memory):
 
     def any_lane(self, mask: Val) -> Val:
         """Whether any lane of a bool vector is true, as a scalar bool."""
-        if mask.lanes == 1:
-            return mask
+        return mask if mask.lanes == 1 else self.cmp("ne", self.lane_bits(mask), 0)
+
+    def lane_bits(self, mask: Val) -> Val:
+        """The 16 lanes of a bool vector as the bits of an int64, the first one lowest."""
         word = self._pure(f"bitcast {mask.typed} to i{mask.lanes}", dtypes.uint16, 1)
-        return self.cmp("ne", word, 0)
+        return self.cast(word, dtypes.int64)
 
     def fail(self, code: Val | int) -> None:
         """Leave the kernel with the nonzero ``code`` (use inside ``if_``)."""

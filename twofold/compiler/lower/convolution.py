@@ -51,7 +51,7 @@ _TURN_ROWS = 4
 _NEAR_STEPS = 128
 """Steps of the contracted index of which a panel stays there."""
 _PANEL_BYTES = 12 * 1024
-"""What is collected of a panel at a time: beside it rows of kernels stay near that often share few sets of the cache."""
+"""What is collected of a panel at a time: beside it rows of kernels stay near that often share few sets of a cache."""
 _FEW_CHANNELS = 3
 """Channels of an image, for which collecting windows takes as long as multiplying them."""
 _FEW_LANES = 6

@@ -1,4 +1,4 @@
-"""Sorting, on the host: values and positions are found each for itself."""
+"""Sorting, on the host but for the first few elements: values and positions are found each for itself."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import Host, apply, convert, filled, host, normalize_axis, ops, public, strong
 from twofold.ops.examples import example
 from twofold.ops.indexing import sorting_routines
+from twofold.ops.indexing.leading import MOST_LEADING, leading_of_axis
 
 
 class Sorted(NamedTuple):
@@ -117,6 +118,13 @@ class leading_indices(AlongAxis):
     title = "topk"
     differentiable = False
     routine = staticmethod(sorting_routines.first)
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        wide = super().build(attrs, inputs)
+        axis, count, descending = attrs
+        if wide.inputs[0].ndim and 0 < count <= MOST_LEADING:
+            return leading_of_axis(wide.inputs[0], axis, count, descending)
+        return wide
 
     def result(self, x: Any, attrs: Attributes) -> TensorType:
         axis, count, _ = attrs
