@@ -134,7 +134,8 @@ class Block(Custom):
             starts.append(start)
         last = len(groups) - 1
         with b.loop(b.begin, b.end) as row:
-            inside, index = _locate(b, row, outer[:last], inner[:last], step[:last], starts)
+            steps = [None if group.step == 1 else step[k] for k, group in enumerate(groups[:last])]
+            inside, index = _locate(b, row, outer[:last], inner[:last], steps, starts)
             at = b.mul(row, outer[last])
             with b.if_(inside):
                 self._row(
@@ -180,15 +181,21 @@ class Block(Custom):
             b.store(target, b.add(b.add(at, start), b.mul(j, step)), value)
 
 
-def _locate(b: Any, row: Any, outer: Any, inner: Any, step: Any, starts: Any) -> tuple[Any, Any]:
-    """Emit whether row ``row`` of the result meets the block, and which row of the block it is."""
+def _locate(
+    b: Any, row: Any, outer: Sequence[Any], inner: Sequence[Any], steps: Sequence[Any], starts: Any
+) -> tuple[Any, Any]:
+    """Emit whether row ``row`` of the result meets the block, and which row of the block it is.
+
+    A step is None where elements are adjacent: a division takes as long as the copy of a short row.
+    """
     inside, index, rest, stride = b.cmp("eq", row, row), b.const(0, int64), row, b.const(1, int64)
     for k in range(len(outer) - 1, -1, -1):
-        above = b.idiv(rest, outer[k])
+        above = b.idiv(rest, outer[k]) if k else b.const(0, int64)
         away = b.sub(b.sub(rest, b.mul(above, outer[k])), starts[k])
-        number = b.idiv(away, step[k])
-        fits = b.and_(b.cmp("ge", away, 0), b.cmp("lt", number, inner[k]))
-        inside = b.and_(inside, b.and_(fits, b.cmp("eq", b.mul(number, step[k]), away)))
+        number = away if steps[k] is None else b.idiv(away, steps[k])
+        inside = b.and_(inside, b.and_(b.cmp("ge", away, 0), b.cmp("lt", number, inner[k])))
+        if steps[k] is not None:
+            inside = b.and_(inside, b.cmp("eq", b.mul(number, steps[k]), away))
         index = b.add(index, b.mul(number, stride))
         stride = b.mul(stride, inner[k])
         rest = above
