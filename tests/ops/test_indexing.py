@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from on_nodes import Calls, gradients, run, same
 
+import twofold as torch
 from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from twofold.ir.interpret import evaluate
 from twofold.ops.base import ops
@@ -179,3 +180,19 @@ def test_masked_fill_keeps_the_dtype() -> None:
     assert got.dtype == numpy.float32 and got.tolist() == [-1e9, 1, -1e9]
     with pytest.raises(DTypeError, match="a mask of int64"):
         run(lambda x, m: ops.masked_fill(x, m, 0), X, numpy.arange(5))
+
+
+@pytest.mark.parametrize("size", [1, 16, 40, 9000])
+@pytest.mark.parametrize("wrong", [50, -51, 1 << 40])
+def test_the_first_wrong_index_of_many_is_named(size: int, wrong: int) -> None:
+    """Of single elements sixteen are gathered at a time."""
+    for rows in (1, 3):
+        index = numpy.arange(rows * size).reshape(rows, size) % 100 - 50
+        index[-1, -1] = wrong
+        expected = min(wrong, 2**31 - 1)
+        with pytest.raises(IndexError, match=f"index {expected} "):
+            torch.gather(torch.zeros(rows, 50), 1, torch.tensor(index)).numpy()
+        index[-1, -1] = -50
+        data = numpy.random.default_rng(0).normal(size=(rows, 50))
+        found = torch.gather(torch.tensor(data), 1, torch.tensor(index)).numpy()
+        numpy.testing.assert_array_equal(found, numpy.take_along_axis(data, index, 1))

@@ -77,6 +77,15 @@ def checked_index(b: Any, index: Any, size: Any) -> Any:
     return b.select(b.cmp("lt", index, 0), b.add(index, size), index)
 
 
+def checked_indices(b: Any, indices: Any, size: Any, mask: Any) -> Any:
+    """Emit sixteen indices as `checked_index` does one; lanes outside ``mask`` hold anything."""
+    outside = b.or_(b.cmp("lt", indices, b.neg(size)), b.cmp("ge", indices, size))
+    outside = b.and_(outside, mask)
+    with b.if_(b.any_lane(outside)):
+        fail(b, b.extract(indices, b.trailing_zeros(b.lane_bits(outside))))
+    return b.select(b.cmp("lt", indices, 0), b.add(indices, size), indices)
+
+
 def split(b: Any, number: Any, parts: Any) -> tuple[Any, Any]:
     """Emit quotient and rest of indices that are not negative."""
     quotient = b.idiv(number, parts)

@@ -18,6 +18,7 @@ from twofold.errors import DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import Assembly
+from twofold.ir.sizes import minimum
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import (
@@ -39,6 +40,7 @@ from twofold.ops.indexing.row_products import block_share
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
 _BLOCK = 64  # columns that one work item scatters; threads never share a column
+_RUN = 4096  # single elements that one work item gathers
 
 
 def need_index(index: Node) -> Node:
@@ -80,7 +82,7 @@ class Indexed(Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
         shape = inputs[self.index].shape
-        return (shape[0] != 1, shape[2] != 1, output.shape[0] == 1, output.shape[2] == 1)
+        return (shape[0] != 1, shape[2] != 1, *(size == 1 for size in output.shape))
 
 
 @custom
@@ -97,20 +99,41 @@ class gather_block(Indexed):
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return (inputs[0].shape[1], output.shape[1], output.shape[2])
+        return (inputs[0].shape[1], *output.shape[1:], -(-output.shape[1] // _RUN))
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        rows = output.shape[0] * output.shape[1] if output.shape[2] else 0
-        return rows, kernels.grain(16384, output.shape[2])
+        outer, count, inner = output.shape
+        if _in_runs(output):
+            return outer * -(-count // _RUN), kernels.grain(16384, minimum(count, _RUN))
+        return outer * count if inner else 0, kernels.grain(16384, inner)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype = builder, output.dtype
-        data, target = b.input(0), b.buffer(2)
+        (self._emit_runs if _in_runs(output) else self._emit_rows)(builder, inputs, output)
+
+    def _emit_runs(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
+        """Sixteen single elements at a time."""
+        size, count = b.param(0), b.param(1)
+        with b.loop(b.begin, b.end) as item:
+            outer, run = (
+                (b.const(0, int64), item) if output.shape[0] == 1 else kernels.split(b, item, b.param(3))
+            )
+            at, low = b.mul(outer, count), b.mul(run, _RUN)
+            high = b.minimum(b.add(low, _RUN), count)
+            with b.loop(low, high, kernels.LANES) as k:
+                mask, where = b.lane_mask(b.sub(high, k)), b.add(at, k)
+                found = k if inputs[1].shape[0] == 1 else where
+                index = b.load(b.input(1), found, int64, kernels.LANES, mask=mask)
+                position = kernels.checked_indices(b, index, size, mask)
+                position = b.add(position, b.mul(outer, size))
+                values = b.load_indices(b.input(0), position, output.dtype, mask)
+                b.store(b.buffer(2), where, values, mask=mask)
+
+    def _emit_rows(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
+        dtype, data, target = output.dtype, b.input(0), b.buffer(2)
         size, count, inner = b.param(0), b.param(1), b.param(2)
-        one_block, one_column = output.shape[0] == 1, output.shape[2] == 1
+        one_column = output.shape[2] == 1
         with b.loop(b.begin, b.end) as row:
-            outer = b.const(0, int64) if one_block else b.idiv(row, count)
-            k = row if one_block else b.sub(row, b.mul(outer, count))
+            outer, k = self._row_of(b, row, count, output)
             first, at = b.mul(outer, size), b.mul(row, inner)
             if inputs[1].shape[2] == 1:
                 position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
@@ -123,6 +146,13 @@ class gather_block(Indexed):
                     position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
                     value = b.load(data, b.add(b.mul(b.add(first, position), inner), j), dtype)
                     b.store(target, b.add(at, j), value)
+
+    def _row_of(self, b: Any, row: Any, count: Any, output: TensorType) -> tuple[Any, Any]:
+        if output.shape[0] == 1:
+            return b.const(0, int64), row
+        if output.shape[1] == 1:
+            return row, b.const(0, int64)
+        return kernels.split(b, row, count)
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -146,7 +176,14 @@ class gather_block(Indexed):
             example((), (2, 4, 33), numpy.array([[[1], [1]]])),
             example((), (1, 4, 3), numpy.zeros((1, 0, 1), numpy.int64)),
             example((), (1, 9, 1), numpy.array([[[1], [8], [-1]]])),
+            example((), (3, 9, 1), numpy.arange(-9, 9).reshape(1, 18, 1)),
+            example((), (2, 9, 1), numpy.arange(-9, 9).reshape(2, 9, 1).repeat(2, 1)),
         ]
+
+
+def _in_runs(output: TensorType) -> bool:
+    """Whether single elements are gathered, several for each index of the first axis."""
+    return output.shape[2] == 1 and output.shape[1] != 1
 
 
 class Scatter(Indexed):
