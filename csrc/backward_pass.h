@@ -27,7 +27,8 @@ struct Term {
   uint32_t input = 0;
   const Gradient* gradient = nullptr;  // lives as long as the call; null of one value
   Ref left = kNoRef, right = kNoRef;
-  std::vector<Ref> inputs;  // operands of the gradient, if its form is a sum of rows or a chain
+  std::vector<Ref> inputs;  // operands of the gradient, if its form is a sum of rows or a chain; none where `right` may be its result
+  bool is_row = false;      // the gradient is `right`
   bool transposed = false;  // the term is the transpose of the gradient, with its factors exchanged
   std::pair<uint64_t, uint32_t> order;  // position of the call in all traces
   Origin origin;
@@ -155,11 +156,12 @@ class BackwardPass {
   bool is_asked_for(const Value* value) const;
   bool find_leaf(Value* leaf, Ref target, Destination* destination);
   bool give(const Destination& destination, Ref cotangent);
-  bool contribute(const Visit& visit, Ref target, Ref cotangent);
+  bool contribute(const Visit& visit, const Destination& destination, Ref cotangent);
+  bool is_internal(const Destination& destination) const;
   bool is_source(const Destination& destination) const;
   std::vector<Term>& terms_of(const Destination& destination);
   static std::pair<uint64_t, uint32_t> order_of(const Visit& visit);
-  bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs);
+  bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs, const Destination& destination);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
   bool settle(Scope& scope, size_t index);

@@ -132,10 +132,13 @@ bool BackwardPass::is_source(const Destination& destination) const {
   return (saved ? saved->trace->trace.entries[index] : recorder_.entry(index)).signature->operation == copy;
 }
 
+// Whether a cotangent may be that of another value, too: it is not shown to the user, who might write to its memory.
+bool BackwardPass::is_internal(const Destination& destination) const {
+  return destination.scope && !is_captured(*destination.scope, static_cast<size_t>(destination.index));
+}
+
 // Adds a term of the visited call to the cotangent of a value.
-bool BackwardPass::contribute(const Visit& visit, Ref target, Ref cotangent) {
-  Destination destination;
-  if (!find_destination(visit.scope, target, &destination)) return false;
+bool BackwardPass::contribute(const Visit& visit, const Destination& destination, Ref cotangent) {
   if (!is_source(destination)) return give(destination, cotangent);
   Term term;
   term.right = cotangent;
@@ -191,15 +194,20 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
   if (!gradient->signature) return true;
+  Destination destination;
+  if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
+  if (!destination.reached()) return true;
+  const Form::Kind kind = static_cast<Form::Kind>(gradient->form.kind);
+  const bool same = kind == Form::kIdentity && gradient->signature->output == visit.entry.signature->output;
+  if (same && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
-  const bool factored = gradient->form.kind != Form::kPlain && gradient->form.kind != Form::kTranspose;
-  if (factored && !keep_factors(visit, *gradient, k, refs)) return false;
-  if (factored) return true;
+  const bool is_added = kind == Form::kPlain || kind == Form::kTranspose || kind == Form::kIdentity;
+  if (!is_added) return keep_factors(visit, *gradient, k, refs, destination);
   Ref made;
   record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
-  return contribute(visit, visit.inputs[k], made);
+  return contribute(visit, destination, made);
 }
 
 // Delivers the cotangent, after the hooks of the value.

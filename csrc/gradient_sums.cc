@@ -50,7 +50,8 @@ std::vector<Term>& BackwardPass::terms_of(const Destination& destination) {
 }
 
 // Keeps the gradient of an input as a term.
-bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs) {
+bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs,
+                                const Destination& destination) {
   Term term;
   term.call = visit.entry.signature;
   term.input = k;
@@ -64,15 +65,10 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   }
   if (term.kind() == Form::kChain) term.inputs = refs;
   if (term.kind() == Form::kRows) {
-    term.inputs = refs;
-    if (gradient.form.right == -1 && type_of(term.right) == gradient.signature->output) {  // one row, as it is
-      if (!record_alone(term, &term.right)) return false;
-      term.inputs.clear();
-    }
+    term.is_row = gradient.form.right == -1 && type_of(term.right) == gradient.signature->output;
+    if (!term.is_row || !is_internal(destination)) term.inputs = refs;
   }
-  Destination destination;
-  if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
-  if (destination.reached()) terms_of(destination).push_back(std::move(term));
+  terms_of(destination).push_back(std::move(term));
   return true;
 }
 
@@ -202,8 +198,8 @@ bool BackwardPass::add_group(Ref* sum, std::span<const Term> terms) {
   const int32_t kind = terms[0].kind();
   const bool goes_on = *sum != kNoRef;
   if (!goes_on && terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], sum);
-  const auto is_whole = [](const Term& term) { return term.inputs.empty(); };
-  const bool few_rows = kind == Form::kRows && goes_on && terms.size() <= kFew && std::all_of(terms.begin(), terms.end(), is_whole);
+  const auto is_row = [](const Term& term) { return term.is_row; };
+  const bool few_rows = kind == Form::kRows && goes_on && terms.size() <= kFew && std::all_of(terms.begin(), terms.end(), is_row);
   if (kind == Form::kPlain || few_rows) return add_one_by_one(sum, terms);
   static Operation* const product = operation_of(hooks.row_product);
   static Operation* const table = operation_of(hooks.row_table);

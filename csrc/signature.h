@@ -50,7 +50,7 @@ struct Template;
 
 // How gradients of several calls are summed: the kinds of twofold.transforms.gradient_forms.
 struct Form {
-  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain };
+  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain, kIdentity };
   static constexpr int32_t kComputed = -3;
   int32_t kind = kPlain;
   int32_t left = 0, right = 0;  // of a product its factors, of a table the index and the rows, as in Gradient::used; of a

@@ -1,8 +1,10 @@
 """Whose ``.grad`` it is where handles share memory, stop requiring gradients, or have their gradients set to 0."""
 
+import numpy
 import pytest
 
 import twofold as torch
+from twofold import _core
 
 
 def trained(*values):
@@ -111,3 +113,37 @@ def test_gradients_are_set_to_zero_in_place_whatever_they_were(owner):
     (p**3).sum().backward(create_graph=True)
     owner(p).zero_grad(set_to_none=False)
     assert p.grad.tolist() == [0.0, 0.0] and not p.grad.requires_grad
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("retained", [False, True])
+def test_equal_gradients_that_are_shown_have_memory_of_their_own(shape, retained):
+    a, b = (torch.ones(shape, requires_grad=True) for _ in range(2))
+    shown = [a, b]
+    c, d = (one.exp() for one in shown) if retained else shown
+    e = c + d
+    for one in (c, d, e) if retained else ():
+        one.retain_grad()
+        shown.append(one)
+    (3 * e).sum().backward()
+    arrays = [one.grad.numpy() for one in shown]
+    assert not any(numpy.shares_memory(x, y) for k, x in enumerate(arrays) for y in arrays[:k])
+    expected = [3 * numpy.e, 3 * numpy.e, 3.0, 3.0, 3.0] if retained else [3.0, 3.0]
+    for array, value in zip(arrays, expected, strict=True):
+        numpy.testing.assert_allclose(array, numpy.full(shape, value), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3)])
+def test_a_gradient_that_passes_through_a_call_is_no_call(shape):
+    x = torch.ones(shape, requires_grad=True)
+    tape: list = []
+    assert _core.set_tape(tape) is None
+    try:
+        y = x.exp() + x.tanh()
+        (y + y.sin()).sum().backward()
+        x.grad.tolist()
+    finally:
+        _core.set_tape(None)
+    ((_, entries, _, _),) = tape
+    differentiated = [entry[3][0] for entry in entries if entry[2].name == "pullback"]
+    assert sorted(differentiated) == ["exp", "sin", "sum", "tanh"]

@@ -40,6 +40,8 @@ class GradientKind(IntEnum):
     """A sum of rows: one ordered sum."""
     CHAIN = 5
     """A product that is computed by the gradient itself, and may accumulate into an initial value."""
+    IDENTITY = 6
+    """The cotangent itself, of another rank than that of a row; added as a plain one."""
 
 
 Form = tuple[int, int, int]
@@ -65,8 +67,9 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
         return PLAIN
     if transposes(output) and is_input(output.inputs[0]) and tuple(slots) == (-1,):
         return (GradientKind.TRANSPOSE, 0, 0)
-    if is_input(output) and tuple(slots) == (-1,) and output.ndim == 1 and output.dtype.kind == "f":
-        return (GradientKind.ROWS, 1, -1)
+    if is_input(output) and tuple(slots) == (-1,):
+        is_row = output.ndim == 1 and output.dtype.kind == "f"
+        return (GradientKind.ROWS, 1, -1) if is_row else (GradientKind.IDENTITY, 0, 0)
     if (total := summed_rows(output)) is not None:
         return (GradientKind.ROWS, total.ndim, _slot_of_rows(total, slots))
     chain = (GradientKind.CHAIN, 0, 0) if _accumulation(output) is not None else PLAIN
