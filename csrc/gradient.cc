@@ -199,7 +199,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   if (!destination.reached()) return true;
   const Form::Kind kind = static_cast<Form::Kind>(gradient->form.kind);
   const bool same = kind == Form::kIdentity && gradient->signature->output == visit.entry.signature->output;
-  if (same && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
+  if (same && !on_tape_ && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;

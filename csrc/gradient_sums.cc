@@ -66,7 +66,9 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   if (term.kind() == Form::kChain) term.inputs = refs;
   if (term.kind() == Form::kRows) {
     term.is_row = gradient.form.right == -1 && type_of(term.right) == gradient.signature->output;
-    if (!term.is_row || !is_internal(destination)) term.inputs = refs;
+    term.inputs = refs;
+    if (term.is_row && on_tape_ && !record_alone(term, &term.right)) return false;
+    if (term.is_row && (on_tape_ || is_internal(destination))) term.inputs.clear();
   }
   terms_of(destination).push_back(std::move(term));
   return true;
