@@ -60,6 +60,7 @@ struct Scope {
   std::shared_ptr<SavedTrace> saved;  // null for the open trace
   std::vector<Ref> cotangents;       // by entry, references of the open trace
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, the terms of its cotangent that are not summed yet
+  std::unordered_map<Ref, std::vector<Term>> blocks;  // by entry, blocks inside zeros that its cotangent begins with, not added yet
   std::vector<char> needed;          // by entry, if gradients of some values only are asked for: whether it depends on one of them
   RefMap translated;                 // values of it that are inputs of the open trace
 };
@@ -158,12 +159,15 @@ class BackwardPass {
   bool give(const Destination& destination, Ref cotangent);
   bool contribute(const Visit& visit, const Destination& destination, Ref cotangent);
   bool is_internal(const Destination& destination) const;
+  bool begins_with_blocks(const Destination& destination) const;
   bool is_source(const Destination& destination) const;
   std::vector<Term>& terms_of(const Destination& destination);
   static std::pair<uint64_t, uint32_t> order_of(const Visit& visit);
   bool keep_factors(const Visit& visit, const Gradient& gradient, uint32_t k, const std::vector<Ref>& refs, const Destination& destination);
   bool is_captured(const Scope& scope, size_t index) const;
   bool pass_through_transpose(Scope& scope, size_t index, std::vector<Term>& terms);
+  void keep_block(const Visit& visit, const Gradient& gradient, const std::vector<Ref>& refs, const Destination& destination);
+  bool settle_blocks(Scope& scope, Ref index);
   bool settle(Scope& scope, size_t index);
   bool settle_slots();
   std::vector<std::pair<size_t, GradientSlot*>> first_readers(const Scope& scope) const;

@@ -120,6 +120,7 @@ bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) 
 bool BackwardPass::give(const Destination& destination, Ref cotangent) {
   if (destination.slot) return add(&sum_of(destination).cotangent, cotangent, {});
   if (!destination.scope) return true;
+  if (!settle_blocks(*destination.scope, destination.index)) return false;
   return add(&destination.scope->cotangents[static_cast<size_t>(destination.index)], cotangent, origin_of(*destination.scope, destination.index));
 }
 
@@ -135,6 +136,12 @@ bool BackwardPass::is_source(const Destination& destination) const {
 // Whether a cotangent may be that of another value, too: it is not shown to the user, who might write to its memory.
 bool BackwardPass::is_internal(const Destination& destination) const {
   return destination.scope && !is_captured(*destination.scope, static_cast<size_t>(destination.index));
+}
+
+// Whether nothing but blocks inside zeros has arrived at a value so far.
+bool BackwardPass::begins_with_blocks(const Destination& destination) const {
+  if (on_tape_ || !destination.scope || is_source(destination)) return false;
+  return destination.scope->cotangents[static_cast<size_t>(destination.index)] == kNoRef;
 }
 
 // Adds a term of the visited call to the cotangent of a value.
@@ -203,7 +210,8 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;
-  const bool is_added = kind == Form::kPlain || kind == Form::kTranspose || kind == Form::kIdentity;
+  if (kind == Form::kBlock && begins_with_blocks(destination)) return keep_block(visit, *gradient, refs, destination), true;
+  const bool is_added = kind == Form::kPlain || kind == Form::kTranspose || kind == Form::kIdentity || kind == Form::kBlock;
   if (!is_added) return keep_factors(visit, *gradient, k, refs, destination);
   Ref made;
   record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), &made);
@@ -347,6 +355,7 @@ bool BackwardPass::mark_needed() {
 bool BackwardPass::walk(Scope& scope) {
   std::vector<std::pair<size_t, GradientSlot*>> first = first_readers(scope);
   for (size_t i = scope.cotangents.size(); i-- > 0;) {
+    if (!settle_blocks(scope, static_cast<Ref>(i))) return false;
     if (!scope.terms.empty() && !settle(scope, i)) return false;
     if (scope.cotangents[i] != kNoRef && !visit(scope, i)) return false;
     for (; !first.empty() && first.back().first == i; first.pop_back()) {

@@ -155,6 +155,7 @@ std::vector<BackwardPass::HeldRef> BackwardPass::hold(Scope& scope) {
   auto hold_all = [&](Scope& one) {
     for (Ref& ref : one.cotangents) hold_one(ref);
     for (auto& [index, terms] : one.terms) hold_terms(terms);
+    for (auto& [index, terms] : one.blocks) hold_terms(terms);
   };
   hold_all(scope);
   for (Ref& ref : shared_) hold_one(ref);

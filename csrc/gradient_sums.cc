@@ -108,6 +108,45 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   return true;
 }
 
+// Keeps the gradient of a slice, so that those of all slices of a value are one call.
+void BackwardPass::keep_block(const Visit& visit, const Gradient& gradient, const std::vector<Ref>& refs, const Destination& destination) {
+  Term term;
+  term.call = visit.entry.signature;
+  term.gradient = &gradient;
+  term.inputs = refs;
+  term.origin = origin_of(visit.scope, static_cast<Ref>(visit.index));
+  destination.scope->blocks[destination.index].push_back(std::move(term));
+}
+
+// Adds the blocks that the cotangent of an entry begins with, in the order of their arrival.
+bool BackwardPass::settle_blocks(Scope& scope, Ref index) {
+  if (scope.blocks.empty()) return true;
+  static Operation* add_blocks = nullptr;
+  if (!add_blocks && !(add_blocks = kindred_of_gradient(hooks.pullback_blocks))) return false;
+  auto found = scope.blocks.find(index);
+  if (found == scope.blocks.end()) return true;
+  const std::vector<Term> blocks = std::move(found->second);
+  scope.blocks.erase(found);
+  Ref& sum = scope.cotangents[static_cast<size_t>(index)];
+  std::vector<Ref> inputs;
+  for (size_t first = 0, last; first < blocks.size(); first = last) {
+    Signature* const signature = blocks[first].gradient->signature.get();
+    inputs.clear();
+    for (last = first; last < blocks.size() && last - first < kJoined && blocks[last].gradient->signature.get() == signature; ++last) {
+      inputs.insert(inputs.end(), blocks[last].inputs.begin(), blocks[last].inputs.end());
+    }
+    if (last == first + 1 || (sum != kNoRef && blocks[first].inputs.size() == 1)) {  // one input does not tell a sum from a block
+      Ref made;
+      last = first + 1;
+      if (!record_alone(blocks[first], &made) || !add(&sum, made, origin_of(scope, index))) return false;
+      continue;
+    }
+    if (sum != kNoRef) inputs.push_back(sum);
+    if (!call_with(add_blocks, signature->attributes.get(), inputs.data(), inputs.size(), blocks[first].origin, &sum)) return false;
+  }
+  return true;
+}
+
 // Sums the terms of an entry to its cotangent.
 bool BackwardPass::settle(Scope& scope, size_t index) {
   auto found = scope.terms.find(static_cast<Ref>(index));
@@ -201,7 +240,7 @@ bool BackwardPass::add_group(Ref* sum, std::span<const Term> terms) {
   const bool goes_on = *sum != kNoRef;
   if (!goes_on && terms.size() == 1 && !terms[0].transposed) return record_alone(terms[0], sum);
   const auto is_row = [](const Term& term) { return term.is_row; };
-  const bool few_rows = kind == Form::kRows && goes_on && terms.size() <= kFew && std::all_of(terms.begin(), terms.end(), is_row);
+  const bool few_rows = kind == Form::kRows && terms.size() <= kFew && std::all_of(terms.begin(), terms.end(), is_row);
   if (kind == Form::kPlain || few_rows) return add_one_by_one(sum, terms);
   static Operation* const product = operation_of(hooks.row_product);
   static Operation* const table = operation_of(hooks.row_table);

@@ -72,6 +72,7 @@ const HookSlot kHooks[] = {
     {"row_product", &hooks.row_product},
     {"row_table", &hooks.row_table},
     {"row_sum", &hooks.row_sum},
+    {"pullback_blocks", &hooks.pullback_blocks},
     {"pullback_chain", &hooks.pullback_chain},
     {"pullback_rows", &hooks.pullback_rows},
     {"view_strides", &hooks.view_strides},

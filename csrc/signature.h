@@ -50,7 +50,7 @@ struct Template;
 
 // How gradients of several calls are summed: the kinds of twofold.transforms.gradient_forms.
 struct Form {
-  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain, kIdentity };
+  enum Kind : int32_t { kPlain, kProduct, kTranspose, kTable, kRows, kChain, kIdentity, kBlock };
   static constexpr int32_t kComputed = -3;
   int32_t kind = kPlain;
   int32_t left = 0, right = 0;  // of a product its factors, of a table the index and the rows, as in Gradient::used; of a
@@ -153,6 +153,7 @@ struct Hooks {
   PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
   PyObject* row_table = nullptr;        // the operation that adds rows at numbers to zeros
   PyObject* row_sum = nullptr;          // the operation that adds rows one after another
+  PyObject* pullback_blocks = nullptr;  // () -> the operation that adds gradients with these attributes, each a block in zeros, to its last input if there is one more
   PyObject* pullback_chain = nullptr;   // () -> the operation for a gradient with these attributes that goes on from its last input
   PyObject* pullback_rows = nullptr;    // () -> the operation that computes the rows that a gradient with its attributes adds
   PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None

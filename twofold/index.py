@@ -152,6 +152,7 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.sequence.recurrent_cells": "recurrent_step lstm_first_memory lstm_memory lstm_output",
     "twofold.ops.shape.assembling": "block_diag chosen_indices combinations",
+    "twofold.ops.shape.block_sums": "sum_of_blocks",
     "twofold.ops.shape.contiguity": "clone",
     "twofold.ops.shape.diagonals": "diag_embed triangle_indices tril_indices triu_indices",
     "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack roll",
@@ -183,7 +184,7 @@ ENTRIES: dict[str, str] = {
         "nuttall_window bartlett_window cosine_window exponential_window gaussian_window kaiser_window"
     ),
     "twofold.transforms.batched_operations": "batched_view batched_kernel batched_host",
-    "twofold.transforms.derived": "pullback pullback_rows pullback_chain vmap",
+    "twofold.transforms.derived": "pullback pullback_rows pullback_blocks pullback_chain vmap",
 }
 FUNCTIONS: dict[str, str] = {
     "twofold.frontend.counting": (

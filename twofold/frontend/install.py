@@ -238,6 +238,7 @@ _LATE_HOOKS = {
     "plan_batch": "twofold.compiler.fusing",
     "plan_body": "twofold.compiler.fusing",
     "plan_trace": "twofold.compiler.fusing",
+    "pullback_blocks": "twofold.transforms.derived",
     "pullback_chain": "twofold.transforms.derived",
     "pullback_rows": "twofold.transforms.derived",
     "renamed_keywords": "twofold.runtime.keywords",

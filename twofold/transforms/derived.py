@@ -7,6 +7,7 @@ derived again: a pullback has a pullback, and a batched call may be batched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from twofold.cache import Cache
@@ -16,6 +17,7 @@ from twofold.ir.node import Attributes, Node
 from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, DerivedOp, Op, register
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
+from twofold.ops.base import ops
 from twofold.transforms.gradient_forms import Form, form_of, rows_of, with_initial_value
 from twofold.transforms.movement import Movement, movement_in
 from twofold.transforms.reverse import closed_graph, split_vjp
@@ -26,6 +28,7 @@ _SLOTS = {"cotangent": -1, "output": -2}
 
 __all__ = [
     "PULLBACK",
+    "PULLBACK_BLOCKS",
     "PULLBACK_CHAIN",
     "PULLBACK_ROWS",
     "VMAP",
@@ -190,6 +193,16 @@ class _Derived(DerivedOp):
     differentiable = True
 
 
+def _pullback(attrs: Attributes) -> Pullback:
+    """The pullback that the attributes of a ``_PullbackOp`` say."""
+    name, inner, written, index, flags = attrs
+    types = tuple(tensor_type(*type) for type in written)
+    wrt = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
+    found = pullbacks_of(REGISTRY[name], inner, types, wrt)[index]
+    assert isinstance(found, Pullback)
+    return found
+
+
 class _PullbackOp(_Derived):
     """The cotangent of one input; attributes ``(name, attributes, input types, index, flags)``.
 
@@ -203,12 +216,7 @@ class _PullbackOp(_Derived):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The gradient graph on these inputs, which are its slots."""
-        name, inner, written, index, flags = attrs
-        types = tuple(tensor_type(*type) for type in written)
-        wrt = tuple(k for k, flag in enumerate(flags) if flag) or (index,)
-        found = pullbacks_of(REGISTRY[name], inner, types, wrt)[index]
-        assert isinstance(found, Pullback)
-        return self.result(found.graph, inputs).inline(inputs)[0]
+        return self.result(_pullback(attrs).graph, inputs).inline(inputs)[0]
 
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
         """What this operation computes of the gradient ``graph``."""
@@ -223,6 +231,19 @@ class _PullbackRowsOp(_PullbackOp):
     def result(self, graph: Graph, inputs: Sequence[Node]) -> Graph:
         """The operand of the sum."""
         return rows_of(graph)
+
+
+class _PullbackBlocksOp(_PullbackOp):
+    """The sum of several calls of the pullback with the same attributes; its form is ``GradientKind.BLOCK``."""
+
+    name = "pullback_blocks"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        """The sum in order; inputs are those of each call, and one more behind if there is a sum to go on from."""
+        slots = len(_pullback(attrs).slots)
+        each = [inputs[k : k + slots] for k in range(0, len(inputs) + 1 - slots, slots)]
+        before = inputs[len(each) * slots :]
+        return reduce(ops.add, [*before, *[PULLBACK.build(attrs, own) for own in each]])
 
 
 class _PullbackChainOp(_PullbackOp):
@@ -258,6 +279,7 @@ class _Vmap(_Derived):
 
 PULLBACK = register(_PullbackOp())
 PULLBACK_ROWS = register(_PullbackRowsOp())
+PULLBACK_BLOCKS = register(_PullbackBlocksOp())
 PULLBACK_CHAIN = register(_PullbackChainOp())
 VMAP = register(_Vmap())
 
@@ -265,6 +287,11 @@ VMAP = register(_Vmap())
 def pullback_rows() -> Op:
     """The operation that computes the rows that a pullback sums."""
     return PULLBACK_ROWS
+
+
+def pullback_blocks() -> Op:
+    """The operation that adds pullbacks which are blocks inside zeros."""
+    return PULLBACK_BLOCKS
 
 
 def pullback_chain() -> Op:

@@ -42,6 +42,8 @@ class GradientKind(IntEnum):
     """A product that is computed by the gradient itself, and may accumulate into an initial value."""
     IDENTITY = 6
     """The cotangent itself, of another rank than that of a row; added as a plain one."""
+    BLOCK = 7
+    """The cotangent as a block inside zeros; added as a plain one."""
 
 
 Form = tuple[int, int, int]
@@ -72,6 +74,8 @@ def form_of(graph: Graph, slots: Sequence[int], alone: bool) -> Form:
         return (GradientKind.ROWS, 1, -1) if is_row else (GradientKind.IDENTITY, 0, 0)
     if (total := summed_rows(output)) is not None:
         return (GradientKind.ROWS, total.ndim, _slot_of_rows(total, slots))
+    if alone and _is_block(output) and not _is_one_row(output):
+        return (GradientKind.BLOCK, 0, 0)
     chain = (GradientKind.CHAIN, 0, 0) if _accumulation(output) is not None else PLAIN
     factors = factors_of(output)
     if not alone or factors is None:
@@ -158,6 +162,10 @@ def _table_form(output: Node, slots: Sequence[int]) -> Form:
     if len(shape) < len(row) or not all(map(same_size, shape[len(shape) - len(row) :], row)):
         return PLAIN
     return (GradientKind.TABLE, slots[indices.attrs[0]], slots[updates.attrs[0]])
+
+
+def _is_block(node: Node) -> bool:
+    return assembly(node) is Assembly.PAD and is_input(node.inputs[0]) and _is_zero(node.inputs[1])
 
 
 def _is_one_row(node: Node) -> bool:

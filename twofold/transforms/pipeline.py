@@ -7,6 +7,7 @@ from collections.abc import Callable
 from twofold.config import config
 from twofold.ir.graph import Graph, inline_calls
 from twofold.ir.verify import verify
+from twofold.transforms.added_blocks import sum_added_blocks
 from twofold.transforms.canonicalize import canonicalize, transpose_products
 from twofold.transforms.control_flow import merge_loops, prune_control_flow, separate_blocks
 from twofold.transforms.fold import fold
@@ -27,6 +28,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     update_carries_in_place,
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
+    # once loops know their updates, which are additions of blocks, too
+    sum_added_blocks,
     # needs sums of rows directly below their consumers
     sparse_table_updates,
     # its loops run this pipeline on their bodies

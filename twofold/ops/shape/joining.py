@@ -221,6 +221,16 @@ class pad_block(Block):
             self, attrs, (x, convert(inputs[1], x.dtype), *starts), tensor_type(x.dtype, attrs[0])
         )
 
+    def batching_rule(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """Samples are one more whole axis in front, if their blocks begin at the same positions."""
+        if not flags[0] or any(flags[1:]):
+            return None
+        shape, steps, axes = node.attrs
+        attrs = ((size, *shape), (1, *steps), tuple(axis + 1 for axis in axes))
+        return make_node(self, attrs, tuple(values), tensor_type(node.dtype, (size, *node.shape)))
+
     def surround(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.fill(b, dtype, target, at, b.load(b.input(1), 0, dtype), count)
 
@@ -406,6 +416,15 @@ class concatenate(Custom):
             pieces.append(slice_axis(cotangent, axis, constant(start, int64), size))
             start += size
         return pieces
+
+    def batching_rule(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """Samples are one more axis in front, if all inputs have them."""
+        if not all(flags):
+            return None
+        type = tensor_type(node.dtype, (size, *node.shape))
+        return make_node(self, (node.attrs[0] + 1,), tuple(values), type)
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
