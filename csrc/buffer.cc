@@ -57,10 +57,11 @@ size_t round_capacity(size_t nbytes, size_t* size_class) {
   if (nbytes >= kLarge) return LargeBlocks::rounded(nbytes);
   size_t wanted = nbytes < kAlignment ? kAlignment : nbytes;
   unsigned exponent = static_cast<unsigned>(std::bit_width(wanted - 1));
-  size_t step = exponent > 9 ? size_t{1} << (exponent - 4) : kAlignment;
-  size_t capacity = (wanted + step - 1) / step * step;
-  size_t base = exponent ? size_t{1} << (exponent - 1) : 0;
-  size_t offset = capacity > base ? (capacity - base + step - 1) / step : 0;
+  const size_t step = exponent > 9 ? size_t{1} << (exponent - 4) : kAlignment;  // a power of two
+  const auto steps = [step](size_t size) { return (size + step - 1) >> std::countr_zero(step); };
+  const size_t capacity = steps(wanted) * step;
+  const size_t base = exponent ? size_t{1} << (exponent - 1) : 0;
+  const size_t offset = capacity > base ? steps(capacity - base) : 0;
   *size_class = exponent * 8 + (offset > 8 ? 8 : offset);
   if (*size_class >= kClasses) *size_class = kClasses - 1;
   return capacity;

@@ -3,7 +3,8 @@
 python tools/build_kernels.py CORE FOLDER [own]   # the built module; where archives go, for this processor alone
 
 For each level of processors that this one reaches, processes run ``tools/kernel_programs.py`` with machine code for
-that level: for what LLVM makes, and with symbols in place of all sizes, for the plans.
+that level: for what LLVM makes, and with symbols in place of all sizes, for the plans; and one runs
+``tools/structure_programs.py`` in batches.
 """
 
 from __future__ import annotations
@@ -41,6 +42,20 @@ def kernels(level: str, templates: str) -> dict[str, bytes]:
     return collecting.objects
 
 
+def batches(level: str, _: str) -> dict[str, bytes]:
+    """Objects of all kernels of programs that run in batches, each launch planned for any number of calls."""
+    collecting = _collecting(level)
+    import structure_programs
+
+    from twofold import _core
+
+    _core.set_batching("at_once")
+    for step in structure_programs.programs():
+        for _ in range(_TURNS):
+            step()
+    return collecting.objects
+
+
 def plans(level: str, templates: str) -> dict[str, bytes]:
     """Plans for symbolic sizes of the operations of the programs, and objects of the kernels that these call."""
     collecting = _collecting(level)
@@ -59,7 +74,13 @@ def plans(level: str, templates: str) -> dict[str, bytes]:
         return collecting.objects | made.for_package()
 
 
-_PARTS = {"second_size": kernels, "off": kernels, "at_once": plans, "sizes_at_once": plans}
+_PARTS = {
+    "second_size": kernels,
+    "off": kernels,
+    "batches": batches,
+    "at_once": plans,
+    "sizes_at_once": plans,
+}
 """What is made in a process of its own, by how sizes are planned there; the longest come first."""
 
 
