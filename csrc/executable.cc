@@ -268,6 +268,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     timed.done();
     choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
+    if (!choice_.is_due()) return true;  // before operations are counted: most traces of dynamic programs run once
     return !choice_.should_compile(family.get(), batches_ ? entries_to_plan() : 0) || !worth_fusing() ||
            ask_for_fused(false, provenance, interrupts);
   } catch (...) {

@@ -22,7 +22,7 @@ int64_t by_operation = 200'000;  // estimated nanoseconds of compiling, from rec
 uint64_t dropped_programs() { return dropped; }
 
 bool TierChoice::should_compile(const TraceFamily* family, size_t batched) const {
-  if (state_ != State::kSingle || ended_ < next_ask_ || spent_ < kRepaid * static_cast<int64_t>(batched) * by_operation) return false;
+  if (!is_due() || spent_ < kRepaid * static_cast<int64_t>(batched) * by_operation) return false;
   if (!family) return true;
   if (family->planning) return false;
   return !family->asked || spent_ >= (family->nanoseconds ? family->nanoseconds : kUnknown);

@@ -18,6 +18,8 @@ class TierChoice {
   // sizes of it have been compiled, or it runs in batches, which are fast already; then only once its runs took twice as
   // long as compiling takes, which is estimated from its operations. `batched`: how many these are, 0 if it does not run in batches.
   bool should_compile(const TraceFamily* family, size_t batched) const;
+  // Whether that may be so after this run.
+  bool is_due() const { return state_ == State::kSingle && ended_ >= next_ask_; }
   void asked(TraceFamily* family);
   // Ask again later: there was no memory or thread.
   void ask_again(TraceFamily* family);
