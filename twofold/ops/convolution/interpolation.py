@@ -177,7 +177,6 @@ class resize:
     """
 
     autograd_name = of_resize
-    memory = (2.5, "axes are resized one after the other")
 
     functions = ()
     kinds = "uif"
