@@ -57,6 +57,7 @@ WORK = [
     Work("tanh", lambda f, x: f.tanh(x), (512, 1024)),
     Work("softmax", lambda f, x: f.softmax(x, -1), (512, 1024)),
     Work("columns", lambda f, x: x[:, (x[0, :512].abs() * 200).long()], (512, 1024)),
+    Work("flip", lambda f, x: x.flip(1), (512, 1024)),
     Work("pad 1", lambda f, x: f.pad(x, (1, 1, 1, 1)), (8, 256, 14, 14)),
     Work("rows", lambda f, x: f.embedding((x[:, 0].abs() * 100).long(), x), (512, 1024)),
     Work("local response norm", lambda f, x: f.local_response_norm(x, 5)),

@@ -211,3 +211,15 @@ def test_a_block_in_steps_spans_more_than_its_size() -> None:
         assert fitted.tolist() == wanted.tolist()
         with pytest.raises(ShapeError, match="a block of"):
             apply("pad_block", torch.ones(count + 2), filler, start, attrs=((size,), (step,), (0,)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "bool", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1,), (5,), (16,), (17,), (3, 40), (40, 3), (2, 33, 65)])
+def test_reversed_axes_of_all_sizes_and_dtypes(shape: tuple[int, ...], dtype: str) -> None:
+    values = (numpy.random.default_rng(0).normal(size=shape) * 5).astype(dtype)
+    for axis in range(len(shape)):
+        for along in ((axis,), tuple(range(axis + 1))):
+            found = torch.flip(torch.tensor(values), along)
+            numpy.testing.assert_array_equal(found.numpy(), numpy.flip(values, along))
+            turned = found.permute(tuple(reversed(range(len(shape))))).contiguous()
+            numpy.testing.assert_array_equal(turned.numpy(), numpy.flip(values, along).T)

@@ -306,6 +306,12 @@ class Arithmetic(Emitter):
             halves.append(self._from(self._pure(text, a.dtype, LANES), a, b))
         return halves[0], halves[1]
 
+    def reversed_lanes(self, x: Val) -> Val:
+        """The lanes of a vector from the last to the first."""
+        lanes = ", ".join(f"i32 {lane}" for lane in reversed(range(x.lanes)))
+        text = f"shufflevector {x.typed}, {x.type} poison, <{x.lanes} x i32> <{lanes}>"
+        return self._from(self._pure(text, x.dtype, x.lanes), x)
+
     def pushed_lanes(self, x: Val, first: Val) -> Val:
         """The scalar ``first``, then the lanes of a vector but its last."""
         before = self.splat(first, x.lanes)

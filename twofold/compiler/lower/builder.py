@@ -10,17 +10,20 @@ constants      const(value, dtype, lanes=1)  iota(start) -> 16 x int64  lane_mas
                lane_range(low, high) -> 16 x bool
                identity(kind, dtype)
 floats         add sub mul div fma neg abs copysign sqrt floor ceil trunc rint fmod is_nan math(name, x[, y])
+               scale(x, exponent)
 integers       add sub mul idiv neg abs mulhi_u32 shl shr and_ or_ xor not_  (defined for all operands)
+               count_ones(x)  trailing_zeros(x)
 both           floor_div remainder (Python signs) minimum maximum (NaN wins) cmp("eq ne lt le gt ge", a, b)
 selection      select(cond, a, b)  cast(x, dtype)  bitcast(x, dtype)
 lanes          splat(x) extract(x, lane) insert(x, value, lane) any_lane(mask) zip_lanes(a, b)
-               even_lanes(a, b)
+               even_lanes(a, b)  pushed_lanes(x, first)  reversed_lanes(x)  lane_bits(mask) -> int64
                combine(kind, a, b)  reduce_lanes(kind, vec, mask=None); kind: sum prod max min and or
 pointers       buffer(k) = input(k)  param(k) -> int64  begin  end  alloca(dtype, count)
                buffer_at(index)  param_at(index)
                offset(ptr, index, dtype)
 loads          load(ptr, index, dtype, lanes=1, mask=None)  load_strided(ptr, index, stride, dtype, mask=None)
-               load_indices(ptr, indices, dtype, mask=None)  prefetch(ptr, index, dtype)
+               load_indices(ptr, indices, dtype, mask=None)  load_reversed(ptr, index, dtype, mask=None)
+               prefetch(ptr, index, dtype)
 stores         store(ptr, index, value, mask=None, nontemporal=False)
                store_strided(ptr, index, stride, value, mask=None)
                store_indices(ptr, indices, value, mask=None)

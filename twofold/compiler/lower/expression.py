@@ -160,6 +160,8 @@ class Expression:
         first = b.mul(b.index(index.index), stride)
         if index.lanes == 1:
             return b.load(pointer, first, dtype)
+        if self.accesses[number].strides[self.vector_axis] == -1 and dtype.itemsize <= int64.itemsize:
+            return b.load_reversed(pointer, first, dtype, mask=index.mask)
         return b.load_strided(pointer, first, stride, dtype, mask=index.mask)
 
     def store(

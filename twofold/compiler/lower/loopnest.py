@@ -323,7 +323,7 @@ def piece_length(inner: int) -> int:
 def access_key(access: Access, vector: int) -> tuple[Any, ...]:
     """What code depends on in an access: which strides and offsets are zero, and the stride along the lanes."""
     classes = tuple(
-        0 if stride == 0 else 1 if axis == vector and stride == 1 else 2
+        0 if stride == 0 else stride if axis == vector and stride in (1, -1) else 2
         for axis, stride in enumerate(access.strides)
     )
     return (access.slot, access.dtype, access.offset != 0, classes, tuple(step for step, _ in access.dynamic))

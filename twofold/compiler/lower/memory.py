@@ -303,6 +303,13 @@ class Memory(FiniteChecks):
         """The 16 elements index, index + stride, ...; masked-off lanes are not touched and give 0."""
         return self.load_indices(pointer, self._strided(index, stride), dtype, mask)
 
+    def load_reversed(self, pointer: Val, index: Val | int, dtype: DType, mask: Val | None = None) -> Val:
+        """The 16 elements index, index - 1, ... of at most 8 bytes; masked-off lanes are not touched and give 0."""
+        if mask is not None:
+            mask = self.reversed_lanes(self._full_mask(mask, LANES))
+        first = self.sub(self.index(index), LANES - 1)
+        return self.reversed_lanes(self.load(pointer, first, dtype, LANES, mask))
+
     def _strided(self, index: Val | int, stride: Val | int) -> Val:
         steps = self.mul(self.iota(), self.splat(self.index(stride)))
         return self.add(self.splat(self.index(index)), steps)
