@@ -78,6 +78,7 @@ WORK = [
     Work("argsort int64", numpy.argsort, torch.argsort, integers),
     Work("topk 10", lambda x: leading(x, 10), lambda x: torch.topk(x, 10).indices, floats(MILLION)),
     Work("topk 10 of rows", lambda x: leading(x, 10), lambda x: torch.topk(x, 10).indices, floats(1000, 1000)),
+    Work("topk 50 of a row", lambda x: leading(x, 50), lambda x: torch.topk(x, 50).indices, floats(50257)),
     Work("searchsorted", numpy.searchsorted, torch.searchsorted, sorted_and_wanted),
     Work("unique", lambda x: numpy.unique(x, sorted=True), torch.unique, integers),
     Work("unique, inverse", lambda x: numpy.unique(x, return_inverse=True)[1],

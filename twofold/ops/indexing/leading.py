@@ -14,8 +14,8 @@ from twofold.ops import kernels
 from twofold.ops.base import Custom, apply, convert, custom, ops
 from twofold.ops.examples import example
 
-MOST_LEADING = kernels.LANES
-"""As many elements as one vector has lanes are kept in order while the others go by."""
+MOST_LEADING = 4 * kernels.LANES
+"""So many elements are kept in order, in one vector or in four, while the others go by."""
 
 
 def leading_of_axis(x: Node, axis: int, count: int, descending: bool) -> Node:
@@ -66,32 +66,35 @@ class first_of_rows(Custom):
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (attrs[1],)
+        return (attrs[1], attrs[0] > kernels.LANES)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, dtype = builder, inputs[0].dtype
         wide = dtype.compute
         size, count = b.param(0), b.param(1)
+        vectors = 4 if attrs[0] > kernels.LANES else 1
         with b.loop(b.begin, b.end) as row:
             start = b.mul(row, size)
-            kept = [b.const(0, kind, kernels.LANES) for kind in (wide, int64)]
-            fill = b.loop(0, count, carry=kept)
+            nothing = [b.const(0, kind, kernels.LANES) for kind in (wide, int64) for _ in range(vectors)]
+            fill = b.loop(0, count, carry=nothing)
             with fill as (k, kept):
                 x = b.cast(b.load(b.input(0), b.add(start, k), dtype), wide)
                 b.loop_next(_inserted(b, kept, (x, k), attrs[1], k))
-            limit = b.extract(fill.results[0], b.sub(count, 1))
-            scan = b.loop(count, size, kernels.LANES, carry=[*fill.results, limit])
+            scan = b.loop(count, size, kernels.LANES, carry=[*fill.results, _last(b, fill.results)])
             with scan as (k, kept):
                 mask = b.lane_mask(b.sub(size, k))
                 values = b.load(b.input(0), b.add(start, k), dtype, kernels.LANES, mask=mask)
-                found = b.and_(mask, _comes_before(b, b.cast(values, wide), kept[2], attrs[1]))
+                found = b.and_(mask, _comes_before(b, b.cast(values, wide), kept[-1], attrs[1]))
                 some = b.if_(b.any_lane(found))
                 with some:
                     some.give(_lanes_inserted(b, kept, found, (dtype, start, k), attrs[1]))
                 with some.else_():
                     some.give(kept)
                 b.loop_next(some.results)
-            b.store(b.buffer(1), b.mul(row, count), scan.results[1], mask=b.lane_mask(count))
+            for v, where in enumerate(scan.results[vectors : 2 * vectors]):
+                first = v * kernels.LANES
+                at = b.add(b.mul(row, count), first)
+                b.store(b.buffer(1), at, where, mask=b.lane_mask(b.sub(count, first)))
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         (x,), (count, descending) = arrays, attrs
@@ -104,7 +107,7 @@ class first_of_rows(Custom):
         special = numpy.array([3.0, numpy.nan, -1.0, 3.0, -0.0, 0.0, numpy.inf, -numpy.inf, numpy.nan])
         rows = numpy.tile(special.astype(numpy.float32), (2, 3))
         return [
-            *(example((count, down), rows) for count in (1, 5, 16) for down in (True, False)),
+            *(example((count, down), rows) for count in (1, 5, 16, 17, 27) for down in (True, False)),
             example((3, True), (4, 50)),
             example((4, False), numpy.array([[2, 1, 2, 0], [0, 0, 0, 0]])),
             example((2, True), numpy.zeros((0, 3), numpy.float32)),
@@ -121,16 +124,35 @@ def _comes_before(b: Any, x: Any, y: Any, descending: bool) -> Any:
 
 
 def _inserted(b: Any, kept: Sequence[Any], one: tuple[Any, Any], descending: bool, free: Any) -> list[Any]:
-    """Emit the lanes in order with one more element, without the last; those from ``free`` on hold nothing yet."""
-    moved = [b.pushed_lanes(lanes, new) for lanes, new in zip(kept, one, strict=True)]
-    behind, further = (_comes_before(b, b.splat(one[0]), lanes, descending) for lanes in (kept[0], moved[0]))
-    if free is not None:
-        behind = b.or_(behind, b.not_(b.lane_mask(free)))
-        further = b.or_(further, b.not_(b.lane_mask(b.add(free, 1))))
-    return [
-        b.select(behind, b.select(further, after, new), before)
-        for before, after, new in zip(kept, moved, one, strict=True)
-    ]
+    """Emit the lanes in order with one more element, without the last; those from ``free`` on hold nothing yet.
+
+    ``kept`` are the vectors of elements, then those of their positions.
+    """
+    half = len(kept) // 2
+    moved = []
+    for number, lanes in enumerate(kept):
+        begins = number % half == 0
+        new = one[number // half] if begins else b.extract(kept[number - 1], kernels.LANES - 1)
+        moved.append(b.pushed_lanes(lanes, new))
+    results: list[Any] = [None] * len(kept)
+    for v in range(half):
+        behind, further = (_comes_before(b, b.splat(one[0]), lanes[v], descending) for lanes in (kept, moved))
+        if free is not None:
+            left = b.sub(free, v * kernels.LANES)
+            behind = b.or_(behind, b.not_(b.lane_mask(left)))
+            further = b.or_(further, b.not_(b.lane_mask(b.add(left, 1))))
+        for number, new in ((v, one[0]), (half + v, one[1])):
+            results[number] = b.select(behind, b.select(further, moved[number], new), kept[number])
+    return results
+
+
+def _last(b: Any, kept: Sequence[Any]) -> Any:
+    """Emit the last one of the elements that are wanted."""
+    last = b.sub(b.param(1), 1)
+    chosen = kept[0]
+    for v in range(1, len(kept) // 2):
+        chosen = b.select(b.cmp("ge", last, v * kernels.LANES), kept[v], chosen)
+    return b.extract(chosen, b.and_(last, kernels.LANES - 1))
 
 
 def _lanes_inserted(
@@ -142,14 +164,14 @@ def _lanes_inserted(
     """
     (dtype, start, first), bits = at, b.lane_bits(found)
     lanes = b.loop(0, b.count_ones(bits), carry=[*kept, bits])
-    with lanes as (_, (best, where, limit, left)):
+    with lanes as (_, (*before, limit, left)):
         position = b.add(first, b.trailing_zeros(left))
-        x = b.cast(b.load(b.input(0), b.add(start, position), dtype), best.dtype)
+        x = b.cast(b.load(b.input(0), b.add(start, position), dtype), limit.dtype)
         branch = b.if_(_comes_before(b, x, limit, descending))
         with branch:
-            then = _inserted(b, (best, where), (x, position), descending, None)
-            branch.give([*then, b.extract(then[0], b.sub(b.param(1), 1))])
+            then = _inserted(b, before, (x, position), descending, None)
+            branch.give([*then, _last(b, then)])
         with branch.else_():
-            branch.give([best, where, limit])
+            branch.give([*before, limit])
         b.loop_next([*branch.results, b.and_(left, b.sub(left, 1))])
-    return lanes.results[:3]
+    return lanes.results[:-1]
