@@ -40,7 +40,7 @@ from twofold.compiler.lower.gemm import (
     tall_tile,
     up,
 )
-from twofold.compiler.lower.gemm_tile import SQUARE
+from twofold.compiler.lower.gemm_tile import SQUARE, TALL, Tile
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 __all__ = ["is_matmul", "plan_convolution", "plan_convolution_weight"]
@@ -133,7 +133,8 @@ def plan_convolution(
     direct_numbers = _direct_numbers(problem, wide)
     if direct_numbers is not None:
         return _direct(problem, epilogue, epilogue_params, wide, direct_numbers)
-    return _tiled(problem, epilogue, epilogue_params, kinds)
+    tall = TALL[vector_bits or target.vector_bits()][kinds.compute.itemsize]
+    return _tiled(problem, epilogue, epilogue_params, kinds, tall)
 
 
 def _by_channel(problem: ConvolutionProblem) -> bool:
@@ -355,9 +356,13 @@ def _direct(
 
 
 def _tiled(
-    problem: ConvolutionProblem, epilogue: Epilogue | None, epilogue_params: Sequence[int], kinds: Kinds
+    problem: ConvolutionProblem,
+    epilogue: Epilogue | None,
+    epilogue_params: Sequence[int],
+    kinds: Kinds,
+    tall: Tile,
 ) -> MatmulPlan:
-    """The calls of a convolution of floats."""
+    """The calls of a convolution of floats; ``tall`` is a wider tile for planes that fit one panel of it."""
     numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
     length = numbers["weight_row"]
     whole = Operand(0, length, 1)
@@ -371,7 +376,7 @@ def _tiled(
         left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
         numbers["weight_row"] = left.row
     in_planes = planes_plan.forward_call(
-        problem, kinds, (epilogue, epilogue_params), weight, numbers["weight_row"]
+        problem, kinds, tall, (epilogue, epilogue_params), weight, numbers["weight_row"]
     )
     if in_planes is not None:
         planner.plan.calls.append(in_planes)

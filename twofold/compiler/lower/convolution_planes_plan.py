@@ -13,6 +13,7 @@ from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, line_of, numbers_of
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
+from twofold.compiler.lower.gemm_tile import Tile
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 _COLLECTED = 16
@@ -81,14 +82,24 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     }
 
 
+def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
+    """Kinds with the wider tile ``tall`` where a panel of it, but none of the other, holds a whole plane."""
+    numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
+    if numbers is None or not kinds.tile.width < (rows - 1) * numbers["pitch"] + positions <= tall.width:
+        return kinds
+    return replace(kinds, tile=tall)
+
+
 def forward_call(
     problem: ConvolutionProblem,
     kinds: Kinds,
+    tall: Tile,
     epilogue: tuple[Epilogue | None, Sequence[int]],
     weight: str,
     weight_row: int,
 ) -> KernelCall | None:
     """The call of the product with the kernels, whose rows lie ``weight_row`` apart in the buffer ``weight``."""
+    kinds = _with_run_in_one_panel(problem, kinds, tall)
     numbers = _forward_numbers(problem, kinds)
     if numbers is None:
         return None
