@@ -85,6 +85,7 @@ const HookSlot kHooks[] = {
     {"symbol_class", &hooks.symbol_class},
     {"symbolic_type", &hooks.symbolic_type},
     {"wrong_gradient", &hooks.wrong_gradient},
+    {"sparse_gradient", &hooks.sparse_gradient},
     {"listed_operand", &hooks.listed_operand},
     {"lists_at_once", &hooks.lists_at_once},
     {"declared_equal", &hooks.declared_equal},

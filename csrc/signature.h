@@ -177,6 +177,7 @@ struct Hooks {
   PyObject* symbol_class = nullptr;       // of numbers that stand for sizes
   PyObject* symbolic_type = nullptr;      // (type with names of sizes) -> the type with symbols in their place, or the same
   PyObject* wrong_gradient = nullptr;   // (type, what the hook returned, the hook) -> error
+  PyObject* sparse_gradient = nullptr;  // (gradient of a table) -> what `.grad` of the table is
   PyObject* listed_operand = nullptr;   // (list, type of its partner) -> tensor
   PyObject* lists_at_once = nullptr;    // not null where lists are operands beside computed tensors, too
   PyObject* declared_equal = nullptr;   // (tensor, object) -> whether they are one tensor of a graph, or NotImplemented

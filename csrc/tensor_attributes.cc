@@ -63,13 +63,40 @@ PyObject* get_grad(PyObject* self, void*) {
                             1) < 0) {
     return nullptr;
   }
+  if (slot && slot->gradient && slot->sparse) return PyObject_CallOneArg(hooks.sparse_gradient, slot->gradient);
   PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
   Py_INCREF(gradient);
   return gradient;
 }
 
+// `.grad` as it is kept: a tensor also of a table.
+PyObject* get_dense_grad(PyObject* self, void*) {
+  const GradientSlot* slot = as_tensor(self)->detached ? nullptr : as_tensor(self)->value->slot;
+  PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
+  Py_INCREF(gradient);
+  return gradient;
+}
+
+PyObject* get_sparse_grad(PyObject* self, void*) {
+  const GradientSlot* slot = as_tensor(self)->detached ? nullptr : as_tensor(self)->value->slot;
+  return PyBool_FromLong(slot && slot->sparse);
+}
+
+int set_sparse_grad(PyObject* self, PyObject* wanted, void*) {
+  const int sparse = wanted ? PyObject_IsTrue(wanted) : 0;
+  Value* value = as_tensor(self)->value;
+  const bool leaf = value->is_leaf && value->requires_grad && !as_tensor(self)->detached;
+  if (sparse >= 0 && leaf && (sparse || value->slot)) slot_of(value)->sparse = sparse;
+  return sparse < 0 ? -1 : 0;
+}
+
 int set_grad(PyObject* self, PyObject* gradient, void*) {
   Value* value = as_tensor(self)->value;
+  if (gradient && gradient != Py_None && !is_tensor(gradient) && PyObject_HasAttrString(gradient, "is_sparse")) {
+    const Owned dense(PyObject_CallMethod(gradient, "to_dense", nullptr));
+    if (!dense || set_grad(self, dense.object, nullptr) < 0) return -1;
+    return set_sparse_grad(self, Py_True, nullptr);
+  }
   if (gradient && gradient != Py_None) {
     if (!is_tensor(gradient)) {
       PyErr_SetString(PyExc_TypeError, "grad: give a tensor or None");
@@ -91,6 +118,7 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
   GradientSlot* slot = slot_of(as_tensor(self)->value);
   PyObject* old = std::exchange(slot->gradient, gradient);
   Py_XDECREF(old);
+  slot->sparse = slot->sparse && !gradient;
   return 0;
 }
 
@@ -555,6 +583,8 @@ PyGetSetDef tensor_attributes[] = {
     {"type_", guarded<get_type>, nullptr, "Dtype and shape together.", nullptr},
     {"ndim", guarded<get_ndim>, nullptr, "Number of axes.", nullptr},
     {"grad", spoiling<get_grad>, spoiling<set_grad>, "The gradient gathered so far, or None.", nullptr},
+    {"_dense_grad", spoiling<get_dense_grad>, nullptr, "The same as a tensor, also of a table whose gradient is shown by its rows.", nullptr},
+    {"_sparse_grad", spoiling<get_sparse_grad>, spoiling<set_sparse_grad>, "Whether `.grad` of this leaf is shown by its rows.", nullptr},
     {"requires_grad", spoiling<get_requires_grad>, spoiling<set_requires_grad>, "Whether gradients flow to this tensor.", nullptr},
     {"is_leaf", spoiling<get_is_leaf>, nullptr, "Whether this tensor was made by the user.", nullptr},
     {"_version", spoiling<get_version>, nullptr, "Counts in-place changes.", nullptr},

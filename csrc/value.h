@@ -48,6 +48,7 @@ struct GradientSlot {
   PyObject* after = nullptr;  // of a leaf: called without arguments after its gradient was accumulated
   bool intermediate = false;  // of a value that is no leaf: its hooks run during the pass
   bool retains = false;       // of such a value: retain_grad
+  bool sparse = false;        // of a table that was looked up so: `.grad` is shown by its rows
   bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
   bool calls_python() const { return has_hooks() || (after && PyList_GET_SIZE(after) > 0); }
 };

@@ -18,6 +18,8 @@ class Tensor(TensorMethods):
     type_: TensorType
     ndim: int
     grad: Tensor | None
+    _dense_grad: Tensor | None
+    _sparse_grad: bool
     requires_grad: bool
     is_leaf: bool
     data: Tensor

@@ -33,8 +33,8 @@ def dense(positions, factor=2.0):
     return found
 
 
-def looked_up(positions, w):
-    rows = F.embedding(torch.tensor(positions), w, sparse=True)
+def looked_up(positions, w, sparse=False):
+    rows = F.embedding(torch.tensor(positions), w, sparse=sparse)
     return (rows * rows).sum()
 
 
@@ -155,9 +155,9 @@ def test_steps_have_the_same_bits_when_gradients_are_read(make):
         optimizer = make(w)
         for turn in range(6):
             optimizer.zero_grad(set_to_none=turn % 2 == 0)
-            looked_up([turn, 7, turn], w).backward()
+            looked_up([turn, 7, turn], w, isinstance(optimizer, torch.optim.SparseAdam)).backward()
             if reads:
-                w.grad.numpy()
+                w.grad.to_dense().numpy()
             optimizer.step()
             torch.wait_for_compiler()
         return w.detach().numpy()
@@ -192,7 +192,7 @@ def test_a_compiled_step_needs_no_second_table(make, fused_only):
     optimizer = make(w)
     for turn in range(8):
         optimizer.zero_grad()
-        looked_up([turn, 7] * 16, w).backward()
+        looked_up([turn, 7] * 16, w, isinstance(optimizer, torch.optim.SparseAdam)).backward()
         if turn == 5:
             fused_only()
             _core.reset_peak()

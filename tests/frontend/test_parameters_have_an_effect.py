@@ -23,7 +23,6 @@ import twofold as torch  # noqa: E402
 SPACES = ("nn.functional.", "linalg.", "fft.", "special.", "array_api.", "signal.windows.", "Tensor.")
 ORDERED = "results are sorted, and equal elements keep their order, whether it is asked for or not"
 ONLY_SPEED = "chooses among ways to compute the same"
-DENSE = "the gradient holds the same numbers; a step changes only its rows"
 BOTH = "the function of this name always gives both, as PyTorch's"
 REASONS: dict[tuple[str, str], str] = {
     ("argsort", "stable"): ORDERED,
@@ -36,9 +35,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("nn.functional.adaptive_max_pool1d_with_indices", "return_indices"): BOTH,
     ("nn.functional.adaptive_max_pool2d_with_indices", "return_indices"): BOTH,
     ("nn.functional.adaptive_max_pool3d_with_indices", "return_indices"): BOTH,
-    ("embedding", "sparse"): DENSE,
-    ("nn.functional.embedding", "sparse"): DENSE,
-    ("nn.functional.embedding_bag", "sparse"): DENSE,
     ("nn.functional.fractional_max_pool2d_with_indices", "return_indices"): BOTH,
     ("nn.functional.fractional_max_pool3d_with_indices", "return_indices"): BOTH,
     ("nn.functional.max_pool3d_with_indices", "return_indices"): BOTH,

@@ -135,7 +135,7 @@ class GradScaler:
         with _core.GradientMode(False):
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
-                    gradient = parameter.grad
+                    gradient = parameter._dense_grad
                     if gradient is None:
                         continue
                     if gradient.dtype is float16:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from twofold import _core
 from twofold.errors import described
+from twofold.frontend.sparse_gradients import sparse_gradient
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.runtime.tracing import here
 
@@ -234,6 +235,11 @@ def grad(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
+    if not create_graph:
+        found = [
+            one if one is None or not target._sparse_grad else sparse_gradient(one)
+            for one, target in zip(found, targets)
+        ]
     return tuple(found)
 
 

@@ -242,6 +242,7 @@ _LATE_HOOKS = {
     "pullback_chain": "twofold.transforms.derived",
     "pullback_rows": "twofold.transforms.derived",
     "renamed_keywords": "twofold.runtime.keywords",
+    "sparse_gradient": "twofold.frontend.sparse_gradients",
     "template_gradients": "twofold.compiler.templates",
     "template_of": "twofold.runtime.instances",
     "template_program": "twofold.compiler.templates",

@@ -1,28 +1,32 @@
-"""Which tables were looked up with ``sparse=True``: gradients are dense, but some optimisers ask."""
+"""Gradients of tables that were looked up with ``sparse=True``: ``.grad`` shows the rows that are not zero.
+
+The gradient itself is kept as that of any table is, which takes memory for the whole table only where something reads
+it whole; optimisers work on that.
+"""
 
 from __future__ import annotations
 
-import weakref
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
 
-_tables: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""The tables by their identity: tensors compare element by element."""
+Tensor = _core.Tensor
+_used = [False]
 
 
 def note_lookup(table: Any, sparse: bool) -> None:
-    """Remember how a table was looked up last."""
-    if sparse or _tables:
-        _core.not_by_types()
-    if sparse:
-        if not _tables:
-            _core.forget_calls_by_types()
-        _tables[id(table)] = table
-    else:
-        _tables.pop(id(table), None)
+    """Note how a table was looked up last."""
+    if not sparse and not _used[0]:
+        return
+    _core.not_by_types()
+    if sparse and not _used[0]:
+        _used[0] = True
+        _core.forget_calls_by_types()
+    if isinstance(table, Tensor):
+        table._sparse_grad = sparse
 
 
-def looked_up_sparsely(table: Any) -> bool:
-    """Whether the last look-up in ``table`` asked for sparse gradients."""
-    return _tables.get(id(table)) is table
+def sparse_gradient(gradient: Tensor) -> Any:
+    """What ``.grad`` of a table is: the gradient by its rows, changes of which are changes of the gradient."""
+    return import_module("twofold.sparse.gradients").RowGradient(gradient)

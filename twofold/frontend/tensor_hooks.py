@@ -160,8 +160,9 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     made = type(self)(self.detach().clone())
     made.requires_grad = self.requires_grad
     memo[id(self)] = made
-    if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad.detach(), memo)
+    if self._dense_grad is not None:
+        made.grad = copy.deepcopy(self._dense_grad.detach(), memo)
+        made._sparse_grad = self._sparse_grad
     made.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return made
 

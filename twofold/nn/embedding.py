@@ -65,9 +65,9 @@ class _Table(Module):
 class Embedding(_Table):
     """A row of ``weight`` for each number; row ``padding_idx`` starts as zeros and receives no gradient.
 
-    ``sparse`` lets ``SparseAdam`` take the gradient and changes nothing else: the gradient of a large table is kept
-    as the rows that were looked up, until something reads it whole, and steps of ``SGD``, ``Adagrad`` and
-    ``SparseAdam`` touch these rows only. See ``nn.functional.embedding`` for the other settings.
+    ``sparse`` makes ``.grad`` of the table a sparse tensor, and lets ``SparseAdam`` take it. In either case the
+    gradient of a large table is kept as the rows that were looked up, until something reads it whole, and steps of
+    ``SGD``, ``Adagrad`` and ``SparseAdam`` touch these rows only. See ``nn.functional.embedding`` for the others.
 
     >>> import twofold as torch
     >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 9]])).shape

@@ -46,8 +46,8 @@ def embedding(
     """The rows of ``weight`` at ``input``; the row ``padding_idx`` receives no gradient.
 
     ``max_norm`` first shrinks the rows that are looked up, in place; ``scale_grad_by_freq`` divides gradients
-    by how often each index occurs. ``sparse`` lets ``SparseAdam`` take the gradient, which is dense. Raises
-    IndexError for an index outside the table.
+    by how often each index occurs. ``sparse`` makes ``.grad`` of the table a sparse tensor, and
+    lets ``SparseAdam`` take it. Raises IndexError for an index outside the table.
 
     >>> import twofold as torch
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
@@ -153,7 +153,8 @@ def embedding_bag(
 
     A matrix holds a bag in each row; of a vector, ``offsets`` says where bags begin (and, with
     ``include_last_offset``, where the last one ends). Empty bags give zeros; ``padding_idx`` is in no bag.
-    ``sparse`` lets ``SparseAdam`` take the gradient, which is dense. Raises IndexError for an index outside the table.
+    ``sparse`` makes ``.grad`` of the table a sparse tensor, and lets ``SparseAdam`` take it. Raises IndexError for an
+    index outside the table.
 
     >>> import twofold as torch
     >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -169,6 +170,8 @@ def embedding_bag(
         _check_offsets(offsets, input.shape[0], include_last_offset)
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     padding = _position(padding_idx, weight.shape[0])
     note_lookup(weight, sparse)
     if max_norm is not None:

@@ -470,12 +470,12 @@ class Module(Hooked):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or make them 0."""
         for parameter in self.parameters():
-            if parameter.grad is None:
+            if parameter._dense_grad is None:
                 continue
             if set_to_none:
                 parameter.grad = None
             else:
-                parameter.grad.detach_().zero_()
+                parameter._dense_grad.detach_().zero_()
 
     # Display
 
@@ -511,11 +511,12 @@ def _replace(parameter: Parameter, function: Callable[[Tensor], Tensor]) -> None
     changed = function(parameter)
     if changed is parameter:
         return
-    gradient = parameter.grad
+    gradient, sparse = parameter._dense_grad, parameter._sparse_grad
     parameter.grad = None
     parameter.data = changed
     if gradient is not None:
         parameter.grad = function(gradient)
+        parameter._sparse_grad = sparse
 
 
 stateful.append(Module)

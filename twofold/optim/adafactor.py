@@ -77,7 +77,7 @@ class Adafactor(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         lr, (least_square, least_size) = group["lr"], group["eps"]
-        for param, gradient in gradients(group, decay=False):
+        for param, gradient in gradients(group, decay=False, only_dense="Adafactor"):
             if param.dtype.is_complex:
                 raise RuntimeError("Adafactor does not support complex parameters")
             state = self._state_of(param, group)

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from twofold import _core
 from twofold.frontend.creation import CREATION
-from twofold.frontend.sparse_gradients import looked_up_sparsely
 from twofold.optim.optimizer import (
     Optimizer,
     check_adam_settings,
@@ -191,7 +190,7 @@ class SparseAdam(Optimizer):
         """Change the parameters of one group."""
         (beta1, beta2), lr, eps = group["betas"], group["lr"], group["eps"]
         for param, gradient in gradients(group, decay=False):
-            if not looked_up_sparsely(param):
+            if not param._sparse_grad:
                 raise RuntimeError(
                     "SparseAdam does not support dense gradients, please consider Adam instead. "
                     "Gradients count as sparse where a table is looked up with sparse=True."

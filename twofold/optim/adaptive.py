@@ -42,6 +42,8 @@ class Adagrad(Optimizer):
     0.75
     """
 
+    takes_sparse_gradients = True
+
     def __init__(
         self,
         params: Any,

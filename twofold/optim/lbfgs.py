@@ -182,8 +182,8 @@ class LBFGS(Optimizer):
         return _cat(
             [
                 _zeros((param.numel(),), dtype=param.dtype)
-                if param.grad is None
-                else param.grad.detach().reshape(-1)
+                if param._dense_grad is None
+                else param._dense_grad.detach().reshape(-1)
                 for param in self._params
             ]
         )

@@ -88,7 +88,7 @@ class Muon(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         """Change the parameters of one group."""
         momentum, lr = group["momentum"], group["lr"]
-        for param, gradient in gradients(group, decay=False):
+        for param, gradient in gradients(group, decay=False, only_dense="Muon"):
             if param.dtype.is_complex:
                 raise RuntimeError("Muon does not support complex parameters")
             state = self.state[param]

@@ -75,20 +75,33 @@ def check_adam_settings(lr: float, eps: float, betas: tuple[float, float]) -> No
             raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
 
 
-def gradients(group: dict[str, Any], decay: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+def gradients(
+    group: dict[str, Any], decay: bool = True, only_dense: str = ""
+) -> Iterator[tuple[Tensor, Tensor]]:
     """The parameters of a group that have a gradient, and what a step takes as their gradients.
 
     Args:
         group: With ``maximize`` gradients are negated. ``weight_decay`` is added to them, or with
             ``decoupled_weight_decay`` shrinks the parameters.
         decay: Whether to apply the weight decay.
+        only_dense: The name of an optimiser that takes no gradients of tables by their rows.
+
+    Raises:
+        RuntimeError: For such a gradient, with ``only_dense`` or a weight decay, which moves all rows.
     """
     maximize, weight_decay = group.get("maximize"), group["weight_decay"] if decay else 0
     decoupled = group.get("decoupled_weight_decay")
     for param in group["params"]:
-        gradient = param.grad
+        gradient = param._dense_grad
         if gradient is None:
             continue
+        if param._sparse_grad and (only_dense or weight_decay):
+            raise RuntimeError(
+                f"{only_dense} does not support sparse gradients. Look the table up without sparse=True, or use "
+                "SparseAdam, SGD or Adagrad."
+                if only_dense
+                else "weight_decay option is not compatible with sparse gradients. Leave it out for the table."
+            )
         if maximize:
             gradient = _negative(gradient)
         if weight_decay:
@@ -121,6 +134,8 @@ class Optimizer(Hooked):
     defaults: dict[str, Any]
     state_numbers: ClassVar[dict[str, Callable[[Any], Any]]] = {"step": int}
     """Parts of the state that are numbers here, which PyTorch keeps as tensors."""
+    takes_sparse_gradients: ClassVar[bool] = False
+    """Whether ``_steps`` takes gradients of tables that were looked up with ``sparse=True``."""
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -211,7 +226,8 @@ class Optimizer(Hooked):
         self, group: dict[str, Any], decay: bool = True
     ) -> Iterator[tuple[Tensor, Tensor, dict[str, Any]]]:
         """``gradients``, with the state of each parameter, whose ``step`` counts this one."""
-        for param, gradient in gradients(group, decay):
+        only_dense = "" if self.takes_sparse_gradients else type(self).__name__
+        for param, gradient in gradients(group, decay, only_dense):
             state = self._state_of(param, group)
             state["step"] += 1
             yield param, gradient, state
@@ -235,8 +251,8 @@ class Optimizer(Hooked):
             for param in group["params"]:
                 if set_to_none:
                     param.grad = None
-                elif param.grad is not None:
-                    param.grad.detach_().zero_()
+                elif param._dense_grad is not None:
+                    param._dense_grad.detach_().zero_()
 
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters as numbers in the order of the groups."""

@@ -33,7 +33,7 @@ _clipped = _core.operation_callable(_rule, 2, _rule.call)
 
 def _gradients(parameters: Any) -> list[Tensor]:
     given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [parameter.grad for parameter in given if parameter.grad is not None]
+    return [parameter._dense_grad for parameter in given if parameter._dense_grad is not None]
 
 
 def get_total_norm(
