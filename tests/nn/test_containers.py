@@ -129,3 +129,9 @@ def test_limits_and_distributions_are_printed():
     assert repr(torch.iinfo(torch.int8)) == "iinfo(min=-128, max=127, dtype=int8)"
     normal = torch.distributions.Normal(torch.zeros(2), 1.0)
     assert repr(normal) == "Normal(loc: twofold.Size([2]), scale: twofold.Size([2]))"
+
+
+def test_modules_that_are_there_twice():
+    twice = nn.Sequential(*[nn.ReLU()] * 2)
+    assert len(list(twice.modules())) == 2 and len(list(twice.modules(remove_duplicate=False))) == 3
+    assert isinstance(twice.pop(key=0), nn.ReLU) and len(twice) == 1

@@ -16,7 +16,8 @@ from twofold import nn
         (nn.LazyConvTranspose2d(4, 3, stride=2), nn.ConvTranspose2d(3, 4, 3, stride=2), (2, 3, 4, 4)),
         (nn.LazyBatchNorm1d(), nn.BatchNorm1d(3), (5, 3)),
         (nn.LazyBatchNorm2d(affine=False), nn.BatchNorm2d(3, affine=False), (2, 3, 4, 4)),
-        (nn.LazyInstanceNorm1d(affine=True), nn.InstanceNorm1d(3, affine=True), (3, 6)),
+        (nn.LazyInstanceNorm1d(), nn.InstanceNorm1d(3, affine=True, track_running_stats=True), (3, 6)),
+        (nn.LazyInstanceNorm2d(1e-3, 0.2, False, False), nn.InstanceNorm2d(3, 1e-3, 0.2), (2, 3, 4, 4)),
     ],
 )
 def test_the_first_input_completes_the_layer(lazy, plain, shape):

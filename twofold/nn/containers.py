@@ -85,10 +85,10 @@ class Sequential(Module):
 
     __rmul__ = __mul__
 
-    def pop(self, index: Any) -> Module:
+    def pop(self, key: Any) -> Module:
         """Take a module out and return it."""
-        module: Module = self[index]
-        del self[index]
+        module: Module = self[key]
+        del self[key]
         return module
 
     def append(self, module: Module) -> Sequential:

@@ -189,8 +189,18 @@ class _LazyNorm(_Lazy):
     axes: tuple[int, ...]
     num_features: int
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(0, *args, **kwargs)
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         for name, parameter in self._parameters.items():
             if parameter is not None:
                 self._parameters[name] = UninitializedParameter(dtype=parameter.dtype)
@@ -241,7 +251,8 @@ def _lazy(complete: type[Module], base: type[_Lazy]) -> type[Any]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         super(made, self).__init__(*args, **kwargs)
 
-    made.__init__ = shows(__init__, complete.__init__, without=(parameter,))
+    shown_like = base.__init__ if base is _LazyNorm else complete.__init__
+    made.__init__ = shows(__init__, shown_like, without=(parameter,))
     return made
 
 
