@@ -141,6 +141,12 @@ if TYPE_CHECKING:
     from twofold.func import vmap
     from twofold.nn.functional_embedding import embedding_of_torch as embedding
     from twofold.nn.functional_pooling import adaptive_max_pool1d_of_torch as adaptive_max_pool1d
+    from twofold.nn.losses_of_torch import (
+        binary_cross_entropy_with_logits_of_torch as binary_cross_entropy_with_logits,
+    )
+    from twofold.nn.losses_of_torch import (
+        kl_div_of_torch as kl_div,
+    )
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save

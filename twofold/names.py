@@ -32,6 +32,10 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.func": "vmap",
         "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.nn.functional_pooling": "adaptive_max_pool1d=adaptive_max_pool1d_of_torch",
+        "twofold.nn.losses_of_torch": (
+            "binary_cross_entropy_with_logits=binary_cross_entropy_with_logits_of_torch "
+            "kl_div=kl_div_of_torch"
+        ),
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",

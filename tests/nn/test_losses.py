@@ -139,3 +139,26 @@ def test_a_classifier_learns() -> None:
         optimizer.step()
     right = (model(points).argmax(1) == classes).float().mean().item()
     assert loss.item() < 0.15 and right > 0.95
+
+
+def test_losses_of_the_package_take_the_reduction_as_a_number():
+    x, target = torch.tensor([[0.5, -1.0], [2.0, 0.0]]), torch.tensor([[0.25, 0.75], [0.5, 0.5]])
+    weight = torch.tensor([1.0, 3.0])
+    losses = {
+        torch.kl_div: (nn.functional.kl_div, {"log_target": True}),
+        torch.binary_cross_entropy_with_logits: (
+            nn.functional.binary_cross_entropy_with_logits,
+            {"weight": weight, "pos_weight": weight * 2},
+        ),
+    }
+    for loss, (named, options) in losses.items():
+        for given in ({}, options):
+            each = named(x, target, reduction="none", **given)
+            assert loss(x, target, **given).tolist() == each.tolist()
+            for number, name in enumerate(("none", "mean", "sum")):
+                found = loss(x, target, reduction=number, **given)
+                assert found.tolist() == named(x, target, reduction=name, **given).tolist()
+        with pytest.raises(TypeError, match="0 for none"):
+            loss(x, target, reduction="mean")
+        with pytest.raises(ValueError, match="0 for none"):
+            loss(x, target, reduction=3)

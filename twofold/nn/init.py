@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.errors import described
+from twofold.errors import described as _described
 from twofold.frontend.sampling import Generator, randn, stream
 from twofold.ops.random.distributions import sample as _sample
 
@@ -44,7 +44,7 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     if tensor.ndim < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, such as "
-            f"{described(tensor)}. Use normal_ or uniform_ with bounds of your own."
+            f"{_described(tensor)}. Use normal_ or uniform_ with bounds of your own."
         )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
