@@ -273,6 +273,45 @@ PyObject* wrap(ValueRef value, PyTypeObject* type) {
   return reinterpret_cast<PyObject*>(tensor);
 }
 
+// A handle of another class takes the value and the view of this one, which nothing else refers to.
+PyObject* as_class(PyObject* self, PyObject* cls) {
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  if (!PyType_Check(cls) || !PyType_IsSubtype(type, tensor_type)) {
+    return PyErr_Format(PyExc_TypeError, "as_subclass: %R is no class of tensors. Give one that inherits from Tensor.", cls);
+  }
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  PyObject* object = wrap(share(tensor->value), type);
+  if (!object) return nullptr;
+  auto* made = reinterpret_cast<PyTensor*>(object);
+  std::swap(made->view, tensor->view);
+  made->detached = tensor->detached;
+  made->standard = tensor->standard;
+  return object;
+}
+
+// `.grad` as it is kept: a tensor also of a table.
+PyObject* get_dense_grad(PyObject* self, void*) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  const GradientSlot* slot = tensor->detached ? nullptr : tensor->value->slot;
+  PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
+  Py_INCREF(gradient);
+  return gradient;
+}
+
+PyObject* get_sparse_grad(PyObject* self, void*) {
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  const GradientSlot* slot = tensor->detached ? nullptr : tensor->value->slot;
+  return PyBool_FromLong(slot && slot->sparse);
+}
+
+int set_sparse_grad(PyObject* self, PyObject* wanted, void*) {
+  const int sparse = wanted ? PyObject_IsTrue(wanted) : 0;
+  auto* tensor = reinterpret_cast<PyTensor*>(self);
+  const bool leaf = tensor->value->is_leaf && tensor->value->requires_grad && !tensor->detached;
+  if (sparse >= 0 && leaf && (sparse || tensor->value->slot)) slot_of(tensor->value)->sparse = sparse;
+  return sparse < 0 ? -1 : 0;
+}
+
 namespace {
 
 bool shows_whole(const PyTensor* tensor) {

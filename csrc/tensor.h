@@ -51,6 +51,11 @@ inline const PyTensor* root_of(const PyTensor* tensor) { return tensor->view ? t
 // The value now, re-read through the view if its storage has changed; borrowed; null with an error set.
 Value* current_value(PyTensor* tensor);
 PyObject* wrap(ValueRef value, PyTypeObject* type = nullptr);
+PyObject* as_class(PyObject* self, PyObject* cls);
+// Attributes of a leaf: its gradient as a tensor, and whether `.grad` shows it by its rows.
+PyObject* get_dense_grad(PyObject* self, void*);
+PyObject* get_sparse_grad(PyObject* self, void*);
+int set_sparse_grad(PyObject* self, PyObject* wanted, void*);
 // A view of the parent, in its root's epoch; takes the reference to inputs.
 View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject* inputs);
 // Moves the view to the handles that took over the storage of its root and parent, if they were given other storage.

@@ -64,30 +64,7 @@ PyObject* get_grad(PyObject* self, void*) {
     return nullptr;
   }
   if (slot && slot->gradient && slot->sparse) return PyObject_CallOneArg(hooks.sparse_gradient, slot->gradient);
-  PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
-  Py_INCREF(gradient);
-  return gradient;
-}
-
-// `.grad` as it is kept: a tensor also of a table.
-PyObject* get_dense_grad(PyObject* self, void*) {
-  const GradientSlot* slot = as_tensor(self)->detached ? nullptr : as_tensor(self)->value->slot;
-  PyObject* gradient = slot && slot->gradient ? slot->gradient : Py_None;
-  Py_INCREF(gradient);
-  return gradient;
-}
-
-PyObject* get_sparse_grad(PyObject* self, void*) {
-  const GradientSlot* slot = as_tensor(self)->detached ? nullptr : as_tensor(self)->value->slot;
-  return PyBool_FromLong(slot && slot->sparse);
-}
-
-int set_sparse_grad(PyObject* self, PyObject* wanted, void*) {
-  const int sparse = wanted ? PyObject_IsTrue(wanted) : 0;
-  Value* value = as_tensor(self)->value;
-  const bool leaf = value->is_leaf && value->requires_grad && !as_tensor(self)->detached;
-  if (sparse >= 0 && leaf && (sparse || value->slot)) slot_of(value)->sparse = sparse;
-  return sparse < 0 ? -1 : 0;
+  return get_dense_grad(self, nullptr);
 }
 
 int set_grad(PyObject* self, PyObject* gradient, void*) {
@@ -311,21 +288,6 @@ PyObject* become(PyObject* self, PyObject* other) {
   // At once, since a handle that is its own parent would never be freed.
   if (!current_value(tensor)) Py_CLEAR(self);
   return self;
-}
-
-// A handle of another class takes the value and the view of this one, which nothing else refers to.
-PyObject* as_class(PyObject* self, PyObject* cls) {
-  auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  if (!PyType_Check(cls) || !PyType_IsSubtype(type, tensor_type)) {
-    return PyErr_Format(PyExc_TypeError, "as_subclass: %R is no class of tensors. Give one that inherits from Tensor.", cls);
-  }
-  PyTensor* tensor = as_tensor(self);
-  PyObject* made = wrap(share(tensor->value), type);
-  if (!made) return nullptr;
-  std::swap(as_tensor(made)->view, tensor->view);
-  as_tensor(made)->detached = tensor->detached;
-  as_tensor(made)->standard = tensor->standard;
-  return made;
 }
 
 bool run_after(GradientSlot* slot) {

@@ -230,17 +230,18 @@ def grad(
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = target.detach() * 0
-        elif found[k] is None and not (allow_unused or materialize_grads):
+        elif found[k] is None and not allow_unused:
             raise RuntimeError(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
-    if not create_graph:
-        found = [
-            one if one is None or not target._sparse_grad else sparse_gradient(one)
-            for one, target in zip(found, targets)
-        ]
-    return tuple(found)
+    return tuple(found) if create_graph else _shown(targets, found)
+
+
+def _shown(targets: Sequence[Tensor], found: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """Gradients as ``.grad`` would show them: of tables that were looked up with ``sparse=True`` the rows."""
+    pairs = zip(targets, found, strict=True)
+    return tuple(sparse_gradient(one) if one is not None and to._sparse_grad else one for to, one in pairs)
 
 
 def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:

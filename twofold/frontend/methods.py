@@ -316,20 +316,6 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
-def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
-    """This tensor as one of a class that inherits from ``Tensor``: a view, through which gradients flow.
-
-    What is computed of it are plain tensors.
-
-    >>> import twofold as torch
-    >>> class Named(torch.Tensor):
-    ...     name = "x"
-    >>> torch.ones(2).as_subclass(Named).name
-    'x'
-    """
-    return FUNCTIONS["alias"](self)._as_class(cls)
-
-
 def detach_(self: Tensor) -> Tensor:
     """In-place: become a leaf through which no gradient flows. Raises RuntimeError for a view.
 
@@ -528,7 +514,6 @@ def _part(name: str) -> property:
 
 METHODS: dict[str, Any] = {
     "numpy": numpy_,
-    "as_subclass": as_subclass,
     "tolist": tolist,
     "_read": _read,
     "__array__": _array,

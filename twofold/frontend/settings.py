@@ -15,6 +15,7 @@ from twofold.errors import ArgumentError
 from twofold.frontend.legacy import CONSTRUCTORS
 from twofold.frontend.options import check_device, check_pinned, get_default_dtype, set_default_dtype
 from twofold.ir.types import TensorType, tensor_type
+from twofold.ops.base import FUNCTIONS
 from twofold.ops.promotion import common_beside_scalars
 
 Tensor = _core.Tensor
@@ -161,6 +162,20 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Te
     return self if dtype is None else self.to(dtype)
 
 
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
+    """This tensor as one of a class that inherits from ``Tensor``: a view, through which gradients flow.
+
+    What is computed of it are plain tensors.
+
+    >>> import twofold as torch
+    >>> class Named(torch.Tensor):
+    ...     name = "x"
+    >>> torch.ones(2).as_subclass(Named).name
+    'x'
+    """
+    return FUNCTIONS["alias"](self)._as_class(cls)
+
+
 def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> Any:
     """The elements that are not zero, of the first ``sparse_dim`` axes (default: all), as a sparse tensor.
 
@@ -176,6 +191,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
 
 
 METHODS: dict[str, Any] = {
+    "as_subclass": as_subclass,
     "new": new,
     "pin_memory": pin_memory,
     "share_memory_": share_memory_,

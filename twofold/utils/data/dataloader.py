@@ -133,16 +133,8 @@ class DataLoader:
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory"
             )
             warnings.warn(f"{what} won't be used.", stacklevel=2)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
-        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise ValueError(
-                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-            )
-        if batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+        self._iterable = isinstance(dataset, IterableDataset)
+        _check_batches(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.dataset = dataset
         self.num_workers = num_workers
         self.worker_init_fn = worker_init_fn
@@ -151,16 +143,6 @@ class DataLoader:
         self.collate_fn = collate_fn or (
             default_convert if batch_size is None and batch_sampler is None else default_collate
         )
-        self._iterable = isinstance(dataset, IterableDataset)
-        for name, value in (
-            ("shuffle", shuffle or None),
-            ("sampler", sampler),
-            ("batch_sampler", batch_sampler),
-        ):
-            if self._iterable and value is not None:
-                raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
-                )
         if sampler is None and not self._iterable:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler = sampler
@@ -284,4 +266,31 @@ def _check_workers(
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
             f"but got num_workers={num_workers}"
+        )
+
+
+def _check_batches(
+    iterable: bool,
+    batch_size: int | None,
+    shuffle: bool | None,
+    sampler: Any,
+    batch_sampler: Any,
+    drop_last: bool,
+) -> None:
+    """Raise ValueError for ways to take samples that exclude one another, in PyTorch's words."""
+    given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
+    for name, value in given.items():
+        if iterable and value is not None:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+            )
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
         )
