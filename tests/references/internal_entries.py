@@ -157,6 +157,15 @@ def _rows_of_two_calls() -> Found:
     yield array(gain.grad), normal(4, 3).sum(0) + 2 * normal(4, 3)[:2].sum(0)
 
 
+@internal("pullback_blocks")
+def _parts_of_one_value() -> Found:
+    x = tensor(normal(4, 6), grad=True)
+    a, b, c = (x * 1.0).chunk(3, 1)
+    (a * a + b.exp() + 3 * c).sum().backward()
+    parts = numpy.split(normal(4, 6), 3, 1)
+    yield array(x.grad), numpy.concatenate([2 * parts[0], numpy.exp(parts[1]), numpy.full((4, 2), 3.0)], 1)
+
+
 @internal("pullback_chain")
 def _chain_of_two_calls() -> Found:
     w, x = tensor(normal(3, 2), grad=True), tensor(normal(4, 3))
