@@ -171,7 +171,7 @@ PyObject* CallRecipe::repeat(const std::vector<PyObject*>& tensors) const {
 
 thread_local CallWatch* CallWatch::innermost = nullptr;
 
-CallWatch::CallWatch(const CallKey& key) : outer_(std::exchange(innermost, this)), key_(key), recipe_(std::make_shared<CallRecipe>()) {}
+CallWatch::CallWatch(const CallKey& key) : key_(key), recipe_(std::make_shared<CallRecipe>()), outer_(std::exchange(innermost, this)) {}
 
 CallWatch::~CallWatch() {
   innermost = outer_;
@@ -183,7 +183,13 @@ void CallWatch::spoil() {
 }
 
 void CallWatch::note_all(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
-  for (CallWatch* watch = innermost; watch; watch = watch->outer_) watch->add(operation, attributes, arguments, count, result);
+  for (CallWatch* watch = innermost; watch; watch = watch->outer_) {
+    try {
+      watch->add(operation, attributes, arguments, count, result);
+    } catch (const std::bad_alloc&) {
+      watch->spoiled_ = true;  // the call itself was recorded
+    }
+  }
 }
 
 bool CallWatch::find(PyObject* object, CallRecipe::Source* source) {

@@ -105,11 +105,11 @@ class CallWatch {
   void add(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result);
 
   static thread_local CallWatch* innermost;
-  CallWatch* const outer_;
   const CallKey& key_;
   bool spoiled_ = false;
   std::vector<PyObject*> results_;  // owned, so that no address is reused
   std::shared_ptr<CallRecipe> recipe_;
+  CallWatch* const outer_;  // last: nothing that is made after this watch is the innermost one may throw
 };
 
 // Marks the running function as impure: a recipe does not hold what it does.

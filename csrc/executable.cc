@@ -33,10 +33,7 @@ void raise_kernel_error(const Program& program, const KernelError& error, const 
   size_t count = called ? called->inputs.size() : 0;
   PyObject* labels = program.labels;
   if (!labels && called && !(labels = labels_of(const_cast<Signature*>(called)))) return;
-  const Owned types(PyTuple_New(static_cast<Py_ssize_t>(count)));
-  for (size_t i = 0; types && i < count; ++i) {
-    PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), Py_XNewRef(python_type(called->inputs[i])));
-  }
+  const Owned types(types_tuple(called ? called->inputs.data() : nullptr, count));
   if (!types) return;
   const Owned result(PyObject_CallFunction(hooks.kernel_error, "OiLs(II)OOOO", labels ? labels : Py_None, static_cast<int>(error.label),
                                            static_cast<long long>(error.code), provenance_text(call.provenance).c_str(),

@@ -210,7 +210,11 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   if (!run(function, inputs, outputs)) return nullptr;
   if (function->graph->single) return wrap(std::move(outputs[0]));
   PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(outputs.size()));
-  for (size_t i = 0; result && i < outputs.size(); ++i) PyTuple_SET_ITEM(result, static_cast<Py_ssize_t>(i), wrap(std::move(outputs[i])));
+  for (size_t i = 0; result && i < outputs.size(); ++i) {
+    PyObject* output = wrap(std::move(outputs[i]));
+    if (output) PyTuple_SET_ITEM(result, static_cast<Py_ssize_t>(i), output);
+    else Py_CLEAR(result);
+  }
   return result;
 }
 
@@ -395,8 +399,9 @@ PyObject* gradients(PyObject*, PyObject* arguments) {
   ++groups;
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(values.size()));
   for (size_t i = 0; result && i < values.size(); ++i) {
-    PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i),
-                    wrap(declare_gradient(reinterpret_cast<PyTensor*>(root)->value, seed_value, values[i].get(), groups)));
+    PyObject* gradient = wrap(declare_gradient(reinterpret_cast<PyTensor*>(root)->value, seed_value, values[i].get(), groups));
+    if (gradient) PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), gradient);
+    else Py_CLEAR(result);
   }
   return result;
 }

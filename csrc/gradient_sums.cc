@@ -331,12 +331,8 @@ bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& 
 // Records a call of an operation whose attributes are integers.
 bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin,
                   Ref* out) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
-  for (size_t i = 0; tuple && i < numbers.size(); ++i) {
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
-  }
-  AttributesRef attributes = tuple ? attributes_of(tuple) : nullptr;
-  Py_XDECREF(tuple);
+  const Owned tuple(integer_tuple(numbers));
+  AttributesRef attributes = tuple ? attributes_of(tuple.object) : nullptr;
   return attributes && call_with(operation, attributes.get(), inputs, count, origin, out);
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <tuple>
 
+#include "owned.h"
+
 namespace twofold {
 namespace {
 
@@ -32,20 +34,10 @@ const Layout* interned(const std::vector<int64_t>& shape, std::vector<int64_t> s
   return slot.get();
 }
 
-PyObject* tuple_of(const std::vector<int64_t>& numbers) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
-  for (size_t i = 0; tuple && i < numbers.size(); ++i) {
-    PyObject* number = PyLong_FromLongLong(numbers[i]);
-    if (!number) Py_CLEAR(tuple);
-    else PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), number);
-  }
-  return tuple;
-}
-
 // As viewed_layout, by the layout rule of the operation.
 bool asked_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output, const Layout** found) {
   PyObject* type = python_type(input);
-  PyObject* strides = type ? tuple_of(source->strides) : nullptr;
+  PyObject* strides = type ? integer_tuple(source->strides) : nullptr;
   PyObject* made = strides ? PyObject_CallFunction(hooks.view_strides, "OOOOn", op->python, attributes->tuple, type, strides,
                                                    static_cast<Py_ssize_t>(rest))
                            : nullptr;
@@ -107,7 +99,7 @@ const Layout* layout_of(PyTensor* tensor) {
 
 PyObject* get_strides(PyObject* self, void*) {
   const Layout* layout = layout_of(reinterpret_cast<PyTensor*>(self));
-  return layout ? tuple_of(layout->strides) : nullptr;
+  return layout ? integer_tuple(layout->strides) : nullptr;
 }
 
 PyObject* get_is_row_major(PyObject* self, void*) {

@@ -3,7 +3,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
@@ -33,6 +32,7 @@
 #include "template.h"
 #include "tensor.h"
 #include "untraced.h"
+#include "vector_caster.h"
 
 namespace nb = nanobind;
 

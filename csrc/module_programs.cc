@@ -4,13 +4,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
 #include "executable.h"
 #include "nested.h"
 #include "template.h"
+#include "vector_caster.h"
 
 namespace nb = nanobind;
 
@@ -34,7 +34,7 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
   program->tells_finite = tells_finite;
   for (nb::handle item : instructions) {
     auto [address, buffers, params, work, grain, label, host] =
-        nb::cast<std::tuple<nb::object, nb::tuple, std::vector<int64_t>, int64_t, int64_t, int32_t, nb::object>>(item);
+        nb::cast<std::tuple<nb::object, nb::tuple, nb::object, int64_t, int64_t, int32_t, nb::object>>(item);
     Instruction made{};
     made.kernel = reinterpret_cast<Kernel>(nb::cast<uint64_t>(address));
     program->code->add(address.ptr());
@@ -60,7 +60,8 @@ ProgramRef make_program(nb::list instructions, std::vector<int64_t> output_nbyte
       auto [kind, index] = nb::cast<std::tuple<int, int64_t>>(slot);
       program->slots.push_back(BufferSlot{static_cast<uint8_t>(kind), index});
     }
-    program->params.insert(program->params.end(), params.begin(), params.end());
+    const auto numbers = nb::cast<std::vector<int64_t>>(params);
+    program->params.insert(program->params.end(), numbers.begin(), numbers.end());
     program->instructions.push_back(made);
   }
   program->labels = labels.release().ptr();

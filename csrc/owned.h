@@ -1,10 +1,13 @@
-// An owned reference to a Python object, released at the end of its scope.
+// Owned references to Python objects, and tuples of integers.
 #pragma once
 
 #include <Python.h>
 
+#include <iterator>
+
 namespace twofold {
 
+// Released at the end of its scope.
 struct Owned {
   PyObject* object;
   explicit Owned(PyObject* o) : object(o) {}
@@ -12,5 +15,17 @@ struct Owned {
   ~Owned() { Py_XDECREF(object); }
   explicit operator bool() const { return object != nullptr; }
 };
+
+// A new reference; null with an error set.
+template <class Numbers>
+PyObject* integer_tuple(const Numbers& numbers) {
+  PyObject* tuple = PyTuple_New(std::ssize(numbers));
+  for (Py_ssize_t k = 0; tuple && k < std::ssize(numbers); ++k) {
+    PyObject* number = PyLong_FromLongLong(static_cast<long long>(numbers[static_cast<size_t>(k)]));
+    if (number) PyTuple_SET_ITEM(tuple, k, number);
+    else Py_CLEAR(tuple);
+  }
+  return tuple;
+}
 
 }  // namespace twofold

@@ -71,14 +71,6 @@ bool fill_by_python(GradientPlan& plan, Signature* s, PyObject* wanted) {
   return true;
 }
 
-PyObject* numbers_tuple(const std::vector<size_t>& numbers) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
-  for (size_t i = 0; tuple && i < numbers.size(); ++i) {
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromSize_t(numbers[i]));
-  }
-  return tuple;
-}
-
 }  // namespace
 
 void Gradient::Release::operator()(PyObject* object) const { Py_DECREF(object); }
@@ -141,7 +133,7 @@ const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
   auto made = std::make_unique<GradientPlan>();
   made->wanted = flows;
   if (flows && s->differentiable && (s->graph || s->plan)) {
-    Owned tuple(numbers_tuple(numbers));
+    Owned tuple(integer_tuple(numbers));
     if (!tuple) return nullptr;
     const bool done = s->plan && gradients_by_template(*made, s, tuple.object);
     if (PyErr_Occurred() || (!done && !fill_by_python(*made, s, tuple.object))) return nullptr;

@@ -162,8 +162,8 @@ bool is_spare(const Signature* s) { return s->plan && s->references == 0 && !s->
 
 void free_signatures(const std::vector<Signature*>& freed) {
   Memo& table = memo();
-  for (Signature* s : freed) s->last_use = 0;
   std::vector<Signature*> old(table.slots.size(), nullptr);
+  for (Signature* s : freed) s->last_use = 0;
   old.swap(table.slots);
   for (Signature* s : old) {
     if (s && s->last_use) *table.find(s->hash, s->operation, s->attributes, s->inputs.data(), s->inputs.size()) = s;
@@ -261,14 +261,15 @@ SignatureRef insert_signature(Operation* op, Attributes* attributes, Type* const
   if (table.count * 2 >= table.slots.size()) table.grow();
   uint64_t hash = hash_key(op, attributes, inputs, count);
   if (Signature* found = *table.find(hash, op, attributes, inputs, count)) return found;
-  auto* s = new Signature();
+  auto owned = std::make_unique<Signature>();
+  Signature* s = owned.get();
   s->id = made;
   s->last_use = next_use();
   s->operation = op;
   s->attributes = attributes;
   s->inputs.assign(inputs, inputs + count);
   s->hash = hash;
-  *table.find(hash, op, attributes, inputs, count) = s;
+  *table.find(hash, op, attributes, inputs, count) = owned.release();
   account.count = ++table.count;
   account.bytes += s->memory();
   ++account.misses;
@@ -378,15 +379,13 @@ AttributesRef attributes_of(PyObject* tuple) {
   bool symbolic = false;
   if (!serialise(tuple, bytes, numbers, symbolic)) return nullptr;
   if (attributes_account.bytes > std::max(attributes_account.budget, attributes_pinned)) bound_attributes();
-  auto& slot = known_attributes()[bytes];
-  if (slot) {
+  auto& known = known_attributes();
+  if (auto found = known.find(bytes); found != known.end()) {
     ++attributes_account.hits;
-    slot->used = next_use();
-    return slot.get();
+    found->second->used = next_use();
+    return found->second.get();
   }
   auto made = std::make_unique<Attributes>();
-  Py_INCREF(tuple);
-  made->tuple = tuple;
   made->id = made_so_far++;
   made->used = next_use();
   made->bytes = bytes;
@@ -398,11 +397,12 @@ AttributesRef attributes_of(PyObject* tuple) {
     std::memcpy(&number, bytes.data() + position, sizeof number);
     made->numbers.push_back(number);
   }
+  Attributes* inserted = known.emplace(std::move(bytes), std::move(made)).first->second.get();
+  inserted->tuple = Py_NewRef(tuple);
   ++attributes_account.misses;
-  attributes_account.bytes += memory_of_attributes(*made);
-  slot = std::move(made);
-  attributes_account.count = known_attributes().size();
-  return slot.get();
+  attributes_account.bytes += memory_of_attributes(*inserted);
+  attributes_account.count = known.size();
+  return inserted;
 }
 
 Attributes* no_attributes() {
@@ -551,11 +551,8 @@ PyObject* python_type(Type* type) {
   if (!type->python) {
     Owned module(PyImport_ImportModule("twofold.ir.types"));
     if (!module) return nullptr;
-    Owned shape(PyTuple_New(static_cast<Py_ssize_t>(type->shape.size())));
+    Owned shape(integer_tuple(type->shape));
     if (!shape) return nullptr;
-    for (size_t i = 0; i < type->shape.size(); ++i) {
-      PyTuple_SET_ITEM(shape.object, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(type->shape[i]));
-    }
     type->python = PyObject_CallMethod(module.object, "type_from_code", "iOO", static_cast<int>(type->dtype), shape.object,
                                        type->weak ? Py_True : Py_False);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "arena.h"
@@ -157,14 +158,6 @@ PyObject* with_numbers(PyObject* value, const int64_t*& next) {
 
 namespace {
 
-PyObject* tuple_of(const Values& values) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
-  for (size_t k = 0; tuple && k < values.size(); ++k) {
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(values[k]));
-  }
-  return tuple;
-}
-
 bool read_piece(GradientTemplate& gradients, PyObject* item) {
   PyObject *op, *attributes, *used, *python, *defers, *checks, *movement, *form;
   int dtype;
@@ -256,7 +249,7 @@ std::shared_ptr<const GradientTemplate> gradients_for(Signature* signature, uint
   if (auto found = plans.find(holding)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
-  Owned values(tuple_of(*signature->values));
+  Owned values(integer_tuple(*signature->values));
   if (!values) return nullptr;
   PyObject* const make_none = plan.kept && plans.attempts == 1 ? Py_True : Py_False;
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_gradients, plan.python, inputs, values.object, make_none, nullptr));
@@ -301,7 +294,7 @@ ProgramRef program_by_template(Signature* signature) {
   if (ProgramRef found = plans.find(instantiated)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
-  Owned numbers(tuple_of(values));
+  Owned numbers(integer_tuple(values));
   if (!numbers) return nullptr;
   PyObject* const make_none = plan->kept && plans.attempts == 1 ? Py_True : Py_False;
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, make_none, nullptr));
@@ -321,10 +314,7 @@ namespace {
 
 // Calls a function with integers; a new reference, null if it raises.
 PyObject* host_function(PyObject* maker, const int64_t* numbers, size_t count) {
-  Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(count)));
-  for (size_t k = 0; arguments && k < count; ++k) {
-    PyTuple_SET_ITEM(arguments.object, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(numbers[k]));
-  }
+  Owned arguments(integer_tuple(std::span(numbers, count)));
   PyObject* made = arguments ? PyObject_CallObject(maker, arguments.object) : nullptr;
   if (made) return made;
   if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // it will be raised again where it can be caught

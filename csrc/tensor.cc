@@ -146,6 +146,7 @@ bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* 
     Py_INCREF(rest[i]);
     PyTuple_SET_ITEM(inputs, static_cast<Py_ssize_t>(i), rest[i]);
   }
+  if (!inputs) return false;
   result->view = new_view(parent, op, attributes, inputs);
   result->view->layout = layout;
   return true;

@@ -46,28 +46,29 @@ Type* type_of(uint8_t dtype, const int64_t* shape, size_t ndim, bool weak) {
   key.push_back(static_cast<char>(dtype));
   key.push_back(static_cast<char>(weak));
   key.append(reinterpret_cast<const char*>(shape), ndim * sizeof(int64_t));
-  auto& slot = table[key];
-  if (slot) {
+  if (auto found = table.find(key); found != table.end()) {
     ++account.hits;
-  } else {
-    constexpr size_t kInPython = 256;
-    ++account.misses;
-    account.bytes += 2 * key.size() + sizeof(Type) + kInPython;
-    account.count = table.size();
-    slot = std::make_unique<Type>();
-    slot->id = static_cast<uint32_t>(table.size());
-    slot->dtype = dtype;
-    slot->weak = weak;
-    slot->shape.assign(shape, shape + ndim);
-    slot->unknown = false;
-    slot->size = 1;
-    for (size_t axis = 0; axis < ndim; ++axis) {
-      if (shape[axis] < 0) slot->unknown = true;
-      slot->size *= shape[axis];
-    }
-    slot->nbytes = slot->size * item_size(dtype);
+    return found->second.get();
   }
-  return slot.get();
+  auto made = std::make_unique<Type>();
+  made->id = static_cast<uint32_t>(table.size() + 1);
+  made->dtype = dtype;
+  made->weak = weak;
+  made->shape.assign(shape, shape + ndim);
+  made->unknown = false;
+  made->size = 1;
+  for (size_t axis = 0; axis < ndim; ++axis) {
+    if (shape[axis] < 0) made->unknown = true;
+    made->size *= shape[axis];
+  }
+  made->nbytes = made->size * item_size(dtype);
+  constexpr size_t kInPython = 256;
+  const size_t bytes = 2 * key.size() + sizeof(Type) + kInPython;
+  Type* type = table.emplace(std::move(key), std::move(made)).first->second.get();  // whole: it stays if anything fails later
+  ++account.misses;
+  account.bytes += bytes;
+  account.count = table.size();
+  return type;
 }
 
 }  // namespace twofold

@@ -24,11 +24,13 @@ class Impure(BaseException):
 def arguments_only() -> Iterator[None]:
     """Inside, this thread may compute with declared tensors and numbers; raises Impure at anything else."""
     before = _core.refuse_impure(Impure)
-    watch_calls(1)
     try:
-        yield
+        watch_calls(1)
+        try:
+            yield
+        finally:
+            watch_calls(-1)
     finally:
-        watch_calls(-1)
         _core.refuse_impure(before)
 
 

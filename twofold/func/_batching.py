@@ -127,11 +127,12 @@ def _map(
         samples.append(ops.arange(size))
         placeholders.append(_core.placeholder(_one_sample(samples[-1])))
     mapping = Mapping(randomness, placeholders[-1], size)
-    active_mappings().append(mapping)
+    active = active_mappings()
+    active.append(mapping)
     try:
         result = call(values)
     finally:
-        active_mappings().pop()
+        del active[-1]  # allocates nothing: it is done even where memory has run out
     outputs, form = tree_flatten(result)
     for output in outputs:
         if not isinstance(output, Tensor):

@@ -94,27 +94,30 @@ class Lowerer:
 
     def run(self, differentiated: bool = False) -> tuple[Any, ...]:
         """Fetches, what observers see, new values of the variables written, and what derivatives are taken of."""
-        subgraph = self.subgraph
         local.in_body += 1
-        recording = _core.GradientMode(True)  # what is declared does not depend on who runs it
-        recording.__enter__()
-        before = _core.declare_as(_LAST)
         try:
-            for operation in subgraph.operations:
-                self.values[operation] = self.outputs_of(operation)
-            outputs = [self._fetch(source) for source in subgraph.request.fetches]
-            outputs += [self._copied(source[0], self.value_of(source)) for source in self.kept]
-            for operation in subgraph.observers:
-                outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
-            outputs += [self.symbolic(self.state[variable]) for variable in subgraph.written]
-            for operation in subgraph.operations if differentiated else ():
-                roots = operation.sources[: getattr(operation.flow, "roots", 0)]
-                outputs += [self.symbolic(self.read(operation, source)) for source in roots]
+            with _core.GradientMode(True):  # what is declared does not depend on who runs it
+                before = _core.declare_as(_LAST)
+                try:
+                    return tuple(self._run(differentiated))
+                finally:
+                    _core.declare_as(before)
         finally:
-            _core.declare_as(before)
-            recording.__exit__(None, None, None)
             local.in_body -= 1
-        return tuple(outputs)
+
+    def _run(self, differentiated: bool) -> list[Any]:
+        subgraph = self.subgraph
+        for operation in subgraph.operations:
+            self.values[operation] = self.outputs_of(operation)
+        outputs = [self._fetch(source) for source in subgraph.request.fetches]
+        outputs += [self._copied(source[0], self.value_of(source)) for source in self.kept]
+        for operation in subgraph.observers:
+            outputs += [self._copied(operation, self.read(operation, s)) for s in operation.sources]
+        outputs += [self.symbolic(self.state[variable]) for variable in subgraph.written]
+        for operation in subgraph.operations if differentiated else ():
+            roots = operation.sources[: getattr(operation.flow, "roots", 0)]
+            outputs += [self.symbolic(self.read(operation, source)) for source in roots]
+        return outputs
 
     # Results
 
