@@ -48,11 +48,11 @@ from twofold.frontend.creation import (
     from_numpy,
     tensor,
 )
+from twofold.frontend.device import Device as device
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
-from twofold.frontend.methods import Device as device
 from twofold.frontend.options import get_default_dtype, set_default_dtype
 from twofold.frontend.sampling import RANDOM_FUNCTIONS as _RANDOM_FUNCTIONS
 from twofold.frontend.sampling import (

@@ -52,3 +52,35 @@ def test_a_device_is_a_context_in_which_tensors_are_made() -> None:
     with torch.device("cpu") as device:
         made = torch.nn.Linear(2, 1)
     assert made.weight.device == device == torch.device("cpu")
+
+
+def test_devices_that_are_not_there_can_be_named_and_nothing_else() -> None:
+    named = torch.device("cuda:1")
+    assert (named.type, named.index, str(named)) == ("cuda", 1, "cuda:1")
+    assert named == torch.device("cuda", 1) == torch.device(named) and named != torch.device("cuda")
+    assert hash(named) == hash(torch.device("cuda", 1)) and torch.device("cpu") != torch.device("cpu", 0)
+    assert eval(repr(named), {"device": torch.device}) == named
+    uses = [
+        lambda: torch.ones(1, device=named),
+        lambda: torch.ones(1).to(named),
+        lambda: torch.nn.Linear(1, 1).to(named),
+        lambda: named.__enter__(),
+    ]
+    for use in uses:
+        with pytest.raises(RuntimeError, match="'cuda:1' is not available"):
+            use()
+    assert torch.ones(1, device=torch.device("cpu", 0)).device == torch.device("cpu")
+
+
+def test_the_type_of_a_device_is_a_name() -> None:
+    for given in (None, 0, [0]):
+        with pytest.raises(TypeError, match="the type is a name"):
+            torch.device(given)
+
+
+@pytest.mark.parametrize(
+    "given", [("gpu",), ("cuda:x",), ("cuda:-1",), ("cuda", -1), ("cuda:1", 1), ("cuda:01",)]
+)
+def test_what_names_no_device_raises(given: tuple) -> None:
+    with pytest.raises(RuntimeError, match="device: "):
+        torch.device(*given)

@@ -7,7 +7,7 @@ from typing import Any
 from twofold import dtypes
 from twofold.array_api.data_types import isdtype
 from twofold.dtypes import DType
-from twofold.frontend.methods import Device
+from twofold.frontend.device import CPU
 from twofold.frontend.options import check_device, get_default_dtype
 
 _DTYPES = (
@@ -25,7 +25,7 @@ class Info:
 
     def default_device(self) -> Any:
         """The CPU."""
-        return Device()
+        return CPU
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes that Python numbers become."""
@@ -45,7 +45,7 @@ class Info:
 
     def devices(self) -> list[Any]:
         """The devices: the CPU."""
-        return [Device()]
+        return [CPU]
 
 
 def __array_namespace_info__() -> Info:

@@ -13,9 +13,9 @@ from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError
 from twofold.frontend import creation_functions, gradients, inplace, sampling, storage, tensor_hooks
 from twofold.frontend.creation import CREATION, from_numpy, tensor
+from twofold.frontend.device import CPU
 from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import check_device, check_layout, in_format
-from twofold.ops.axes import whole_number
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.docstrings import shown
 from twofold.ops.indexing.keys import getitem, is_byte_mask, setitem
@@ -24,41 +24,6 @@ from twofold.ops.shape.contiguity import dense_copy
 from twofold.ops.signatures import method_like
 
 Tensor = _core.Tensor
-
-
-class Device:
-    """Where a tensor lives; always the CPU so far, also for what is made inside its ``with`` block.
-
-    >>> import twofold as torch
-    >>> torch.device("cpu"), torch.tensor([1.0]).device == torch.device("cpu")
-    (device(type='cpu'), True)
-    """
-
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        check_device(type)
-        self.type = "cpu"
-        self.index = None if index is None else whole_number(index, "the index of a device")
-
-    def __repr__(self) -> str:
-        return "device(type='cpu')"
-
-    def __str__(self) -> str:
-        return "cpu"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) or other == "cpu"
-
-    def __hash__(self) -> int:
-        return hash("cpu")
-
-    def __enter__(self) -> Device:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
-_CPU = Device()
 
 
 def numpy_(self: Tensor, *, force: bool = False) -> numpy.ndarray:
@@ -545,7 +510,7 @@ METHODS: dict[str, Any] = {
     "is_floating_point": lambda self: self.dtype.kind == "f",
     "element_size": lambda self: self.dtype.itemsize,
     "data": property(_get_data, _set_data),
-    "device": property(lambda self: _CPU),
+    "device": property(lambda self: CPU),
     "is_cuda": property(lambda self: False),
     "__array_priority__": 1000,
     "float": _caster("float", dtypes.float32),

@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import as_dtype
-from twofold.frontend.methods import Device
+from twofold.frontend.device import CPU, Device
 from twofold.frontend.options import FORMATS, check_device, layout, memory_format, sparse_coo, strided
 from twofold.ops.base import ops
 from twofold.ops.shape.contiguity import format_name
@@ -123,7 +123,7 @@ def get_default_device() -> Device:
     >>> torch.get_default_device()
     device(type='cpu')
     """
-    return Device()
+    return CPU
 
 
 def are_deterministic_algorithms_enabled() -> bool:

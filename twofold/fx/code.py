@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from twofold.dtypes import DType
-from twofold.frontend.methods import Device
+from twofold.frontend.device import Device
 from twofold.frontend.options import memory_format
 from twofold.fx.node import Node, map_arg
 

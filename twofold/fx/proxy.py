@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from twofold.dtypes import DType
-from twofold.frontend.methods import Device
+from twofold.frontend.device import Device
 from twofold.frontend.options import memory_format
 from twofold.fx.code import OPERATORS, REFLECTED
 from twofold.fx.graph import Graph

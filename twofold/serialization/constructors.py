@@ -11,7 +11,7 @@ import numpy
 
 from twofold import _core, dtypes
 from twofold.dtypes import DType, Size
-from twofold.frontend.methods import Device
+from twofold.frontend.device import Device
 from twofold.nn.parameter import Parameter
 from twofold.serialization.storages import KINDS, UNTYPED, Storage
 
@@ -176,9 +176,9 @@ def as_size(*args: Any) -> Size:
 
 
 def as_device(*args: Any) -> Device:
-    """The CPU, which is the only device; a file that names another still loads, as a name in it harms nothing."""
+    """A device; one that is not there loads, too, as a name in a file harms nothing."""
     _expect(args and type(args[0]) is str and all(type(n) is int for n in args[1:]), "device", args)
-    return Device()
+    return Device(*args)
 
 
 def as_ordered(*args: Any) -> OrderedDict[Any, Any]:

@@ -13,7 +13,7 @@ import numpy
 from twofold import _core
 from twofold.dtypes import DType, Size
 from twofold.errors import ArgumentError
-from twofold.frontend.methods import Device
+from twofold.frontend.device import Device
 from twofold.nn.parameter import Buffer, Parameter
 from twofold.ops.shape.storage import storage_of
 from twofold.serialization import constructors
@@ -62,7 +62,7 @@ class _Names:
         if type(obj) is Size:
             return constructors.as_size, (tuple(obj),)
         if type(obj) is Device:
-            return constructors.as_device, (obj.type,)
+            return constructors.as_device, (str(obj),)
         if isinstance(obj, (DType, StorageKind)):
             return obj.name
         if type(obj) is _Operation:
