@@ -26,9 +26,9 @@ def names(graph: Graph) -> list[str]:
     return [node.op.name for node in graph.nodes()]
 
 
-def padded(value: Any, start: Any, shape: Any, axis: int = 0, step: int = 1) -> Any:
+def padded(value: Any, start: Any, shape: Any, axis: int = 0, step: int = 1, fill: float = 0.0) -> Any:
     steps = tuple(step if k == axis else 1 for k in range(len(shape)))
-    return apply("pad_block", value, constant(0, float32), start, attrs=(shape, steps, (axis,)))
+    return apply("pad_block", value, constant(fill, float32), start, attrs=(shape, steps, (axis,)))
 
 
 def in_order(shape: Any, axis: int, blocks: list[Any], starts: list[Any]) -> Any:
@@ -85,6 +85,10 @@ CASES: dict[str, tuple[Any, int]] = {
         0,
     ),
     "elements apart": (lambda a, b, w: [padded(a, 0, (6,), step=2) + padded(b, 1, (6,), step=2)], 0),
+    "blocks in zeros with a sign": (
+        lambda a, b, w: [padded(a, 0, (6,), fill=-0.0) + padded(b, 3, (6,), fill=-0.0)],
+        0,
+    ),
     "another axis": (
         lambda a, b, w: [padded(padded(a, 0, (6,)), 0, (6,)) + padded(b, 0, (6,)) + padded(a, 3, (6,))],
         1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -65,7 +66,9 @@ def _block(node: Node, readers: Counter[int]) -> _Block:
     if assembly(node) is Assembly.PAD and readers[node.id] == 1 and len(node.inputs) == 3:
         _, steps, (axis,) = node.attrs
         value, fill, start = node.inputs
-        if is_constant(fill) and not fill.attrs[0] and all(step == 1 for step in steps):
+        # -0.0 is no zero here: added to itself it keeps its sign
+        zero = is_constant(fill) and not fill.attrs[0] and math.copysign(1.0, fill.attrs[0]) > 0
+        if zero and all(step == 1 for step in steps):
             return _Block(value, start, axis)
     return _Block(node, None, None)
 
