@@ -460,8 +460,8 @@ bool add_targets(PyObject* targets, BackwardRequest& request, std::vector<ValueR
     Value* value = current_value(as_tensor(PyTuple_GET_ITEM(targets, i)));
     if (!value) return false;
     held.push_back(share(value));
-    request.targets.push_back(value);
     slots.push_back(slot_of(value));
+    if (std::find(slots.begin(), slots.end() - 1, slots.back()) == slots.end() - 1) request.targets.push_back(value);
     slots.back()->intermediate |= value->requires_grad && !value->is_leaf;
   }
   return true;
@@ -509,6 +509,13 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(slots.size()));
   for (size_t i = 0; result && i < slots.size(); ++i) {
     PyObject* gradient = nullptr;
+    const auto first = static_cast<size_t>(std::find(slots.begin(), slots.end(), slots[i]) - slots.begin());
+    if (first < i) {
+      PyObject* known = PyList_GET_ITEM(result, static_cast<Py_ssize_t>(first));
+      Py_INCREF(known);
+      PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), known);
+      continue;
+    }
     for (auto& item : found) {
       if (item.watch.slot == slots[i]) gradient = wrap(item.gradient);
     }

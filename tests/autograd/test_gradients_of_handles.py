@@ -141,3 +141,23 @@ def test_a_gradient_that_passes_through_a_call_is_no_call(shape):
         x.grad.tolist()
     backward = [call.name for call in profile.recording.calls() if call.is_backward]
     assert sorted(backward) == ["add", "exp", "sin", "sum", "tanh"]
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_gradient_that_is_asked_for_twice_is_the_same_both_times(observed):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    total = (y * y).sum()
+    if observed:
+        total.item()
+    first, other, second = torch.autograd.grad(total, (y, x, y), retain_graph=True)
+    assert first.tolist() == second.tolist() == [4.0, 8.0] and other.tolist() == [8.0, 16.0]
+    total.backward(inputs=[y, x, y, x])
+    assert y.grad.tolist() == [4.0, 8.0] and x.grad.tolist() == [8.0, 16.0]
+
+
+def test_hooks_of_a_leaf_run_once_for_a_gradient_that_is_asked_for_twice():
+    x, seen = torch.tensor([1.0, 2.0], requires_grad=True), []
+    x.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    torch.autograd.grad((x * x).sum(), (x, x))
+    assert seen == [[2.0, 4.0]]
