@@ -118,7 +118,11 @@ bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) 
 }
 
 bool BackwardPass::give(const Destination& destination, Ref cotangent) {
-  if (destination.slot) return add(&sum_of(destination).cotangent, cotangent, {});
+  if (destination.slot) {
+    // what the user gave as the cotangent of a root is not made its gradient: the memory of both may be written to
+    if (cotangent < static_cast<Ref>(begin_) && !copy(cotangent, &cotangent)) return false;
+    return add(&sum_of(destination).cotangent, cotangent, {});
+  }
   if (!destination.scope) return true;
   if (!settle_blocks(*destination.scope, destination.index)) return false;
   return add(&destination.scope->cotangents[static_cast<size_t>(destination.index)], cotangent, origin_of(*destination.scope, destination.index));

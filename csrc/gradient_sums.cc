@@ -336,6 +336,11 @@ bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& number
   return attributes && call_with(operation, attributes.get(), inputs, count, origin, out);
 }
 
+bool BackwardPass::copy(Ref ref, Ref* out) {
+  static Operation* const operation = operation_of(hooks.copy);
+  return call_with(operation, no_attributes(), &ref, 1, {}, out);
+}
+
 bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {
   std::vector<Type*> types;
   uint64_t mask = 0;

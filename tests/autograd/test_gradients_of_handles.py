@@ -161,3 +161,13 @@ def test_hooks_of_a_leaf_run_once_for_a_gradient_that_is_asked_for_twice():
     x.register_hook(lambda gradient: seen.append(gradient.tolist()))
     torch.autograd.grad((x * x).sum(), (x, x))
     assert seen == [[2.0, 4.0]]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1.5])
+def test_a_cotangent_that_is_given_is_not_the_gradient(make):
+    x = torch.zeros(2, requires_grad=True)
+    root, given = make(x), torch.ones(2)
+    root.retain_grad()
+    root.backward(given)
+    root.grad.numpy()[:] = 7.0
+    assert given.tolist() == [1.0, 1.0]
