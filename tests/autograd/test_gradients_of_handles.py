@@ -171,3 +171,9 @@ def test_a_cotangent_that_is_given_is_not_the_gradient(make):
     root.backward(given)
     root.grad.numpy()[:] = 7.0
     assert given.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_that_nothing_leads_to_is_zero_also_of_what_is_not_finite():
+    x = torch.tensor([float("inf"), float("nan"), 1.0], requires_grad=True)
+    y = torch.ones(1, requires_grad=True)
+    assert torch.autograd.grad(y.sum(), x, materialize_grads=True)[0].tolist() == [0.0, 0.0, 0.0]

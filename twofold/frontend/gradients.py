@@ -12,6 +12,7 @@ from twofold import _core
 from twofold.errors import described
 from twofold.frontend.sparse_gradients import sparse_gradient
 from twofold.frontend.tensor_hooks import backward_pass
+from twofold.ops.base import FUNCTIONS
 from twofold.runtime.tracing import here
 
 Tensor = _core.Tensor
@@ -229,7 +230,7 @@ def grad(
         found = backward_pass(_core.gradients_of, roots, seeds, targets, keep, create_graph)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
-            found[k] = target.detach() * 0
+            found[k] = FUNCTIONS["zeros_like"](target.detach())
         elif found[k] is None and not allow_unused:
             raise RuntimeError(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
