@@ -51,9 +51,8 @@ bool write_into(PyTensor* tensor, ValueRef value) {
   fresh->requires_grad = leaf_gradient || value->requires_grad;
   fresh->is_leaf = leaf_gradient || value->is_leaf;
   fresh->index = value->index;
-  fresh->consumed = value->consumed;
+  fresh->freed = value->freed;
   fresh->made_by = value->made_by;
-  fresh->order = value->order;
   fresh->saved = leaf_gradient ? nullptr : value->saved;
   if (!leaf_gradient) keep_gradient(value.get(), fresh.get());
   if (keeps_gradient(tensor) && (leaf_gradient || !value->requires_grad)) keep_gradient(old, fresh.get());

@@ -213,8 +213,7 @@ class BackwardPass {
   std::unordered_map<GradientSlot*, Ref> starts_;    // `.grad` of leaves, if the pass accumulates into it
   std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views
   bool each_seen_;  // compute the gradient of the pass separately for each leaf: hooks or other leaves may change `.grad`
-  std::unordered_set<const GradientSlot*> reached_;  // slots of values that a root depends on
-  std::pair<uint64_t, int32_t> dead_end_ = {0, 0};   // the position of the last value that was reached and whose graph was freed
+  std::unordered_set<const Value*> dead_ends_;  // values that a root depends on, and whose graph is freed
   std::vector<uint32_t> reading_;
   std::map<std::pair<int64_t, std::vector<Ref>>, Ref> joined_;  // memo of join_rows, by its arguments
   std::vector<Ref> shared_;  // common subexpressions of the gradients of the visited call, numbered behind its inputs; kNoRef until recorded

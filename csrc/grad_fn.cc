@@ -56,7 +56,7 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
   if (value->pending && (value->owner != &Recorder::current() || value->owner->in_flight(value)) && !realise(value)) return -1;
   if (value->pending) take_signature(Recorder::current().entry(static_cast<size_t>(value->index)).signature, maker);
   else if (value->saved) take_signature(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
-  else if (value->consumed && value->made_by) take_signature(value->made_by, maker);
+  else if (value->freed && value->made_by) take_signature(value->made_by, maker);
   else return 0;
   if (inputs && (value->pending || value->saved)) entry_inputs(value, maker);
   return 1;

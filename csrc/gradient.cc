@@ -6,6 +6,7 @@
 
 #include "tensor.h"
 #include "backward_pass.h"
+#include "freed_trace.h"
 #include "owned.h"
 
 namespace twofold {
@@ -29,13 +30,6 @@ int reads_values(const GradientPlan& plan, size_t count) {
     found = found || std::any_of(gradient->reads.begin(), gradient->reads.end(), [](int32_t read) { return read != -1; });
   }
   return plan.reads_values = found;
-}
-
-// Where a value was recorded, in the order of all traces; leaves come first.
-std::pair<uint64_t, int32_t> position_of(const Value* value) {
-  if (value->is_leaf) return {0, 0};
-  if (value->pending) return {UINT64_MAX, value->index};
-  return {value->saved ? value->saved->order : value->order, value->index};
 }
 
 }  // namespace
@@ -108,7 +102,7 @@ bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) 
     if (leaf->slot) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;
   }
-  if (leaf->consumed) {
+  if (leaf->freed) {
     if (request_.targets.empty()) return raise(kSecondPass);
     if (is_asked_for(leaf)) *destination = Destination{nullptr, target, leaf->slot, leaf->type};
     return true;
@@ -284,11 +278,8 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
 void BackwardPass::reach(const Value* value) {
   if (value->pending && value->owner == &recorder_) {
     open_.needed[static_cast<size_t>(value->index)] = 1;
-  } else if (value->is_leaf) {
-    if (value->slot) reached_.insert(value->slot);
-  } else if (value->consumed) {
-    if (is_asked_for(value)) reached_.insert(value->slot);
-    dead_end_ = std::max(dead_end_, position_of(value));
+  } else if (value->freed) {
+    dead_ends_.insert(value);
   } else if (value->saved) {
     scope_of(value->saved).needed[static_cast<size_t>(value->index)] = 1;
   }
@@ -321,7 +312,7 @@ bool BackwardPass::leads_to_target(Scope& scope, Ref ref) {
   if (ref >= 0) return scope.needed[static_cast<size_t>(ref)] || is_target(scope, ref);
   const Value* leaf = (scope.saved ? scope.saved->leaves : recorder_.leaves())[static_cast<size_t>(~ref)].value.get();
   if (!leaf || !leaf->requires_grad) return false;
-  if (leaf->is_leaf || leaf->consumed) return is_asked_for(leaf);
+  if (leaf->is_leaf || leaf->freed) return is_asked_for(leaf);
   auto found = leaf->saved ? saved_traces_.find(leaf->saved->order) : saved_traces_.end();
   return found != saved_traces_.end() && leads_to_target(found->second, leaf->index);
 }
@@ -331,9 +322,6 @@ void BackwardPass::keep_leading(Scope& scope) {
   for (size_t i = 0; i < scope.needed.size(); ++i) {
     const Entry& entry = scope.saved ? scope.saved->trace->trace.entries[i] : recorder_.entry(i);
     if (!scope.needed[i]) continue;
-    for (const Value* target : request_.targets) {
-      if (is_at(target, scope, static_cast<Ref>(i))) reached_.insert(target->slot);
-    }
     const Ref* inputs = scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry);
     scope.needed[i] = 0;
     for (uint32_t k = 0; k < entry.count && entry.requires_grad(); ++k) {
@@ -350,8 +338,9 @@ bool BackwardPass::mark_needed() {
   for (auto& [order, scope] : saved_traces_) reach_inputs(scope);
   for (auto scope = saved_traces_.rbegin(); scope != saved_traces_.rend(); ++scope) keep_leading(scope->second);
   keep_leading(open_);
-  for (const Value* target : request_.targets) {
-    if (position_of(target) < dead_end_ && !reached_.count(target->slot)) return raise(kSecondPass);  // it may lead there
+  for (const Value* dead_end : dead_ends_) {
+    const auto leads = [dead_end](Value* target) { return may_depend_on(dead_end, target); };
+    if (std::any_of(request_.targets.begin(), request_.targets.end(), leads)) return raise(kSecondPass);
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "out_of_memory.h"
 #include "deferred.h"
+#include "freed_trace.h"
 #include "recorder.h"
 
 namespace twofold {
@@ -105,6 +106,14 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
              std::shared_ptr<SavedTrace>& saved) try {
   keep_deferred(*cached, living, results, leaves, provenance);
   const uint64_t order = ++next_traced;
+  const auto is_freed = [&](size_t j) {
+    const auto entry = static_cast<size_t>(cached->outputs[j]);
+    return cached->used_up[entry] && cached->trace.entries[entry].requires_grad() && !living[j]->is_leaf;
+  };
+  std::shared_ptr<const FreedTrace> freed;
+  for (size_t j = 0; j < cached->living && !freed; ++j) {
+    if (is_freed(j)) freed = std::make_shared<FreedTrace>(order, cached, leaves);
+  }
   if (cached->keeps_history) {
     saved = std::make_shared<SavedTrace>();
     saved->order = order;
@@ -125,9 +134,8 @@ bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& 
     value->buffer = results[j];
     value->failed = !results[j];
     if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
-    if (cached->used_up[entry]) {
-      value->consumed = true;
-      value->order = order;
+    if (is_freed(j)) {
+      value->freed = freed;
       value->made_by = maker(cached->trace, entry);
     } else {
       value->saved = saved;
@@ -402,9 +410,8 @@ ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
   made->buffer = std::move(buffer);
   made->requires_grad = value->requires_grad;
   made->is_leaf = value->is_leaf;
-  made->consumed = value->consumed;
+  made->freed = value->freed;
   made->made_by = value->made_by;
-  made->order = value->order;
   made->location = value->location;
   made->index = value->index;
   made->saved = value->saved;

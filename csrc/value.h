@@ -19,6 +19,7 @@ namespace twofold {
 class Recorder;
 struct Value;
 struct CachedTrace;
+class FreedTrace;
 
 void destroy_value(Value* value) noexcept;
 
@@ -41,6 +42,8 @@ class ValueRef {
 
 // The gradient slot of a leaf; passed on when an in-place operation gives the leaf a new value.
 struct GradientSlot {
+  static inline uint64_t made = 0;
+  const uint64_t number = ++made;
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
@@ -193,7 +196,6 @@ struct Value {
   bool pending = false;
   bool requires_grad = false;
   bool is_leaf = true;
-  bool consumed = false;       // a backward pass has freed its graph
   bool failed = false;         // the run that should have computed it failed
   int32_t index = 0;           // entry, while pending or with a saved trace
   uint32_t location = 0;
@@ -203,8 +205,8 @@ struct Value {
   uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number is valid
   int32_t leaf_number = 0;
   Value* next_dying = nullptr;  // in the list of values to destroy
-  SignatureRef made_by;        // with `consumed`: the call that made it, or null
-  uint64_t order = 0;          // with `consumed`: of the trace that made it, as in SavedTrace
+  std::shared_ptr<const FreedTrace> freed;  // if a backward pass has freed its graph
+  SignatureRef made_by;        // then the call that made it, or null
   GradientSlot* slot = nullptr;
   std::shared_ptr<SavedTrace> saved;
   std::unique_ptr<Declared> declared;

@@ -253,3 +253,36 @@ def test_a_gradient_stops_at_a_value_whose_graph_is_used_up():
     assert torch.autograd.grad(z, y, retain_graph=True)[0].tolist() == [3.0, 3.0]
     with pytest.raises(RuntimeError, match=USED_UP):
         torch.autograd.grad(z, x)
+
+
+@pytest.mark.parametrize("observed_before", [False, True])
+@pytest.mark.parametrize("observed_after", [False, True])
+def test_a_gradient_is_not_without_the_part_that_was_used_up(observed_before, observed_after):
+    x = leaf()
+    y = x.sin()
+    if observed_before:
+        y.tolist()
+    torch.autograd.grad(y.sum(), x)
+    if observed_after:
+        y.tolist()
+    z = (y * x).sum()
+    with pytest.raises(RuntimeError, match=USED_UP):
+        torch.autograd.grad(z, x)
+    with pytest.raises(RuntimeError, match=USED_UP):
+        torch.autograd.grad(z, (x, y))
+    with pytest.raises(RuntimeError, match=USED_UP):
+        z.backward(inputs=[x])
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_gradient_beside_the_part_that_was_used_up(observed):
+    x, w, v, unused = leaf(), leaf(), leaf(), leaf()
+    features = (x * w).exp()
+    if observed:
+        features.tolist()
+    (features * v).sum().backward()
+    features.tolist()
+    total = (features * v).sum()
+    found = torch.autograd.grad(total, (v, unused, features), allow_unused=True)
+    assert found[0].tolist() == features.tolist() and found[1] is None and found[2].tolist() == v.tolist()
