@@ -182,7 +182,7 @@ class BackwardPass {
   bool call(Operation* operation, const std::vector<int64_t>& numbers, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out);
   bool add(Ref* sum, Ref term, const Origin& origin);
-  bool copy(Ref ref, Ref* out);
+  bool copy(Ref ref, Ref* out, bool flow);
   bool record(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, const Origin& origin, Ref* out);
   Origin origin_of(const Scope& scope, Ref ref) const;
   bool requires_grad(Ref ref) const;

@@ -114,7 +114,7 @@ bool BackwardPass::find_leaf(Value* leaf, Ref target, Destination* destination) 
 bool BackwardPass::give(const Destination& destination, Ref cotangent) {
   if (destination.slot) {
     // what the user gave as the cotangent of a root is not made its gradient: the memory of both may be written to
-    if (cotangent < static_cast<Ref>(begin_) && !copy(cotangent, &cotangent)) return false;
+    if (cotangent < static_cast<Ref>(begin_) && !copy(cotangent, &cotangent, true)) return false;
     return add(&sum_of(destination).cotangent, cotangent, {});
   }
   if (!destination.scope) return true;
@@ -170,12 +170,17 @@ bool BackwardPass::read_one(const Visit& visit, int32_t slot, Ref* out) {
     return true;
   }
   if (slot >= 0 && static_cast<size_t>(slot) >= visit.entry.count) return read_shared(visit, static_cast<size_t>(slot), out);
+  bool found = false;
   for (const auto& [unpacked, value] : visit.unpacked) {
-    if (unpacked != slot) continue;
+    if (unpacked != slot || found) continue;
     *out = recorder_.leaf_reference(value.get());
-    return !PyErr_Occurred();
+    if (PyErr_Occurred()) return false;
+    found = true;
   }
-  return read(visit.scope, slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot], out);
+  if (!found && !read(visit.scope, slot == -2 ? static_cast<Ref>(visit.index) : visit.inputs[slot], out)) return false;
+  // a detached operand is constant in the gradient, too
+  const bool cut = slot >= 0 && request_.create && !visit.entry.flows_to(static_cast<size_t>(slot)) && requires_grad(*out);
+  return !cut || copy(*out, out, false);
 }
 
 // A common subexpression of gradients of the call, recorded at its first use.

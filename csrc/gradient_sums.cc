@@ -336,9 +336,13 @@ bool BackwardPass::call(Operation* operation, const std::vector<int64_t>& number
   return attributes && call_with(operation, attributes.get(), inputs, count, origin, out);
 }
 
-bool BackwardPass::copy(Ref ref, Ref* out) {
+// Whether gradients of the pass `flow` through the copy.
+bool BackwardPass::copy(Ref ref, Ref* out, bool flow) {
   static Operation* const operation = operation_of(hooks.copy);
-  return call_with(operation, no_attributes(), &ref, 1, {}, out);
+  Type* type = type_of(ref);
+  const uint64_t mask = flow && request_.create && requires_grad(ref) ? Entry::mask_bit(0) : 0;
+  SignatureRef signature = signature_of(operation, no_attributes(), &type, 1, nullptr);
+  return signature && record(signature, &ref, 1, mask, {}, out);
 }
 
 bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const Ref* inputs, size_t count, const Origin& origin, Ref* out) {

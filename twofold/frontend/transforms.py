@@ -286,7 +286,9 @@ class _Read:
         value = self.call.result if slot == -2 else self.call.inputs[slot]
         if value is None:
             raise RuntimeError("backward: a value that the gradient reads was not kept")
-        return value.detach() if not self.create and isinstance(value, Tensor) else value
+        # a detached operand is constant in the gradient, too
+        constant = not self.create or (slot >= 0 and not self.call.flows_to(slot))
+        return value.detach() if constant and isinstance(value, Tensor) else value
 
 
 def derivatives(

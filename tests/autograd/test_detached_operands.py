@@ -1,0 +1,50 @@
+"""Second derivatives of functions with detached parts: what is detached is constant in the gradient, too."""
+
+import pytest
+
+import twofold as torch
+
+FUNCTIONS = {
+    # with the gradients of the sum and of the sum of these, at 1 and 2
+    "product": (lambda y: y.detach() * y, [1.0, 2.0], [0.0, 0.0]),
+    "data": (lambda y: y.data * y, [1.0, 2.0], [0.0, 0.0]),
+    "square": (lambda y: y.detach() * y * y, [2.0, 8.0], [2.0, 4.0]),
+    "inside": (lambda y: (y * y).detach() * y * y, [2.0, 16.0], [2.0, 8.0]),
+    "chosen": (lambda y: torch.where(y > 1, y.detach() * y, y * y), [2.0, 2.0], [2.0, 0.0]),
+    "sum": (lambda y: y.sum().detach() * y * y, [6.0, 12.0], [6.0, 6.0]),
+    "matrix": (lambda y: torch.stack([y.detach(), y]) @ y, [3.0, 6.0], [2.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("observed", [False, True])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_pass_that_makes_a_graph(name, observed, inner):
+    function, first, second = FUNCTIONS[name]
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0 if inner else x
+    if observed:
+        y.tolist()
+    total = function(y).sum()
+    if observed:
+        total.item()
+    (gradient,) = torch.autograd.grad(total, y, create_graph=True)
+    assert gradient.tolist() == first
+    if gradient.requires_grad:
+        assert torch.autograd.grad(gradient.sum(), x)[0].tolist() == second
+    else:
+        assert not any(second)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functional_forms(name):
+    function, first, second = FUNCTIONS[name]
+    x = torch.tensor([1.0, 2.0])
+    scalar = lambda y: function(y).sum()
+    total = lambda y: torch.func.grad(scalar)(y).sum()
+    assert torch.func.grad(scalar)(x).tolist() == first
+    assert torch.func.grad(total)(x).tolist() == second
+    assert torch.compile(torch.func.grad(total))(x).tolist() == second
+    assert torch.func.hessian(scalar)(x).sum(0).tolist() == second
+    assert torch.autograd.functional.hessian(scalar, x).sum(0).tolist() == second
+    assert torch.func.vmap(torch.func.grad(total))(x.expand(3, 2)).tolist() == [second] * 3
