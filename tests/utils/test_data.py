@@ -63,6 +63,12 @@ def test_collation() -> None:
         data.default_collate([object()])
 
 
+def test_strings_of_numpy_stay_a_list():
+    strings = [numpy.str_("a"), numpy.str_("b")]
+    assert data.default_collate(strings) == strings
+    assert data.default_collate([numpy.bytes_(b"a")]) == [b"a"]
+
+
 def test_splitting() -> None:
     first, second = data.random_split(T, [7, 3], torch.Generator().manual_seed(1))
     assert sorted(x.item() for part in (first, second) for x, _ in part) == list(range(10))

@@ -31,14 +31,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return FUNCTIONS["stack"](list(batch))
     if isinstance(first, numpy.ndarray):
         return from_numpy(numpy.stack(batch))
+    if isinstance(first, (str, bytes)):  # also those of NumPy
+        return batch
     if isinstance(first, numpy.generic):
         return from_numpy(numpy.array(batch))
     if isinstance(first, float):
         return tensor(batch, dtype=float64)
     if isinstance(first, int):
         return tensor(batch)
-    if isinstance(first, (str, bytes)):
-        return batch
     if isinstance(first, Mapping):
         return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
