@@ -196,3 +196,17 @@ def test_the_first_wrong_index_of_many_is_named(size: int, wrong: int) -> None:
         data = numpy.random.default_rng(0).normal(size=(rows, 50))
         found = torch.gather(torch.tensor(data), 1, torch.tensor(index)).numpy()
         numpy.testing.assert_array_equal(found, numpy.take_along_axis(data, index, 1))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (0, 3)])
+def test_the_gradient_of_an_empty_choice_is_zeros(shape: tuple[int, int]) -> None:
+    choices: list[Any] = [
+        lambda x: torch.gather(x, 1, torch.zeros(x.shape[0], 0, dtype=torch.int64)),
+        lambda x: torch.topk(x, 0, 1)[0],
+        lambda x: torch.take_along_dim(x, torch.zeros(x.shape[0], 0, dtype=torch.int64), 1),
+        lambda x: torch.gather(x, 0, torch.zeros(0, 3, dtype=torch.int64)),
+    ]
+    for choose in choices:
+        x = torch.ones(shape, requires_grad=True)
+        choose(x).sum().backward()
+        assert x.grad.tolist() == torch.zeros(shape).tolist() and x.grad.shape == shape

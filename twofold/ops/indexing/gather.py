@@ -444,7 +444,8 @@ class gather:
     def compute(x: Any, index: Any, axis: int) -> Any:
         shape = index.shape
         if not index.type.size:
-            return filled(0, strong(x).dtype, need_index(index).shape)
+            nothing = slice_axis(ops.reshape(strong(x), (-1,)), 0, 0, 0)  # of x, whose gradient is zeros
+            return ops.reshape(nothing, need_index(index).shape)
         x, index = same_outside(strong(x), need_index(index), axis)
         flat = apply(
             "gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, three_axes(index, axis))
