@@ -119,7 +119,7 @@ def _check_form(name: str, what: str, found: TreeSpec, whose: str, wanted: TreeS
 
 def _check_like(name: str, what: str, given: Any, like: Tensor) -> None:
     if not isinstance(given, Tensor) or given.shape != like.shape or given.dtype != like.dtype:
-        text = f"{described(given)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
+        text = described(given) if isinstance(given, Tensor) else f"a {type(given).__name__}"
         raise RuntimeError(
             f"{name}: a {what} must have the type {like.type_} of its value, got {text}. Give one of that type."
         )

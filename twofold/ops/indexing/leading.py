@@ -21,8 +21,8 @@ MOST_LEADING = 4 * kernels.LANES
 def leading_of_axis(x: Node, axis: int, count: int, descending: bool) -> Node:
     """The first ``count`` positions of the order of ``x`` along an axis, in place of that axis."""
     last = x.ndim - 1
-    turned = (*(k for k in range(x.ndim) if k != axis), axis)
-    rows = ops.permute(x, turned) if axis != last else x
+    transposed = (*(k for k in range(x.ndim) if k != axis), axis)
+    rows = ops.permute(x, transposed) if axis != last else x
     if x.dtype is bool_:
         rows = convert(rows, uint8)
     flat = ops.reshape(rows, (-1, x.shape[axis]))
