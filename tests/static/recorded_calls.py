@@ -11,6 +11,7 @@ are not, as TensorFlow's come from what its function happens to use inside; ``!`
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 import os
@@ -39,12 +40,20 @@ def marks(call: str) -> str:
     return call[: len(call) - len(call.lstrip(MARKS))]
 
 
+@functools.cache
+def drawn(kind: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """A generator takes longer to seed than most calls take."""
+    generator = np.random.default_rng(seed)
+    made = generator.standard_normal(shape) if kind == "real" else generator.uniform(0.1, 0.9, shape)
+    return made.round(2).astype(np.float32)
+
+
 def real(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).round(2).astype(np.float32)
+    return drawn("real", shape, seed).copy()
 
 
 def unit(*shape: int) -> np.ndarray:
-    return np.random.default_rng(3).uniform(0.1, 0.9, shape).round(2).astype(np.float32)
+    return drawn("unit", shape, 3).copy()
 
 
 HALF = real(3, 3)

@@ -154,9 +154,22 @@ class Values:
         else:
             values = [self.of(item) for item in operation.sources]
             if any(isinstance(value, Numbers) for value in values):
-                return evaluated(operation, values)[index]
+                return self._evaluated(operation, values)[index]
         made = call_body(operation, values)[index]
         return made if isinstance(made, (Tensor, Numbers)) else _core.from_array(made, False)
+
+    def _evaluated(self, operation: Operation, values: Sequence[Any]) -> list[Any]:
+        """The outputs over Numbers; raises Unforeseen where only the value of a symbol tells how many there are."""
+        sizes = self.sizes
+        assert sizes is not None
+        before, sizes.concretised = sizes.concretised, False
+        try:
+            found = evaluated(operation, values)
+            if sizes.concretised:
+                raise Unforeseen
+            return found
+        finally:
+            sizes.concretised = before
 
     def _typed(self, type: TensorType) -> Node:
         """What stands for a tensor of which only the type is asked."""
