@@ -2,8 +2,8 @@
 
 The key of a kernel is the hash of its IR without the name of the function. Kernels that miss together are compiled as
 one object file, which saves the fixed cost of the code generator; on disk each kernel has an index file that names its
-object file. A function that several kernels call (a tile of matrix products, which is most of their code) is a kernel
-in this sense, and is compiled once.
+object file. A function that several kernels call (a tile of matrix products, which is most of their code, or a long
+operation) is a kernel in this sense, and is compiled once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from twofold.config import config
 from twofold.hashing import content_hash
 
 _CODE_VERSION = "3"
-_DEFINE = "define i64 @"
+_DEFINE = re.compile(r"^define (?:i64|<16 x \w+>) @(\w*)\(", re.MULTILINE)
+"""The definition of a kernel, or of a function that kernels call; those inside of them are internal."""
+
 _BATCH = 32
 _LIBRARY_MEMORY = 384 << 20
 _LEAST_MEMORY = 64 << 20
@@ -173,10 +175,10 @@ def _check_memory(wanted: int) -> None:
 
 def _renamed(text: str, symbol: str) -> str:
     """The IR with another symbol of its kernel, which is its only definition and not recursive."""
-    before, found, rest = text.partition(_DEFINE)
+    found = _DEFINE.search(text)
     if not found:
-        raise ValueError(f"a kernel's text needs a line that starts with {_DEFINE!r}")
-    return before + _DEFINE + symbol + rest[rest.index("(") :]
+        raise ValueError("a kernel's text needs a line that defines it")
+    return text[: found.start(1)] + symbol + text[found.end(1) :]
 
 
 def key_of_text(text: str) -> str:
@@ -195,9 +197,11 @@ def payload_of(keys: Sequence[str], called: Sequence[str], image: bytes) -> byte
     return b"\n".join([",".join(keys).encode(), ",".join(called).encode(), image])
 
 
-def _calling(kernel: str, symbol: str) -> str:
-    """The IR of a kernel with another symbol of the shared function that it calls."""
-    return kernel.replace("@shared(", f"@{symbol}(")
+def _calling(kernel: str, function: str, symbol: str) -> str:
+    """The IR of a kernel with another symbol of a shared function that it calls."""
+    found = _DEFINE.search(function)
+    assert found is not None
+    return kernel.replace(f"@{found[1]}(", f"@{symbol}(")
 
 
 class Jit:
@@ -283,7 +287,7 @@ class Jit:
 
     def _shared_by(self, texts: Mapping[str, str]) -> dict[str, Kernel]:
         """The shared functions that kernels call, by their IR."""
-        called = [shared for text in texts.values() if (shared := text.partition(SHARED)[2])]
+        called = [shared for text in texts.values() for shared in text.split(SHARED)[1:]]
         return self.compile_kernels({shared: shared for shared in called}) if called else {}
 
     def counts(self) -> JitCounts:
@@ -381,10 +385,10 @@ class Jit:
     def _compile(self, texts: dict[str, str], shared: Mapping[str, Kernel]) -> dict[str, Kernel]:
         own, called = {}, {}
         for key, text in texts.items():
-            kernel, _, function = text.partition(SHARED)
-            if function:
+            kernel, *functions = text.split(SHARED)
+            for function in functions:
                 called[shared[function].key] = shared[function]
-                kernel = _calling(kernel, _symbol(shared[function].key))
+                kernel = _calling(kernel, function, _symbol(shared[function].key))
             own[_symbol(key)] = kernel
         with _InsideCodeGenerator():
             image = self._code_generator().emit(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twofold import dtypes
-from twofold.compiler.lower.values import LANES, SUFFIXES, Val, literal, llvm_type
+from twofold.compiler.lower.values import LANES, SHARED, SUFFIXES, Val, literal, llvm_type
 from twofold.dtypes import DType
 
 Number = bool | int | float
@@ -34,6 +34,7 @@ class Emitter:
         self._block = "start"
         self._uses_nontemporal = False
         self._tables: dict[tuple[DType, tuple[Number, ...]], Val] = {}
+        self._called: dict[str, str] = {}
 
     # A value dominates everything inside its scope; after the scope is closed it may not be reused.
     def _open_scope(self) -> None:
@@ -108,6 +109,11 @@ class Emitter:
         self._declare(f"declare {result} @{name}({types})")
         arguments = ", ".join(x if isinstance(x, str) else f"{x.type} {x.ref}" for x in operands)
         return self._pure(f"call {result} @{name}({arguments})", dtype, lanes)
+
+    def call(self, name: str, module: str, operands: Sequence[Val], dtype: DType) -> Val:
+        """A pure call of the function that ``module`` defines, which returns a vector."""
+        self._called[name] = module
+        return self._intrinsic(name, dtype, LANES, operands)
 
     def const(self, value: Number, dtype: DType, lanes: int = 1) -> Val:
         """A constant; integers wrap to the width of ``dtype``.
@@ -192,18 +198,24 @@ class Emitter:
     def finish(self) -> str:
         """The text of a whole module: declarations, then the kernel, which returns 0 unless it notes what it stores.
 
-        Raises RuntimeError while a loop or branch is open.
+        What it calls follows. Raises RuntimeError while a loop or branch is open.
         """
+        parameters = "ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end"
+        text = self._module(f"i64 @{self.name}({parameters})", f"i64 {self._code()}")
+        return text + "".join([SHARED + module for module in self._called.values()])
+
+    def finish_function(self, arguments: Sequence[Val], result: Val) -> str:
+        """The text of a module that defines a function of vectors."""
+        parameters = ", ".join([one.typed for one in arguments])
+        return self._module(f"{result.type} @{self.name}({parameters})", result.typed)
+
+    def _module(self, signature: str, result: str) -> str:
         if self._scopes:
             raise RuntimeError("a loop or branch is still open")
-        code = self._code()
-        head = (
-            f"define i64 @{self.name}(ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end) #0 {{"
-        )
         body = [
             *self._table_lines(),
             *self._declarations,
-            head,
+            f"define {signature} #0 {{",
             "entry:",
             *self._entry,
             "  br label %start",
@@ -213,7 +225,7 @@ class Emitter:
         if self._uses_nontemporal:
             # what another thread reads next is written before it is told
             body.append("  call void @llvm.x86.sse.sfence()")
-        body += [f"  ret i64 {code}", "}", "attributes #0 = { nounwind }"]
+        body += [f"  ret {result}", "}", "attributes #0 = { nounwind }"]
         if self._uses_nontemporal:
             body += ["declare void @llvm.x86.sse.sfence()", "!0 = !{i32 1}"]
         return "\n".join(body) + "\n"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, Step, is_plain
+from twofold.compiler.lower.outlined import LONG, called
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, bool_, float64, int64
 from twofold.ir.node import Node
@@ -118,7 +119,10 @@ class Expression:
         dtype, keeps = node.type.dtype, node.op.keeps_nan
         if keeps:
             arguments = [self.b.settled(argument) for argument in arguments]
-        result = node.op.lower(self.b, node.attrs, dtype, *arguments)
+        long = operation_cost(node) >= LONG
+        result = called(self.b, node.op, node.attrs, dtype, arguments) if long else None
+        if result is None:
+            result = node.op.lower(self.b, node.attrs, dtype, *arguments)
         if not isinstance(result, Val):
             return self.b.const(result, dtype)
         if not keeps:

@@ -12,7 +12,7 @@ LANES = 16
 """Width of every vector, on every machine; narrower hardware splits it."""
 
 SHARED = "; what several kernels call:\n"
-"""In a text, what stands between a kernel and the module that defines the function ``@shared`` which it calls."""
+"""In a text, what stands between a kernel and each module that defines a function which it calls."""
 
 _SCALAR_TYPES: dict[DType, str] = {
     dtypes.bool_: "i1",
