@@ -211,17 +211,21 @@ def parameters(signature: inspect.Signature) -> list[str]:
 
 @functools.cache
 def ignored() -> tuple[dict[tuple[str, str], str], list[str]]:
-    """The parameters without effect, and the functions of which no sample call works."""
+    """The parameters without effect, and the functions of which no sample call works.
+
+    Nothing is fused: programs would be compiled for calls that are compared once.
+    """
     dead, without = {}, []
-    for name, function in functions().items():
-        signature = inspect.signature(function)
-        known = WorkingCalls(name, function, signature)
-        for key in parameters(signature):
-            if not any(True for _ in known):
-                without.append(name)
-                break
-            if not has_effect(function, signature, key, known):
-                dead[name, key] = "no effect"
+    with torch.config.scoped(tier="unfused"):
+        for name, function in functions().items():
+            signature = inspect.signature(function)
+            known = WorkingCalls(name, function, signature)
+            for key in parameters(signature):
+                if not any(True for _ in known):
+                    without.append(name)
+                    break
+                if not has_effect(function, signature, key, known):
+                    dead[name, key] = "no effect"
     return dead, without
 
 

@@ -106,9 +106,10 @@ def test_no_gradient_is_left_out(name: str) -> None:
     op: Any = REGISTRY[name]
     if op.call.__module__ in MODULES:
         pytest.skip(MODULES[op.call.__module__])
-    for sample in list(op.samples())[:4]:
-        if "f" in {dtype.kind for dtype in sample.dtypes}:
-            assert left_out(name, in_float64(sample)) == [], sample.attrs
+    with torch.config.scoped(tier="unfused"):  # else programs are compiled for calls that run a few times
+        for sample in list(op.samples())[:4]:
+            if "f" in {dtype.kind for dtype in sample.dtypes}:
+                assert left_out(name, in_float64(sample)) == [], sample.attrs
 
 
 @pytest.mark.parametrize(
