@@ -64,7 +64,8 @@ def result_type(op: Any, sample: Sample) -> Any:
 # Which samples are compiled. Compiling is most of the time of the tests. One loop nest serves all element-wise
 # operations, another all reductions: they see of an operation only the code for a vector, and that code sees neither
 # the loop nor what was cast before. So every shape in one dtype and every dtype in one shape find what their product
-# would find. Some operations are run on the product, for the sake of the loop nests.
+# would find. Some operations are run on the product, for the sake of the loop nests: alone, not on views, and, but for
+# casts, of which each pair of dtypes is one of its own, not among others.
 
 THROUGHOUT = (
     "abs",
@@ -88,9 +89,9 @@ MOVES = ("input", "broadcast_to", "reshape", "permute", "ruled")
 def form(op: Any) -> str:
     """``pointwise``: of element-wise nodes alone; ``reducing``: of reductions and those; empty for all others.
 
-    Also empty for operations of ``THROUGHOUT``, and where there are no operands.
+    Also empty where there are no operands.
     """
-    if op.name in THROUGHOUT or op.kind not in (*LOOPED, "composite") or not op.parameter_names():
+    if op.kind not in (*LOOPED, "composite") or not op.parameter_names():
         return ""
     if op.kind in LOOPED:
         return LOOPED[op.kind]
@@ -117,9 +118,14 @@ def computed(op: Any, attrs: Any, types: Any) -> tuple[Any, ...]:
 def to_compile(op: Any) -> list[Sample]:
     """The samples on which ways of running are compared: all, or every shape and every dtype."""
     samples = list(op.samples())
+    return samples if op.name in THROUGHOUT else selected(op, samples)
+
+
+def selected(op: Any, samples: Sequence[Sample]) -> list[Sample]:
+    """Every shape and every dtype of element-wise operations and reductions, all samples of others."""
     how = form(op) if samples else ""
     if not how:
-        return samples
+        return list(samples)
     own = [sample for sample in samples if sample.dtypes == samples[0].dtypes]
     by_computation: dict[Any, list[Sample]] = {}
     for sample in samples:
@@ -155,7 +161,9 @@ def weight(op: Any, sample: Sample) -> int:
 
 def to_fuse(op: Any, samples: Sequence[Sample]) -> list[Sample]:
     """Those that are also compiled among other operations: of a pointwise one a sample of each computation."""
-    if not samples or form(op) != "pointwise":
+    if op.name in THROUGHOUT and op.name != "cast":
+        return selected(op, samples)
+    if op.name == "cast" or not samples or form(op) != "pointwise":
         return list(samples)
     found: dict[Any, list[Sample]] = {}
     for sample in samples:
@@ -167,6 +175,8 @@ def to_fuse(op: Any, samples: Sequence[Sample]) -> list[Sample]:
 def to_view(op: Any) -> list[Sample]:
     """The samples that are compiled with views as operands: one of a pointwise operation, one dtype of a reduction."""
     samples = [sample for sample in op.samples() if sample.arrays]
+    if op.name in THROUGHOUT:
+        return selected(op, samples)
     how = form(op) if samples else ""
     own = [sample for sample in samples if sample.dtypes == samples[0].dtypes] if how else samples
     return [largest(own)] if how == "pointwise" else own

@@ -147,7 +147,7 @@ def smooth_cases(op: Any, most: int) -> list[Sample]:
     """Some small calls that finite differences may be taken of, in float64; of a pointwise operation the largest."""
     found = [s for s in op.samples() if s.smooth and any(d is float32 for d in s.dtypes)]
     found = [s for s in found if 0 < sum(array.size for array in s.arrays) <= 80]
-    if found and sampled.form(op) == "pointwise":
+    if found and sampled.form(op) == "pointwise" and op.name not in sampled.THROUGHOUT:
         by_attrs = {sample.attrs: [s for s in found if s.attrs == sample.attrs] for sample in found}
         found = [sampled.largest(group) for group in by_attrs.values()]
     small = [sampled.in_float64(s) for s in found]
