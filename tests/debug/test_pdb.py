@@ -149,7 +149,7 @@ def test_callers_are_above() -> None:
     line = programs.scaled.__code__.co_firstlineno + 2
     commands = [f"tbreak {FILE}:{line}", "c", show("sorted(locals())"), "u", show("sorted(locals())"), "c"]
     _, seen = positions(commands, debug.run, programs.unrolled, x, torch.tensor(2.0))
-    assert seen == ["['factor', 'h', 'z']", "['factor', 'h', 'x']"]
+    assert seen == ["['factor', 'h', 'z']", "['_', 'factor', 'h', 'x']"]
 
 
 def test_goto_stops_at_the_first_line_of_a_function_and_steps_on_from_there() -> None:

@@ -69,7 +69,7 @@ class Frames:
     def write(self, given: dict[str, Held]) -> None:
         """Write the functions; ``given`` are arguments of the outermost one."""
         root = build(self.recording.calls, Activation(None), -1)
-        writer = _Writer(self, root, Scope({}), None, False)
+        writer = Writer(self, root, Scope({}), None, False)
         for item in root.items:
             if item.child is None or item.child.code is None:
                 if item.call is not None:
@@ -122,7 +122,7 @@ class Frames:
         return found
 
 
-class _Writer(VariableWriter):
+class Writer(VariableWriter):
     """Writes the body of one function of the forward pass."""
 
     def __init__(
@@ -144,7 +144,7 @@ class _Writer(VariableWriter):
         generators = (owner or self).generators
         before = generators.get(generator)
         given = {**self._closure(child.code), **(before.scope.names if before is not None else given)}
-        writer = _Writer(self.frames, child, Scope(given), above, False)
+        writer = Writer(self.frames, child, Scope(given), above, False)
         writer.outer, writer.suspends = self, generator is not None
         if before is not None:
             writer.resume(before, sent)
@@ -297,7 +297,7 @@ class _Writer(VariableWriter):
         """Have a generator go on to its end, where it computes nothing."""
         if before is None:
             return
-        writer = _Writer(self.frames, Activation(before.code), Scope(before.scope.names), self.above, False)
+        writer = Writer(self.frames, Activation(before.code), Scope(before.scope.names), self.above, False)
         writer.outer, writer.position = self, before.position
         writer.resume(before)
         if before.code.co_name in COMPREHENSIONS:
@@ -358,7 +358,7 @@ class _Writer(VariableWriter):
                 BackwardFrames(self, [one.call for one in group[k:through] if one.call]).write()
             if k < through:
                 continue
-            self._item(item)
+            self.write_item(item)
             if isinstance(self.position.expression, ELEMENTWISE):
                 self._row_of_comprehension(self.position.expression, item)
             if item.call is not None:
@@ -396,7 +396,7 @@ class _Writer(VariableWriter):
         same = list(takewhile(lambda item: item.site == site and item.child is None, group[begin:]))
         return begin + 1 + max(k for k, item in enumerate(same) if self.is_backward(item))
 
-    def _item(self, item: Item) -> None:
+    def write_item(self, item: Item) -> None:
         expression = self.position.expression
         if item.child is not None:
             self.call_function(item, expression)
@@ -536,7 +536,7 @@ _RETURNED = ast.Pass()
 class _Way:
     """The lines that Python comes by between the calls of a statement of several lines."""
 
-    def __init__(self, writer: _Writer, site: Site | None, statement: Any) -> None:
+    def __init__(self, writer: Writer, site: Site | None, statement: Any) -> None:
         self.writer = writer
         self.left = lines_of(site.code, statement, site.offset) if site is not None else []
         self.line = 0
@@ -559,10 +559,10 @@ class _Way:
         self.line = line
 
 
-class _Part(_Writer):
+class _Part(Writer):
     """Writes a body of a loop or branch, inside the function that runs it."""
 
-    def __init__(self, outer: _Writer, inside: Activation, part: Any, content: Any) -> None:
+    def __init__(self, outer: Writer, inside: Activation, part: Any, content: Any) -> None:
         super().__init__(outer.frames, inside, Scope(outer.scope.names), outer.above, False)
         self.bound, self.outer = dict(outer.bound), outer.outer
         self.part, self.content, self.position = part, content, outer.position

@@ -12,6 +12,7 @@ from twofold.debug.backward_loops import BackwardLoop, pull
 from twofold.debug.bodies import Bodies
 from twofold.debug.frame_writer import HELPER, Action
 from twofold.debug.frames import Frames
+from twofold.debug.names import Built, Given
 from twofold.debug.recording import Call, Recording
 from twofold.runtime.closure_conversion import as_tensor
 
@@ -20,13 +21,6 @@ Tensor = _core.Tensor
 
 class Rewind(BaseException):
     """Leaves all synthetic frames, to begin anew."""
-
-
-class Given:
-    """An argument that is no value of the graph."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 class Interpreter(Bodies):
@@ -79,6 +73,10 @@ class Interpreter(Bodies):
             self.arrive(frame)
         return result
 
+    def caught(self) -> Any:
+        """What a line that raises an exception catches: not what goes back to an earlier step."""
+        return BaseException if self.wanted is None else ()
+
     def arrive(self, frame: FrameType | None) -> None:
         """Have the debugger follow again."""
         self.silent_until = None
@@ -90,9 +88,8 @@ class Interpreter(Bodies):
         while above is not None:
             depth, above = depth + 1, above.f_back
         found = frame.f_code.co_filename, frame.f_lineno, statement, depth
-        del self.lines[
-            next((k for k, one in enumerate(self.lines) if one[0] >= self.step), len(self.lines)) :
-        ]
+        while self.lines and self.lines[-1][0] >= self.step:
+            self.lines.pop()
         here = next((one for one in reversed(self.lines) if one[-1] <= depth), None)
         if here is None or here[1:] != found:
             self.lines.append((self.step, *found))
@@ -130,12 +127,18 @@ class Interpreter(Bodies):
             return {key: self._held(one) for key, one in held.items()}
         if isinstance(held, Given):
             return held.value
+        if isinstance(held, Built):
+            return held.make(self._held(held.content))
         if held not in self.values:
             self.values[held] = self._computed(self.frames.storage.derived[held])
         return self.values[held]
 
     def _passed(self, payload: None) -> None:
         """A line where nothing is computed."""
+
+    def _raised(self, error: BaseException) -> BaseException:
+        """An exception for a line to raise."""
+        return error.with_traceback(None)
 
     def _call(self, call: Call) -> Any:
         seen = self.frames.storage.read_again.get(call.result)
@@ -221,4 +224,4 @@ def _assign(frame: FrameType, name: str, value: Any) -> None:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
-__all__ = ["HELPER", "Given", "Interpreter", "Rewind"]
+__all__ = ["HELPER", "Interpreter", "Rewind"]

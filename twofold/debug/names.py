@@ -3,13 +3,46 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twofold.debug.source import Parameters
 
 Held = Any
 """What an expression gives: the number of a value, a tuple, list or dictionary of such, None where it is not known."""
+
+
+class Given:
+    """What is no value of the graph: an argument, or a number or function of Python."""
+
+    __slots__ = ("value",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Given):
+            return False
+        own, value = self.value, other.value
+        return own is value or (isinstance(own, PLAIN) and type(own) is type(value) and own == value)
+
+
+PLAIN = (bool, int, str, bytes, range)
+"""Of these nobody can tell equal ones apart."""
+
+
+class Built:
+    """An object or container of another class than tuple, list and dictionary: what makes it, of what."""
+
+    __slots__ = ("content", "kind", "make")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, kind: Any, make: Callable[[Any], Any], content: Held) -> None:
+        self.kind, self.make, self.content = kind, make, content
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Built) and self.kind == other.kind and self.content == other.content
 
 
 def is_whole(held: Held) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
@@ -293,6 +293,37 @@ class Recording:
             entries = [(*entry[:3], mapped(entry[3], sizes), *entry[4:]) for entry in entries]
         calls = self._calls(entries, part.provenance, leaves)
         return Part(inputs, calls, [calls[ref].result if ref >= 0 else leaves[~ref] for ref in part.outputs])
+
+
+def compute_the_same(
+    first: Recording, results: Sequence[int], second: Recording, others: Sequence[int]
+) -> bool:
+    """Whether results of one recording are the same operations on the same values as those of another."""
+    known: dict[Any, int] = {}
+    both = first.numbers.keys() & second.numbers.keys()
+
+    def expressions(recording: Recording, numbers: Sequence[int]) -> list[int]:
+        leaves = {number: _leaf(value, both) for number, value in recording.given.items()}
+        found = {number: known.setdefault(leaf, len(known)) for number, leaf in leaves.items()}
+        for call in [one for one in recording.calls if one.op not in (GIVEN, STOP)]:
+            key = call.op, call.attrs, tuple(found[one] for one in call.operands)
+            found[call.result] = known.setdefault(key, len(known))
+        return [found[number] for number in numbers]
+
+    try:
+        return expressions(first, results) == expressions(second, others)
+    except (TypeError, KeyError):  # attributes that nobody can compare
+        return False
+
+
+def _leaf(value: Any, both: Collection[int]) -> Any:
+    """What is equal for equal values from outside; ``both``: keys of those that two recordings were given."""
+    if not isinstance(value, Tensor):
+        return type(value), repr(value)
+    if _core.value_key(value) in both:
+        return _core.value_key(value)
+    array = value.detach().numpy()
+    return value.dtype, array.shape, array.tobytes()
 
 
 def _inside(calls: Iterable[Call]) -> Iterator[Call]:

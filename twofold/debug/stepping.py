@@ -12,11 +12,14 @@ from typing import Any
 
 from twofold import _core
 from twofold.debug.declared_stops import insert_where_declared
-from twofold.debug.frame_writer import BREAKPOINT, HELPER
+from twofold.debug.frame_writer import BREAKPOINT, CAUGHT, ENDED, HELPER
 from twofold.debug.frames import Frames
-from twofold.debug.interpreter import Given, Interpreter, Rewind
+from twofold.debug.interpreter import Interpreter, Rewind
+from twofold.debug.line_trace import LineTrace, Stretch
+from twofold.debug.names import Given
 from twofold.debug.nesting import tensors_in
-from twofold.debug.recording import Recording, chain_of, recorded
+from twofold.debug.recording import Recording, chain_of, compute_the_same, recorded
+from twofold.debug.replay import write_root
 from twofold.errors import ArgumentError
 from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.pytree import flatten, unflatten
@@ -26,12 +29,27 @@ BUDGET = 256 * 2**20
 """Bytes of values that are kept for going back; what is beyond is computed again."""
 
 
+class _Ended:
+    """An iterator that raises what ends a loop, as one of the program's own does; no debugger sees how."""
+
+    __iter__ = functools.partial(_core.call_untraced, lambda: _ENDED)
+    __next__ = functools.partial(_core.call_untraced, next, iter(()))
+
+
+_ENDED: Any = _Ended()
+
+
 class Stepper:
     """Runs the frames of a recording until they are through."""
 
-    def __init__(self, recording: Recording, given: dict[str, Any], budget: int) -> None:
+    def __init__(
+        self, recording: Recording, given: dict[str, Any], budget: int, root: Stretch | None = None
+    ) -> None:
         self.frames = Frames(recording)
-        self.frames.write(given)
+        if root is None:
+            self.frames.write(given)
+        else:
+            write_root(self.frames, root)
         self.interpreter = Interpreter(recording, self.frames, budget)
         self.interpreter.on_arrival = self._follow
         self.functions: dict[str, FunctionType] = self.frames.made()
@@ -39,6 +57,8 @@ class Stepper:
         helpers = {
             HELPER: self._do,
             BREAKPOINT: breakpoint,
+            CAUGHT: functools.partial(_core.call_untraced, self.interpreter.caught),
+            ENDED: _ENDED,
             "back": self._back,
             "goto": self._goto,
             "grad": self._grad,
@@ -212,25 +232,47 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
             value._realise()
     if graph is not None:
         return run_graph(graph, function, arguments, budget)
-    keys = keys_of((*arguments, *named.values()))
-    with recorded() as tape:
-        caller = chain_of(_core.capture_location())
-        result = function(*arguments, **named)
-    recording = Recording()
-    recording.add_tape(tape)
-    recording.returned = {recording.number_of(one) or 0 for one in tensors_in(result)}
-    if caller:
-        recording.begin_below(caller[-1])
-    stepper = Stepper(recording, given_by_name(recording, function, arguments, named, keys), budget)
-    stepper.run()
-    values, _, structure = flatten(result, "result")
-    return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
+    return _Run(function, arguments, named).step(budget)
+
+
+class _Run:
+    """A run of a function, what it computed and the lines that it came by."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> None:
+        keys = keys_of((*arguments, *named.values()))
+        with recorded() as tape:
+            caller = chain_of(_core.capture_location())
+            trace = LineTrace(tape)
+            self.result = trace.run(function, arguments, named)
+        self.recording = recording = Recording()
+        trace.add_to(recording)
+        self.results = [recording.number_of(one) or 0 for one in tensors_in(self.result)]
+        recording.returned = set(self.results)
+        if caller:
+            recording.begin_below(caller[-1])
+        self.given = given_by_name(recording, function, arguments, named, keys)
+        self.root = trace.root if trace.is_whole else None
+
+    def step(self, budget: int) -> Any:
+        """Step through it; the result as the steps leave it."""
+        stepper = Stepper(self.recording, self.given, budget, self.root)
+        stepper.run()
+        values, _, structure = flatten(self.result, "result")
+        return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
 
 
 def run_graph(
     graph: DeclaredGraph, function: Callable[..., Any], arguments: Sequence[Any], budget: int = BUDGET
 ) -> Any:
-    """Step through a graph that was declared by ``function``, with its breakpoints."""
+    """Step through a graph that was declared by ``function``, with its breakpoints.
+
+    The function runs once more, which tells its lines and variables as long as it computes what the graph does.
+    """
+    closed = Recording()
+    outputs = closed.add_closed(graph.closed(), arguments)
+    run = _Run(function, arguments, {})
+    if run.root is not None and compute_the_same(closed, outputs, run.recording, run.results):
+        return run.step(budget)
     recording = Recording()
     results = recording.add_closed(graph.closed(), arguments)
     stops = [recording.stop(location) for location, _ in graph.stops]

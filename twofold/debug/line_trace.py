@@ -1,0 +1,210 @@
+"""What the functions of a program do line by line: the lines that they come by, with their variables then.
+
+Where Python itself runs a function, nothing about it has to be read off its source.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType, GeneratorType
+from typing import Any
+
+from twofold import _core
+from twofold.debug.recording import Recording
+from twofold.debug.snapshots import Snapshot, is_symbolic
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_NEEDED = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "llvmlite"))
+_STOPS = 0x20 | 0x80 | 0x200
+"""The flags of code that suspends: of generators, coroutines and asynchronous generators."""
+
+
+class Raised:
+    """An exception that a line raised, or that came through it.
+
+    ``ends_loop`` is that of the iterator of a loop, which nothing has to catch.
+    """
+
+    def __init__(self, error: BaseException, ends_loop: bool) -> None:
+        self.error, self.ends_loop = error, ends_loop
+
+
+class Ran:
+    """Entries of the tape: from one up to another."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+
+
+class Step:
+    """A line that a function came by: its variables before, what it did, and what it returned there if it did."""
+
+    __slots__ = ("did", "line", "names", "offset")
+
+    def __init__(self, line: int, offset: int, names: Snapshot | None) -> None:
+        self.line, self.offset, self.names = line, offset, names
+        self.did: list[Any] = []  # entries of the tape, functions called, exceptions
+
+
+class Stretch:
+    """A function of the program from where it was entered, or went on, to where it returned or was suspended."""
+
+    __slots__ = ("after", "before", "code", "offset", "returned", "steps")
+
+    def __init__(self, code: CodeType | None, offset: int) -> None:
+        self.code = code
+        self.offset = offset  # of the instruction that called it
+        self.before = Step(0, 0, None)  # what it did before it came to a line
+        self.steps: list[Step] = []
+        self.after: Snapshot | None = None
+        self.returned: Snapshot | None = None
+
+    @property
+    def last(self) -> Step:
+        """The line on which it stands."""
+        return self.steps[-1] if self.steps else self.before
+
+    @property
+    def raises(self) -> bool:
+        """Whether it ended by an exception."""
+        did = self.last.did
+        return bool(did) and isinstance(did[-1], Raised) and not did[-1].ends_loop
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_followed(code: CodeType) -> bool | None:
+    """Whether code is a function's, with a source, outside of this library; None: where the program calls it."""
+    name = code.co_filename
+    if name.startswith(_PACKAGE) or code.co_name == "<module>" or not linecache.getlines(name):
+        return False
+    is_standard = name.startswith(_STANDARD) and not any(one in name for one in _INSTALLED)
+    return (
+        None if is_standard or any(one in name for one in _NEEDED) else True
+    )  # this library calls these, too
+
+
+def _position_in(frame: FrameType) -> int:
+    return frame.f_lasti if sys.version_info >= (3, 11) else frame.f_lineno
+
+
+class LineTrace:
+    """Runs a function and notes what the program's functions do; ``tape`` is the list that keeps what it computes."""
+
+    def __init__(self, tape: list[Any]) -> None:
+        self.root = Stretch(None, 0)
+        self.is_whole = True
+        self._tape = tape
+        self._taken = 0
+        self._stack: list[tuple[FrameType | None, Stretch]] = [(None, self.root)]
+        self._left: set[int] = set()  # frames of generators that functions have left behind, by ``id``
+        self._known: dict[int, Any] = {}  # handles of all values that variables have held, by key
+
+    def run(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        """What ``function`` returns."""
+        before = sys.gettrace()
+        sys.settrace(self._begin)
+        try:
+            result = _core.call_traced(function, *arguments, **named)
+        finally:
+            self.is_whole = sys.gettrace() == self._begin and len(self._stack) == 1
+            sys.settrace(before)
+        self._take()
+        return result
+
+    def _begin(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Called where a function begins or a generator goes on."""
+        follows = _is_followed(frame.f_code)
+        if follows is None:
+            follows = frame.f_back is self._stack[-1][0]
+        if not follows or self._is_import(frame) or any(map(is_symbolic, frame.f_locals.values())):
+            return None  # the library's, or the body of a loop or branch, of which a graph is made
+        self._enter(frame)
+        return self._go_on
+
+    def _is_import(self, frame: FrameType) -> bool:
+        """Whether a function is called as something is imported, which this library may do as it records a call."""
+        above, outer = frame.f_back, self._stack[-1][0]
+        while above is not None and above is not outer:
+            if above.f_code.co_filename.startswith("<frozen importlib"):
+                return True
+            above = above.f_back
+        return False
+
+    def _go_on(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Called where a function comes to a line, has an exception, returns or is suspended."""
+        if self._stack[-1][0] is not frame:  # where an exception is thrown into a generator, in some versions
+            self._enter(frame)
+        stretch = self._stack[-1][1]
+        if event == "exception":
+            if not (argument[0] is GeneratorExit and id(frame) in self._left):
+                self._except(frame, *argument)
+            return self._go_on
+        names = Snapshot(frame.f_locals, self._known)
+        if event == "line":
+            self._take()
+            stretch.steps.append(Step(frame.f_lineno, _position_in(frame), names))
+        elif event == "return":
+            made = [one for one in frame.f_locals.values() if isinstance(one, GeneratorType)]
+            self._left.update(id(one.gi_frame) for one in made)
+            stretch.returned = Snapshot({"": argument}, self._known)
+            self._take()
+            stretch.after = names
+            self._stack.pop()
+        return self._go_on
+
+    def _except(self, frame: FrameType, kind: Any, error: Any, trace: Any) -> None:
+        """Note an exception; one that is thrown into a generator as a line that it comes to."""
+        self._take()
+        stretch = self._stack[-1][1]
+        if frame.f_code.co_flags & _STOPS and kind is StopIteration and trace is None:
+            return  # of what it goes on in, which debuggers pass over
+        if stretch.steps:
+            made = error if isinstance(error, BaseException) else kind(error)
+            stretch.last.did.append(Raised(made, trace is None or trace.tb_frame is not frame))
+        else:
+            names = Snapshot(frame.f_locals, self._known)
+            stretch.steps.append(Step(frame.f_lineno, _position_in(frame), names))
+
+    def _enter(self, frame: FrameType) -> None:
+        self._take()
+        outer, stretch = self._stack[-1]
+        made = Stretch(frame.f_code, 0 if outer is None else _position_in(outer))
+        stretch.last.did.append(made)
+        self._stack.append((frame, made))
+
+    def _take(self) -> None:
+        """Have what was called so far run, and note that the present line did it."""
+        _core.flush()
+        if len(self._tape) > self._taken:
+            self._stack[-1][1].last.did.append(Ran(self._taken, len(self._tape)))
+            self._taken = len(self._tape)
+
+    def add_to(self, recording: Recording) -> None:
+        """Add the tape to a recording, and have the lines know its calls and values."""
+        ends = [0]
+        for entry in self._tape:
+            recording.add_tape([entry])
+            ends.append(len(recording.calls))
+        _resolve(self.root, ends, recording)
+
+
+def _resolve(stretch: Stretch, ends: Sequence[int], recording: Recording) -> None:
+    for step in (stretch.before, *stretch.steps):
+        did: list[Any] = []
+        for one in step.did:
+            if isinstance(one, Ran):
+                did += recording.calls[ends[one.begin] : ends[one.end]]
+                continue
+            if isinstance(one, Stretch):
+                _resolve(one, ends, recording)
+            did.append(one)
+        step.did = did
+    for names in [step.names for step in stretch.steps] + [stretch.after, stretch.returned]:
+        if names is not None:
+            names.resolve(recording)
