@@ -161,7 +161,7 @@ class Mlp(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(2)])
-        self.history = []
+        self.history: list[Any] = []
 
     def forward(self, x: Any) -> Any:
         for _k, layer in enumerate(self.layers):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
 
 import twofold as torch
-from tests.debug import stepped_control, stepped_data
+from tests.debug import stepped_control, stepped_data, stepped_objects
 from tests.debug.step_recorder import StepRecorder, programs_of, stepped, value_of
 from twofold import debug
 
@@ -35,3 +36,51 @@ def test_every_line_is_stepped_through(module: Any, program: Any, compiles: bool
     recorder = stepped(module, debug.run, function, *arguments())
     assert everything(recorder) == everything(stepped(module, program, *arguments()))
     assert value_of(recorder.result) == value_of(usual)
+
+
+class ObjectRecorder(StepRecorder):
+    """Notes all variables, whatever they hold."""
+
+    def interaction(self, frame: Any, tb_or_exc: Any) -> None:
+        """Called where pdb asks for a command as a line is about to run."""
+        if frame.f_code.co_filename == self.file and not frame.f_code.co_name.endswith(" (backward)"):
+            names = {name: parts_of(one) for name, one in frame.f_locals.items() if name.isidentifier()}
+            names.pop("__exception__", None)  # the debugger's
+            self.all = [*getattr(self, "all", ()), (frame.f_code.co_name, frame.f_lineno, names)]
+        self.set_step()
+
+
+def parts_of(value: Any, outer: tuple[int, ...] = ()) -> Any:
+    """What can be compared of a value: its class, and what it is made of."""
+    if isinstance(value, torch.Tensor):
+        return "tensor", str(value.dtype), value.detach().tolist()
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)):
+        return value.__name__
+    if id(value) in outer:
+        return "itself"
+    outer = (*outer, id(value))
+    if isinstance(value, dict):
+        return {key: parts_of(one, outer) for key, one in value.items()}
+    if isinstance(value, (tuple, list)) or type(value).__name__ == "deque":
+        return type(value).__name__, [parts_of(one, outer) for one in value]
+    if hasattr(value, "__dict__"):
+        return type(value).__name__, parts_of(vars(value), outer)
+    return repr(value).partition(" at 0x")[0]
+
+
+OBJECTS = [one for module in (stepped_control, stepped_data, stepped_objects) for one in programs_of(module)]
+GENERATORS = {"averaged", "generator_expr", "optimiser_loop"}  # variables that hold one, or random parameters
+
+
+@pytest.mark.parametrize("program", OBJECTS, ids=lambda one: one.__name__)
+def test_variables_of_all_kinds_hold_what_they_held_at_the_line(program: Any) -> None:
+    def recorded(function: Any, *given: Any) -> list[Any]:
+        recorder = ObjectRecorder(program.__code__.co_filename)
+        recorder.run_steps(function, *given)
+        return recorder.all
+
+    program(*arguments())
+    found, expected = (recorded(debug.run, program, *arguments()), recorded(program, *arguments()))
+    if program.__name__ not in GENERATORS:
+        assert found == expected
+    assert [one[:2] for one in found] == [one[:2] for one in expected]

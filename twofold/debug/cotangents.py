@@ -45,8 +45,8 @@ class Cotangents:
         name, _, types, index, _ = call.attrs
         key = call.forward, name
         position, seen = self._present.get(key, (len(known), {index}))
-        if index in seen:
-            position, seen = self._before(known, position, name), set()
+        if index in seen or not (position < len(known) and _has(known[position], name, len(types))):
+            position, seen = self._before(known, position, name, len(types)), set()
         if position < 0:
             return
         seen.add(index)
@@ -59,10 +59,10 @@ class Cotangents:
             self.target.setdefault(call.operands[0], found.result)
 
     @staticmethod
-    def _before(known: list[Call], position: int, name: str) -> int:
-        """The last call of an operation before ``position``."""
+    def _before(known: list[Call], position: int, name: str, count: int) -> int:
+        """The last call of an operation with so many operands before ``position``."""
         position -= 1
-        while position >= 0 and known[position].op.name != name:
+        while position >= 0 and not _has(known[position], name, count):
             position -= 1
         return position
 
@@ -71,3 +71,8 @@ class Cotangents:
         targets: set[Any] = {self.target.get(one) for one in call.operands}
         if len(call.operands) == 2 and len(targets) == 1 and None not in targets:
             self.target[call.result] = targets.pop()
+
+
+def _has(call: Call, name: str, count: int) -> bool:
+    """Whether a call is one of an operation with so many operands."""
+    return call.op.name == name and len(call.operands) == count

@@ -55,7 +55,7 @@ class Step:
 class Stretch:
     """A function of the program from where it was entered, or went on, to where it returned or was suspended."""
 
-    __slots__ = ("after", "before", "code", "offset", "returned", "steps")
+    __slots__ = ("after", "before", "code", "ends_loop", "offset", "returned", "steps")
 
     def __init__(self, code: CodeType | None, offset: int) -> None:
         self.code = code
@@ -64,6 +64,7 @@ class Stretch:
         self.steps: list[Step] = []
         self.after: Snapshot | None = None
         self.returned: Snapshot | None = None
+        self.ends_loop = False  # by the exception that it raised, as the iterator of a loop
 
     @property
     def last(self) -> Step:
@@ -166,7 +167,11 @@ class LineTrace:
             return  # of what it goes on in, which debuggers pass over
         if stretch.steps:
             made = error if isinstance(error, BaseException) else kind(error)
-            stretch.last.did.append(Raised(made, trace is None or trace.tb_frame is not frame))
+            did, ends_loop = stretch.last.did, trace is None or trace.tb_frame is not frame
+            if ends_loop and did and isinstance(did[-1], Stretch) and did[-1].raises:
+                did[-1].ends_loop = True
+            else:
+                did.append(Raised(made, ends_loop))
         else:
             names = Snapshot(frame.f_locals, self._known)
             stretch.steps.append(Step(frame.f_lineno, _position_in(frame), names))

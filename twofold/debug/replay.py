@@ -10,7 +10,7 @@ from typing import Any
 from twofold.debug.activations import Activation, build
 from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.declared_stops import insert_stops
-from twofold.debug.frame_writer import BREAKPOINT, CAUGHT, ENDED, HELPER, FrameWriter, Stop
+from twofold.debug.frame_writer import BREAKPOINT, CAUGHT, ENDED, FrameWriter, Stop
 from twofold.debug.frames import Frames, Writer
 from twofold.debug.line_trace import Raised, Step, Stretch
 from twofold.debug.names import Held, Scope
@@ -122,8 +122,7 @@ class ReplayWriter(FrameWriter):
         if isinstance(one, Stretch):
             self._call_function(one, False)
         elif isinstance(one, Raised):
-            ended = self.at(ast.Name(ENDED, ast.Load()))
-            self.put(ast.For(ast.Name(HELPER, ast.Store()), ended, [self.at(ast.Pass())], []))
+            self._end_loop([])
         elif one.op is STOP:
             stop = ast.Expr(ast.Call(ast.Name(BREAKPOINT, ast.Load()), [], []))
             self.put(ast.If(self.do("stopping", None), [stop], []))
@@ -139,15 +138,24 @@ class ReplayWriter(FrameWriter):
         assert stretch.code is not None
         site = None if self.code is None else Site(self.code, stretch.offset)
         above = Stop(self.above, self.code, site, self.scope.known())
-        writer = ReplayWriter(self.frames, stretch, above, raises, self)
+        writer = ReplayWriter(self.frames, stretch, above, raises or stretch.ends_loop, self)
         if stretch.before.did:
             outside, writer.body, writer.position = writer.body, self.body, self.position
             writer.do_step(stretch.before, dict(writer.scope.names), None)
             writer.body = outside
-        if stretch.steps:
-            name, given = writer.write()
-            values = [self.do("held", held) for held in given]
+        if not stretch.steps:
+            return
+        name, given = writer.write()
+        values = [self.do("held", held) for held in given]
+        if stretch.ends_loop:
+            self._end_loop([ast.Name(name, ast.Load()), *values])
+        else:
             self.put(ast.Expr(ast.Call(ast.Name(name, ast.Load()), values, [])))
+
+    def _end_loop(self, called: list[ast.expr]) -> None:
+        """The end of a loop's iterator by an exception, of one of the program's own in the function ``called``."""
+        ended = self.at(ast.Call(ast.Name(ENDED, ast.Load()), called, []))
+        self.put(ast.For(ast.Name("_", ast.Store()), ended, [self.at(ast.Pass())], []))
 
     def _raise(self, raised: Raised, called: Stretch | None, later: Step | None) -> None:
         """An exception, of this line or of what it ``called``; a debugger stops where a later line handles it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import functools
 import keyword
-from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from collections.abc import Mapping
+from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 import numpy
@@ -16,21 +17,15 @@ from twofold import _core
 from twofold.debug.names import Built, Given, Held
 from twofold.debug.recording import Recording
 from twofold.dtypes import DType
+from twofold.nn.parameter import Registry
 
 Tensor = _core.Tensor
 _CONSTANTS = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type, type(...), type(NotImplemented)),
-    *(
-        FunctionType,
-        BuiltinFunctionType,
-        ModuleType,
-        DType,
-        enum.Enum,
-        BaseException,
-        numpy.generic,
-        numpy.dtype,
-    ),
+    *(FunctionType, BuiltinFunctionType, ModuleType, TracebackType, BaseException, enum.Enum),
+    *(DType, numpy.generic, numpy.dtype, numpy.ufunc),
 )
+_SIMPLE = (type(None), bool, int, float, str)
 _MOST_PARTS = 4096  # of all that one variable holds
 _MOST_BYTES = 1 << 16  # of an array
 _HEAP_TYPE = 1 << 9  # the flag of classes that are defined in Python
@@ -59,64 +54,73 @@ class Snapshot:
 
     def __init__(self, names: Mapping[str, Any], known: dict[int, Any]) -> None:
         self.names: dict[str, Held] = {}
-        tensors: dict[int, Any] = {}
+        shape = _Shape()
         for name, value in names.items():
             if not name or (name.isidentifier() and not keyword.iskeyword(name)):
-                inside: dict[int, Any] = {}
-                try:
-                    self.names[name] = _Shape(inside).of(value)
-                    tensors.update(inside)
-                except _Unknown:
-                    pass
-        if tensors:
-            leaves: Any = _core.close((), tuple(tensors.values()), _core.declaration_mark()).leaves
+                shape.left = _MOST_PARTS
+                with contextlib.suppress(_Unknown):
+                    self.names[name] = shape.of(value)
+        if shape.pins:
+            tensors = tuple(pin.handle for pin in shape.pins.values())
+            leaves: Any = _core.close((), tensors, _core.declaration_mark()).leaves
             for (handle,) in leaves:
                 known.setdefault(_core.value_key(handle), handle)
-        pinned = {number: known[_core.value_key(one)] for number, one in tensors.items()}
-        self._replace(lambda one: pinned[id(one)])
+            for pin in shape.pins.values():
+                pin.handle = known[_core.value_key(pin.handle)]
 
     def resolve(self, recording: Recording) -> None:
         """Have the numbers of values stand for the values."""
-        self._replace(recording.give)
-
-    def _replace(self, change: Callable[[Any], Any]) -> None:
-        self.names = {name: _mapped(held, change) for name, held in self.names.items()}
+        self.names = {name: _resolved(held, recording) for name, held in self.names.items()}
 
 
-def _mapped(held: Any, change: Callable[[Any], Any]) -> Any:
-    """A value's parts with all tensors changed."""
-    if isinstance(held, Tensor):
-        return change(held)
-    if isinstance(held, (tuple, list)):
-        return type(held)([_mapped(one, change) for one in held])
-    if isinstance(held, dict):
-        return {key: _mapped(one, change) for key, one in held.items()}
-    if isinstance(held, Built):
-        return Built(held.kind, held.make, _mapped(held.content, change))
-    return held
+class _Pin:
+    """Stands for a tensor: it, and then a handle of what it held."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+
+def _resolved(held: Any, recording: Recording) -> Held:
+    """A value with numbers for its tensors."""
+    kind = type(held)
+    if kind is _Pin:
+        return recording.give(held.handle)
+    if kind is Given:
+        return held
+    if kind is dict:
+        return {key: _resolved(one, recording) for key, one in held.items()} if held else held
+    if kind is Built:
+        return Built(held.kind, held.make, _resolved(held.content, recording))
+    return kind([_resolved(one, recording) for one in held])
 
 
 class _Shape:
-    """The parts of one value; ``tensors`` are those in it by ``id``."""
+    """The parts of values, of which there are ``left`` to be looked at; ``pins`` are those of tensors by ``id``."""
 
-    def __init__(self, tensors: dict[int, Any]) -> None:
-        self.tensors = tensors
-        self._left = _MOST_PARTS
+    def __init__(self) -> None:
+        self.pins: dict[int, _Pin] = {}
+        self.left = 0
         self._inside: set[int] = set()
 
     def of(self, value: Any) -> Any:
-        """A value as tensors, what never changes, and containers of such; raises _Unknown for others."""
+        """A value as pins, what never changes, and containers of such; raises _Unknown for others."""
+        kind = type(value)
+        if kind in _SIMPLE:
+            return Given(value)
         tensor = value if isinstance(value, Tensor) else _tensor_of(value)
         if tensor is not None:
             if tensor._is_symbolic:
                 raise _Unknown
-            self.tensors[id(tensor)] = tensor
-            return tensor
-        if isinstance(value, _CONSTANTS):
+            return self.pins.setdefault(id(tensor), _Pin(tensor))
+        if isinstance(value, _CONSTANTS) or kind.__module__ == "twofold._core":  # an operation
             return Given(value)
-        self._left -= 1
-        if self._left < 0 or id(value) in self._inside:
+        self.left -= 1
+        if self.left < 0 or id(value) in self._inside:
             raise _Unknown
+        if kind in (tuple, list, dict) and not value:
+            return kind()
         self._inside.add(id(value))
         try:
             return self._compound(value)
@@ -127,8 +131,11 @@ class _Shape:
         kind = type(value)
         if kind in (tuple, list):
             return kind([self.of(one) for one in value])
-        if kind is dict:
+        if kind in (dict, Registry):
             return {self._key(key): self.of(one) for key, one in value.items()}
+        if kind is functools.partial:
+            given = [self.of(one) for one in (value.func, value.args, value.keywords)]
+            return Built(kind, lambda parts: functools.partial(parts[0], *parts[1], **parts[2]), given)
         if isinstance(value, tuple):
             return Built(kind, functools.partial(tuple.__new__, kind), [self.of(one) for one in value])
         if kind in (set, frozenset):
@@ -155,24 +162,37 @@ class _Shape:
 
     def _object(self, value: Any, kind: Any) -> Any:
         """An object of a class of Python's that is its attributes; what is not known of them is left out."""
-        attributes = getattr(value, "__dict__", None)
-        if type(attributes) is not dict or not kind.__flags__ & _HEAP_TYPE or hasattr(kind, "__del__"):
+        if not _is_plain(kind):
             raise _Unknown
-        if kind.__new__ is not object.__new__ or any("__slots__" in vars(one) for one in kind.__mro__[:-1]):
-            raise _Unknown
+        attributes = value.__dict__
         found: dict[str, Any] = {}
+        mirrored = [one for one in attributes.values() if type(one) is Registry and one]
         for name, one in attributes.items():
+            if mirrored and any(name in registry for registry in mirrored):
+                continue
             try:
                 found[name] = self.of(one)
             except _Unknown:
-                if self._left < 0 or hasattr(kind, "__dataclass_fields__"):
+                if self.left < 0 or hasattr(kind, "__dataclass_fields__"):
                     raise
-        return Built(kind, functools.partial(_made, kind), found)
+        names = [name for name, one in attributes.items() if isinstance(one, Registry)]
+        return Built(kind, functools.partial(_made, kind, names), found)
 
 
-def _made(kind: Any, attributes: dict[str, Any]) -> Any:
+@functools.lru_cache(maxsize=1024)
+def _is_plain(kind: Any) -> bool:
+    """Whether the objects of a class are their attributes alone."""
+    if not kind.__flags__ & _HEAP_TYPE or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
+        return False
+    return "__dict__" in dir(kind) and not any(vars(one).get("__slots__") for one in kind.__mro__)
+
+
+def _made(kind: Any, registries: list[str], attributes: dict[str, Any]) -> Any:
+    """An object with attributes; parameters, buffers and children of a module are such, too."""
     made = object.__new__(kind)
     made.__dict__.update(attributes)
+    for name in registries:
+        made.__dict__.update(attributes.get(name, {}))
     return made
 
 

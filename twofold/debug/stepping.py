@@ -29,14 +29,13 @@ BUDGET = 256 * 2**20
 """Bytes of values that are kept for going back; what is beyond is computed again."""
 
 
-class _Ended:
-    """An iterator that raises what ends a loop, as one of the program's own does; no debugger sees how."""
-
-    __iter__ = functools.partial(_core.call_untraced, lambda: _ENDED)
-    __next__ = functools.partial(_core.call_untraced, next, iter(()))
-
-
-_ENDED: Any = _Ended()
+def _ended(*called: Any) -> Any:
+    """An iterator that raises what ends a loop, as a function does that is ``called``; no debugger sees more."""
+    function, *values = called or (next, iter(()))
+    members: dict[str, Any] = {"__next__": functools.partial(function, *values)}
+    made: Any = type("_Ended", (), members)()
+    type(made).__iter__ = functools.partial(_core.call_untraced, lambda: made)
+    return made
 
 
 class Stepper:
@@ -58,7 +57,7 @@ class Stepper:
             HELPER: self._do,
             BREAKPOINT: breakpoint,
             CAUGHT: functools.partial(_core.call_untraced, self.interpreter.caught),
-            ENDED: _ENDED,
+            ENDED: functools.partial(_core.call_untraced, _ended),
             "back": self._back,
             "goto": self._goto,
             "grad": self._grad,
