@@ -10,6 +10,7 @@ import pytest
 import twofold as torch
 import twofold.debug as debug
 import twofold.static as tf
+from tests.debug import stepped_control
 from twofold.errors import ArgumentError
 
 
@@ -126,3 +127,9 @@ def test_an_argument_and_a_variable_that_nothing_reads() -> None:
     given = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     for name, wanted in (("x", [1.0, 2.0]), ("w", [3.0, 4.0]), ("y", [8.0, 12.0]), ("v", [4.0, 6.0])):
         assert debug.value(name, called, *given).value.tolist() == wanted
+
+
+def test_the_value_that_a_variable_held_last_where_rounds_were_left_early() -> None:
+    given = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    found = debug.value("total", stepped_control.nested_break, *given)
+    assert found.value.tolist() == stepped_control.nested_break(*given).tolist()

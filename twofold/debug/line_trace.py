@@ -108,11 +108,13 @@ class LineTrace:
 
     def run(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         """What ``function`` returns."""
-        before = sys.gettrace()
+        before, depth = sys.gettrace(), _core.hide_frames(0)
         sys.settrace(self._begin)
+        _core.hide_frames(-depth)
         try:
-            result = _core.call_traced(function, *arguments, **named)
+            result = function(*arguments, **named)
         finally:
+            _core.hide_frames(depth)
             self.is_whole = sys.gettrace() == self._begin and len(self._stack) == 1
             sys.settrace(before)
         self._take()

@@ -38,17 +38,23 @@ def _ended(*called: Any) -> Any:
     return made
 
 
+def frames_of(recording: Recording, given: dict[str, Any], root: Stretch | None) -> Frames:
+    """The frames of a recording: of the lines that Python came by below ``root``, else as the source has them."""
+    frames = Frames(recording)
+    if root is None:
+        frames.write(given)
+    else:
+        write_root(frames, root)
+    return frames
+
+
 class Stepper:
     """Runs the frames of a recording until they are through."""
 
     def __init__(
         self, recording: Recording, given: dict[str, Any], budget: int, root: Stretch | None = None
     ) -> None:
-        self.frames = Frames(recording)
-        if root is None:
-            self.frames.write(given)
-        else:
-            write_root(self.frames, root)
+        self.frames = frames_of(recording, given, root)
         self.interpreter = Interpreter(recording, self.frames, budget)
         self.interpreter.on_arrival = self._follow
         self.functions: dict[str, FunctionType] = self.frames.made()
@@ -231,10 +237,10 @@ def run(function: Callable[..., Any], *arguments: Any, budget: int = BUDGET, **n
             value._realise()
     if graph is not None:
         return run_graph(graph, function, arguments, budget)
-    return _Run(function, arguments, named).step(budget)
+    return Run(function, arguments, named).step(budget)
 
 
-class _Run:
+class Run:
     """A run of a function, what it computed and the lines that it came by."""
 
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> None:
@@ -269,7 +275,7 @@ def run_graph(
     """
     closed = Recording()
     outputs = closed.add_closed(graph.closed(), arguments)
-    run = _Run(function, arguments, {})
+    run = Run(function, arguments, {})
     if run.root is not None and compute_the_same(closed, outputs, run.recording, run.results):
         return run.step(budget)
     recording = Recording()

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.debug.evaluation import computed
-from twofold.debug.frames import Frames
-from twofold.debug.recording import GIVEN, Call, Recording, chain_of, recorded
+from twofold.debug.line_trace import Stretch
+from twofold.debug.recording import GIVEN, Call, Recording, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.source import position_of
-from twofold.debug.stepping import given_by_name, keys_of, uncompiled
+from twofold.debug.stepping import Run, frames_of, uncompiled
 from twofold.errors import ArgumentError
 
 Tensor = _core.Tensor
@@ -90,8 +90,8 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    recording, given = _recording_of(run, arguments, named)
-    number = _number_of(recording, where, given)
+    recording, given, root = _recording_of(run, arguments, named)
+    number = _number_of(recording, where, given, root)
     start = time.perf_counter()
     values, calls = _computed(recording, number)
     return Found(values[number], calls, time.perf_counter() - start)
@@ -99,23 +99,16 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
 
 def _recording_of(
     run: Any, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[Recording, dict[str, Any]]:
-    """The calls of a run, in order, and the arguments of its function by name."""
+) -> tuple[Recording, dict[str, Any], Stretch | None]:
+    """The calls of a run in order, the arguments of its function by name, and the lines that it came by."""
     if isinstance(run, record):
-        return run.recording, {}
+        return run.recording, {}, None
     if callable(run):
         for one in (*arguments, *named.values()):
             if isinstance(one, Tensor):
                 one._realise()  # what made it is no part of the run
-        keys, function = keys_of((*arguments, *named.values())), uncompiled(run)
-        with record() as block:
-            caller = chain_of(_core.capture_location())
-            held = function(*arguments, **named)  # what nobody holds is not computed
-        del held
-        recording = block.recording
-        if caller:
-            recording.begin_below(caller[-1])
-        return recording, given_by_name(recording, function, arguments, named, keys)
+        made = Run(uncompiled(run), arguments, named)
+        return made.recording, made.given, made.root
     if not hasattr(run, "_last"):
         raise ArgumentError(
             f"debug.value: {type(run).__name__} is no run",
@@ -123,10 +116,10 @@ def _recording_of(
         )
     if run._last is None:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    return recording_of(*run._last)[0], {}
+    return recording_of(*run._last)[0], {}, None
 
 
-def _number_of(recording: Recording, where: str | int, given: dict[str, Any]) -> int:
+def _number_of(recording: Recording, where: str | int, given: dict[str, Any], root: Stretch | None) -> int:
     calls = [call for call in recording.calls if call.op is not GIVEN]
     if isinstance(where, int):
         if not 0 <= where < len(calls):
@@ -134,7 +127,7 @@ def _number_of(recording: Recording, where: str | int, given: dict[str, Any]) ->
                 f"debug.value: there is no call {where}", f"The run has calls 0 to {len(calls) - 1}."
             )
         return calls[where].result
-    found = _on_line(calls, where) if ":" in where else _named(recording, where, given)
+    found = _on_line(calls, where) if ":" in where else _named(recording, where, given, root)
     if found is None:
         raise ArgumentError(
             f"debug.value: the run computed nothing at {where!r}",
@@ -154,10 +147,9 @@ def _on_line(calls: list[Call], where: str) -> int | None:
     return None
 
 
-def _named(recording: Recording, name: str, given: dict[str, Any]) -> int | None:
+def _named(recording: Recording, name: str, given: dict[str, Any], root: Stretch | None) -> int | None:
     """The value that a variable held last."""
-    frames = Frames(recording)
-    frames.write(given)
+    frames = frames_of(recording, given, root)
     recording.calls += frames.storage.derived.values()  # views of what was written to
     computed_here = {call.result for call in recording.calls}
     held = frames.held.get(name, ())
