@@ -35,10 +35,10 @@ from tests.debug.planted_steps import STEPS
 from tests.debug.planted_training import TRAINING
 from tests.debug.planted_transforms import TRANSFORMS
 from tests.debug.planted_vectors import VECTORS
-from twofold import _core, dynet
+from twofold import _core, debug, dynet
 
 Bug = Callable[..., Any]
-WAYS = ("deferred", "eager", "compile", "backward")
+WAYS = ("deferred", "eager", "compile", "backward", "stepped")
 
 
 def last_frame(action: Callable[[], Any]) -> traceback.FrameSummary:
@@ -89,7 +89,8 @@ def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
     call = torch.compile(bug) if way == "compile" else bug
     x = torch.tensor(X, requires_grad=way == "backward")
-    assert is_there(last_frame(lambda: observed(call, x)), bug)
+    run = debug.run if way == "stepped" else lambda function, *given: function(*given)
+    assert is_there(last_frame(lambda: run(observed, call, x)), bug)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -101,19 +102,20 @@ def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert is_there(last_frame(bug), bug)
 
 
-def run(build: Bug) -> None:
+def run(build: Bug, steps: bool) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         fetch, feeds = build()
         session.run(tf.global_variables_initializer())
-        session.run(fetch, feeds)  # where what was fed or fetched is wrong
+        session.run(fetch, feeds, debug=steps)  # where what was fed or fetched is wrong
 
 
+@pytest.mark.parametrize("steps", [False, True], ids=["", "stepped"])
 @pytest.mark.parametrize(
     "bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS, *FEEDS], ids=lambda bug: bug.__name__
 )
-def test_sessions(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions(bug: Bug, steps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    frame = last_frame(lambda: run(bug))
+    frame = last_frame(lambda: run(bug, steps))
     assert is_there(frame, bug) if planted(bug) else "where what was fed" in str(frame.line)
 
 
@@ -156,4 +158,4 @@ def test_operands_of_programs(bug: Bug) -> None:
 
 @pytest.mark.parametrize("bug", planted_operands.GRAPHS, ids=lambda bug: bug.__name__)
 def test_operands_of_graphs(bug: Bug) -> None:
-    told(bug, lambda: run(bug))
+    told(bug, lambda: run(bug, False))

@@ -38,7 +38,7 @@ def pull(values: dict[int, Any], gradients: dict[int, Any], call: Call) -> None:
 
     for position, one in found.items():  # what others read stands in front of them
         if isinstance(one, Pullback):
-            share = computed(PULLBACK, one.attrs, [value_of(slot) for slot in one.slots])
+            share = computed(PULLBACK, one.attrs, [value_of(slot) for slot in one.slots], call.location)
             if position >= count:
                 shared[position] = share
             else:

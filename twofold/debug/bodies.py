@@ -43,11 +43,7 @@ class Bodies:
         operands = [self.values[number] for number in call.operands]
         if call.loop is not None:
             return self._results_of(call, call.loop)
-        before = _core.declare_at(call.location)
-        try:
-            return computed(call.op, call.attrs, operands)
-        finally:
-            _core.declare_at(before)
+        return computed(call.op, call.attrs, operands, call.differentiated or call.location)
 
     def _more(self, call: Call) -> bool:
         spec, (part,) = call.content, call.parts

@@ -8,13 +8,14 @@ from typing import Any
 from twofold import _core
 
 
-def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any]) -> Any:
-    """What an operation gives for these operands, at once."""
-    before = _core.set_eager(True)
+def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any], location: int = 0) -> Any:
+    """What an operation gives for these operands, at once; ``location`` is that of the program's call, if any."""
+    before, place = _core.set_eager(True), _core.declare_at(location)
     try:
         with _core.GradientMode(False):
             result = _core.record(op, attrs, operands)
             result._realise()
     finally:
         _core.set_eager(before)
+        _core.declare_at(place)
     return result

@@ -79,6 +79,7 @@ class FrameWriter:
         return node
 
     def do(self, kind: str, payload: Any) -> ast.expr:
+        self.frames.note_done(kind, payload)
         number = self.frames.act(kind, payload, self.bound, self.statement)
         return ast.Call(ast.Name(HELPER, ast.Load()), [ast.Constant(number)], [])
 

@@ -59,6 +59,7 @@ class Frames:
         self.read |= recording.returned
         self.stops: dict[int, Stop] = {}  # of calls, by their results
         self.held: dict[str, list[int]] = {}  # by variables, in the order of the forward pass
+        self._done = set(recording.given)  # values that are there where the next action is
         self._spaces: dict[str, dict[str, Any]] = {}
         self.cotangents = Cotangents(recording)
         self.storage = Storage(recording)
@@ -89,6 +90,21 @@ class Frames:
         """The number of an action, for a frame whose variables hold the values ``bound``."""
         self.actions.append(Action(kind, payload, dict(bound), statement))
         return len(self.actions) - 1
+
+    def note_done(self, kind: str, payload: Any) -> None:
+        """Note the values that an action makes."""
+        if kind == "call":
+            self._done.add(payload.result)
+            self._done.update(self.recording.results_of(payload.loop) if payload.loop is not None else ())
+        elif kind in ("more", "chosen"):
+            call, number = payload if kind == "chosen" else (payload, 0)
+            self._done.update(call.parts[number].inputs)
+
+    def is_there(self, held: Held) -> bool:
+        """Whether all values that something is made of are there where the next action is."""
+        if isinstance(held, (tuple, list, dict)):
+            return all(map(self.is_there, held.values() if isinstance(held, dict) else held))
+        return not isinstance(held, int) or held in self._done or held in self.storage.derived
 
     def faces(self, code: CodeType) -> set[str]:
         """The names of modules that the file of a function uses, the faces of this library among them."""
@@ -144,6 +160,7 @@ class Writer(VariableWriter):
         generators = (owner or self).generators
         before = generators.get(generator)
         given = {**self._closure(child.code), **(before.scope.names if before is not None else given)}
+        given = {name: held for name, held in given.items() if self.frames.is_there(held)}
         writer = Writer(self.frames, child, Scope(given), above, False)
         writer.outer, writer.suspends = self, generator is not None
         if before is not None:
@@ -462,7 +479,8 @@ class Writer(VariableWriter):
     def _return(self, value: Any) -> None:
         held = self.scope.held(value)
         self.scope.made[_RETURNED] = held
-        self.put(ast.Return(self.do("held", held) if is_whole(held) else None))
+        is_known = is_whole(held) and self.frames.is_there(held)
+        self.put(ast.Return(self.do("held", held) if is_known else None))
 
     def _end(self) -> Held:
         """Return what the function returns at its end, unless it has returned."""

@@ -54,7 +54,7 @@ class Call:
     """One call of an operation: its operands and its result are numbers of values."""
 
     __slots__ = (
-        *("attrs", "chain", "content", "forward", "location", "loop"),
+        *("attrs", "chain", "content", "differentiated", "forward", "location", "loop"),
         *("mask", "op", "operands", "parts", "result", "types"),
     )
 
@@ -65,7 +65,7 @@ class Call:
         self.mask = entry[4]  # of the operands to which a gradient flows
         self.types = tuple(type_from_code(*type) for type in entry[5])
         self.operands, self.result = tuple(operands), result
-        self.location = provenance[0]
+        self.location, self.differentiated = provenance  # the latter of the call whose gradient it is, or 0
         self.chain = chain_of(provenance[0])
         self.forward = chain_of(provenance[1]) if provenance[1] else None
         self.parts: list[Part] = []

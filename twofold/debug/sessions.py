@@ -10,6 +10,7 @@ from twofold.debug.declared_stops import insert_stops
 from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper
 from twofold.debug.verification import check_closed, on_tier
+from twofold.frontend.install import symbolic_observed
 from twofold.runtime.closure_conversion import as_tensor
 from twofold.static.graph.string_table import decode
 from twofold.static.session.cached_run import Executable
@@ -40,6 +41,9 @@ def _closed(
 ) -> tuple[Any, list[Any]]:
     """The closed trace of an executable for feeds, and these as tensors."""
     given = [as_tensor(value) for value in feeds]
+    for value in given:
+        if value._is_symbolic:
+            symbolic_observed(value, "a feed")
     mark = _core.declaration_mark()
     inputs, outputs = executable.calls(tuple(value.type_ for value in given), differentiated)
     return _core.close(inputs, outputs, mark), given
@@ -50,6 +54,8 @@ def fetch(executable: Executable, feeds: Sequence[Any], stops: Sequence[int]) ->
     recording, results = recording_of(executable, feeds, stops)
     stepper = Stepper(recording, {}, BUDGET)
     stepper.run()
+    if executable.checks_numerics:  # which names what made a value that is not finite
+        executable.fetch(tuple(as_tensor(value) for value in feeds), executable.arrays)
     return _shown(executable, [stepper.interpreter.values[number] for number in results])
 
 

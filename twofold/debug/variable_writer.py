@@ -68,6 +68,7 @@ class VariableWriter(CallWriter):
 
     def name(self, name: str, held: Held) -> None:
         """Bind a name, in the statement that computed the value where that was the last thing done."""
+        held = held if self.frames.is_there(held) else None
         if isinstance(held, int) and self.code is not None and name in _others(self.code):
             held = None  # a part of it
             self.scope.names.pop(name, None)

@@ -95,10 +95,11 @@ def _failed_call(
     operands: tuple[Any, ...] | None,
 ) -> BaseException:
     """An error of ``what`` in a call, worded for the call, or for the line in the body that it runs."""
-    inside = inner_line(location[0], (what.op, what.attrs, what.input_types))
+    called = _core.forced_location() or location[0]  # a debugger computes it elsewhere
+    inside = inner_line(called, (what.op, what.attrs, what.input_types))
     inner = first_wrong(op, attrs, operands, location)
     if inner is None and inside:
-        inner = operands_inside(op, attrs, operands, what.op, location[0], inside)
+        inner = operands_inside(op, attrs, operands, what.op, called, inside)
     if inner is not None:
         return _inner_error(error, inner, location)
     if inside and not pass_of(location):

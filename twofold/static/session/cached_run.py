@@ -48,7 +48,8 @@ class Executable:
         ]
         if self.strings:
             self.fetch = self._fetch_strings
-        if any(operation.type == CHECK_NUMERICS for operation in self.observers):
+        self.checks_numerics = any(operation.type == CHECK_NUMERICS for operation in self.observers)
+        if self.checks_numerics:
             self.fetch = functools.partial(_fetch_finite, self.fetch)
 
     def _fetch_strings(self, feeds: Sequence[Any], arrays: int) -> list[Any]:
