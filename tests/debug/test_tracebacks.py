@@ -314,3 +314,39 @@ def test_options_that_the_line_does_not_name_are_no_operands() -> None:
         torch.nn.functional.cross_entropy(scores, targets)
     text = "\n".join(caught.value.__notes__)
     assert "  scores: " in text and "  targets: " in text and "operand_" not in text
+
+
+def test_a_hook_that_returns_no_gradient_stands_below_the_line_that_registered_it() -> None:
+    def doubled(gradient: Any) -> Any:
+        return torch.cat([gradient, gradient])
+
+    def wrong() -> None:
+        y = torch.ones(2, requires_grad=True) * 2
+        y.register_hook(doubled)
+        y.exp().sum().backward()
+
+    assert frames(raised(wrong))[-2:] == [
+        ("wrong", "y.register_hook(doubled)"),
+        ("doubled", "return torch.cat([gradient, gradient])"),
+    ]
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient.sum() * torch.ones(3)
+
+
+def test_a_function_whose_gradient_does_not_fit_stands_below_the_line_that_applied_it() -> None:
+    def wrong() -> None:
+        y = Tripled.apply(torch.ones(2, requires_grad=True))
+        y.exp().sum().backward()
+
+    assert frames(raised(wrong))[-2:] == [
+        ("wrong", "y = Tripled.apply(torch.ones(2, requires_grad=True))"),
+        ("backward", "return gradient.sum() * torch.ones(3)"),
+    ]

@@ -156,6 +156,7 @@ class _CalledGradient:
 
     def __init__(self, cls: Any, ctx: FunctionCtx, args: Sequence[Any]) -> None:
         self._cls, self._ctx = cls, ctx
+        self._called_at = _core.capture_location()
         self._args = [(value.type_, value._where) if isinstance(value, Tensor) else None for value in args]
         self._types: list[TensorType | None] = []  # of the results
         self._numbers: dict[int, int] = {}  # of results with a gradient, by their values
@@ -196,9 +197,9 @@ class _CalledGradient:
             found = self._cls.backward(ctx, *given)
         finally:
             ctx._results = {}
-        shares = _of_arguments(self._cls, len(self._args), found)
+        shares = _of_arguments(self._cls, len(self._args), found, self._called_at)
         return [
-            None if share is None else _fitting(self._cls, *arg, share)
+            None if share is None else _fitting(self._cls, *arg, share, self._called_at)
             for arg, flows, share in zip(self._args, ctx.needs_input_grad, shares, strict=True)
             if flows and arg is not None
         ]
@@ -271,18 +272,19 @@ def _shares(cls: Any, args: Sequence[Any], found: Any, positions: list[int]) -> 
     """The cotangents of tensors that may have one; ``positions`` becomes their positions among the tensors."""
     kept: list[Tensor] = []
     position = 0
-    for arg, share in zip(args, _of_arguments(cls, len(args), found), strict=True):
+    called_at = _core.declaring_location()
+    for arg, share in zip(args, _of_arguments(cls, len(args), found, called_at), strict=True):
         if not isinstance(arg, Tensor):
             continue
         if share is not None and _may_flow(arg):
-            kept.append(_fitting(cls, arg.type_, arg._where, share))
+            kept.append(_fitting(cls, arg.type_, arg._where, share, called_at))
             positions.append(position)
         position += 1
     return kept
 
 
-def _of_arguments(cls: Any, count: int, found: Any) -> list[Any]:
-    """What ``backward`` returned for each of ``count`` arguments."""
+def _of_arguments(cls: Any, count: int, found: Any, called_at: int) -> list[Any]:
+    """What ``backward`` returned for each of ``count`` arguments of the call at a location."""
     shares = list(found) if isinstance(found, tuple) else [found]
     while len(shares) > count and shares[-1] is None:
         shares.pop()
@@ -291,11 +293,11 @@ def _of_arguments(cls: Any, count: int, found: Any) -> list[Any]:
             f"{cls.__name__}.backward: {len(shares)} gradients for {count} arguments of forward. Return one for "
             "each, None for those that are no tensors."
         )
-        raise end_in(error, cls.backward, None)
+        raise end_in(error, cls.backward, None, called_at)
     return shares
 
 
-def _fitting(cls: Any, arg: TensorType, where: str, share: Any) -> Tensor:
+def _fitting(cls: Any, arg: TensorType, where: str, share: Any, called_at: int) -> Tensor:
     """``share`` as the gradient of an argument of type ``arg``, summed over axes along which that broadcasts."""
     if isinstance(share, Tensor) and share.shape != arg.shape and _expands(arg.shape, share.shape):
         share = share.sum_to_size(arg.shape)
@@ -304,7 +306,7 @@ def _fitting(cls: Any, arg: TensorType, where: str, share: Any) -> Tensor:
         error = RuntimeError(
             f"{cls.__name__}.backward: the gradient of {arg} ({where}) is {found}. Return one of its shape."
         )
-        raise end_in(error, cls.backward, share)
+        raise end_in(error, cls.backward, share, called_at)
     return share.to(arg.dtype)
 
 

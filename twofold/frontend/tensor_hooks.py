@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -44,8 +45,10 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     if not self.requires_grad:
         raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
     hooks = self._gradient_hooks(False)
-    hooks.append(hook)
-    return HookHandle(hooks, hook)
+    called: Any = functools.partial(hook)
+    called.registered_at = _core.capture_location()  # for the error of one that returns what is no gradient
+    hooks.append(called)
+    return HookHandle(hooks, called)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> HookHandle:

@@ -129,13 +129,14 @@ def end_inside(error: BaseException, value: Any) -> None:
         note(error, _shown(chain, (), ()))
 
 
-def end_in(error: BaseException, function: Any, value: Any) -> BaseException:
+def end_in(error: BaseException, function: Any, value: Any, used_at: int = 0) -> BaseException:
     """Let the traceback of an error end in the user's function that returned a wrong value.
 
     Args:
         error: The error.
         function: The function.
         value: The value; the traceback ends at the line of the function that made it, else at its last line.
+        used_at: The location that the function was handed over at, whose line stands above.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
@@ -147,16 +148,19 @@ def end_in(error: BaseException, function: Any, value: Any) -> BaseException:
         line = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
         text = linecache.getline(code.co_filename, line).rstrip().encode()
         chain = [Position(code, line, line, len(text) - len(text.lstrip()), len(text))]
-    error.__traceback__ = ending_at(chain[:1], {})
-    note(error, _shown(chain[:1], (), ()))
+    chain = [*chain[:1], *positions(used_at)]
+    error.__traceback__ = ending_at(chain, {})
+    note(error, _shown(chain, (), ()))
     return error
 
 
 def wrong_gradient(gradient: Tensor, returned: Any, hook: Any) -> BaseException:
     """The error for a hook that did not return a tensor of the type of the gradient."""
     found = f"{returned.type_}" if isinstance(returned, Tensor) else type(returned).__name__
-    what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}"
-    return end_in(RuntimeError(f"{what}. Return its like, or None."), hook, returned)
+    function, place = getattr(hook, "func", hook), getattr(hook, "registered_at", 0)
+    where = f", registered at {_core.location_text(place)}" if place else ""
+    what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}{where}"
+    return end_in(RuntimeError(f"{what}. Return its like, or None."), function, returned, place)
 
 
 def end_at(error: BaseException, location: int) -> BaseException:
