@@ -84,3 +84,22 @@ def test_variables_of_all_kinds_hold_what_they_held_at_the_line(program: Any) ->
     if program.__name__ not in GENERATORS:
         assert found == expected
     assert [one[:2] for one in found] == [one[:2] for one in expected]
+
+
+def doubled(v: Any) -> Any:
+    y = v * 2
+    return y
+
+
+def called_twice(x: Any) -> Any:
+    a = doubled(x)
+    b = doubled(a)
+    b.sum().backward()
+    return b
+
+
+def test_callers_in_a_backward_pass_have_what_their_lines_left() -> None:
+    recorder = stepped(called_twice, debug.run, called_twice, torch.ones(2, requires_grad=True))
+    callers = [one.values for one in recorder.seen if one.function == "called_twice (backward)"]
+    ones = [[float(k)] * 2 for k in (1, 2, 4)]
+    assert callers[-2:] == [dict(zip("xab", ones)), dict(zip("xa", ones))]

@@ -147,8 +147,6 @@ class BackwardFrames:
         """Between two statements: the header of the loop that was gone round; the variables as they were then."""
         around = [] if stop.site is None else loops_around(stop.site)
         goes_round = bool(around) and before.site is not None and stop.site.offset >= before.site.offset  # type: ignore[union-attr]
-        if goes_round:
-            writer.header(around[0])
         for name in [one for one in writer.scope.names if one not in stop.names]:
             del writer.scope.names[name]
             writer.bound.pop(name, None)
@@ -157,7 +155,9 @@ class BackwardFrames:
             if writer.scope.names.get(name) != held:
                 writer.scope.names[name] = held
                 writer.assign(name, held)
-        if not goes_round and stop.site is not None and comprehension_around(stop.site) is not None:
+        if goes_round:
+            writer.header(around[0])
+        elif stop.site is not None and comprehension_around(stop.site) is not None:
             writer.once_more(_position_of(stop).line)
 
 

@@ -96,8 +96,8 @@ class Frames:
         if kind == "call":
             self._done.add(payload.result)
             self._done.update(self.recording.results_of(payload.loop) if payload.loop is not None else ())
-        elif kind in ("more", "chosen"):
-            call, number = payload if kind == "chosen" else (payload, 0)
+        elif kind == "chosen":
+            call, number = payload
             self._done.update(call.parts[number].inputs)
 
     def is_there(self, held: Held) -> bool:
@@ -432,6 +432,8 @@ class Writer(VariableWriter):
     def _parts(self, item: Item, call: Call) -> None:
         """A loop as a loop, a branch as a branch."""
         content = call.content
+        for number in range(len(call.parts)):
+            self.frames.note_done("chosen", (call, number))
         bodies = [
             _Part(self, inside, part, content).written() for inside, part in zip(item.parts, call.parts)
         ]

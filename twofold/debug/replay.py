@@ -29,6 +29,7 @@ class ReplayWriter(FrameWriter):
         super().__init__(frames, Activation(stretch.code), scope, above, False)
         self.stretch, self.raises, self.outer = stretch, raises, outer
         self._is_there = False  # on the next line, where a handler of exceptions begins
+        self._callers: list[Stop] = []  # of what the line calls
 
     def write(self) -> tuple[str, list[Held]]:
         """The name of the function, and what it is called with."""
@@ -73,6 +74,10 @@ class ReplayWriter(FrameWriter):
             self._raise(raised, called, later)
         if len(self.body) == written:
             self.come_by()
+        for caller in self._callers:  # a backward pass comes there with what the line left
+            caller.names.clear()
+            caller.names.update(self.scope.known())
+        self._callers = []
         stop = Stop(self.above, self.code, site, self.scope.known())
         for action in self.frames.actions[begun:]:
             if action.kind == "call" and action.payload.result not in self.frames.stops:
@@ -138,6 +143,7 @@ class ReplayWriter(FrameWriter):
         assert stretch.code is not None
         site = None if self.code is None else Site(self.code, stretch.offset)
         above = Stop(self.above, self.code, site, self.scope.known())
+        self._callers.append(above)
         writer = ReplayWriter(self.frames, stretch, above, raises or stretch.ends_loop, self)
         if stretch.before.did:
             outside, writer.body, writer.position = writer.body, self.body, self.position
