@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.debug.evaluation import computed
 from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.node import mapped
 from twofold.ir.op import REGISTRY, Op
@@ -217,13 +218,31 @@ class Recording:
                     return site.offset > last.offset
             return False
 
-        def is_later(other: Call) -> bool:
-            return number in other.operands or is_behind(other)
-
-        if declared and not any(number in other.operands and is_behind(other) for other in self.calls):
+        if not declared:
+            later = (k for k, other in enumerate(self.calls) if number in other.operands or is_behind(other))
+            self.calls.insert(next(later, len(self.calls)), call)
             return
-        later = (k for k, other in enumerate(self.calls) if is_later(other))
-        self.calls.insert(next(later, len(self.calls)), call)
+        reader = next((k for k, other in enumerate(self.calls) if number in other.operands), None)
+        if reader is not None and is_behind(self.calls[reader]):
+            self.calls.insert(self._begin_of_pass(reader, last, is_behind), call)
+
+    def _begin_of_pass(self, reader: int, made: Site, is_behind: Callable[[Call], bool]) -> int:
+        """The first call before a reader that the pass of the function came to after it had made something."""
+        from twofold.debug.source import loops_around
+
+        def way_to(call: Call) -> Chain:
+            depth = max(k for k, site in enumerate(call.chain) if site.code is made.code)
+            return call.chain[depth:]
+
+        around, first = loops_around(made), reader
+        while first and is_behind(self.calls[first - 1]):
+            before, way = way_to(self.calls[first - 1]), way_to(self.calls[first])
+            offsets, later = [one.offset for one in before], [one.offset for one in way]
+            is_round = any(loop in around for loop in loops_around(way[0]))
+            if is_round and (offsets > later or before == way):
+                break  # of the round before
+            first -= 1
+        return first
 
     def results_of(self, loop: Call) -> list[int]:
         """The numbers of all results of a loop or branch, those included that nothing reads."""
@@ -305,8 +324,13 @@ def compute_the_same(
     def expressions(recording: Recording, numbers: Sequence[int]) -> list[int]:
         leaves = {number: _leaf(value, both) for number, value in recording.given.items()}
         found = {number: known.setdefault(leaf, len(known)) for number, leaf in leaves.items()}
+        constants = {number: one for number, one in recording.given.items() if not _is_among(one, both)}
         for call in [one for one in recording.calls if one.op not in (GIVEN, STOP)]:
-            key = call.op, call.attrs, tuple(found[one] for one in call.operands)
+            key: Any = (call.op, call.attrs, tuple(found[one] for one in call.operands))
+            if all(one in constants for one in call.operands) and not call.op.returns_program:
+                operands = [constants[one] for one in call.operands]
+                constants[call.result] = value = computed(call.op, call.attrs, operands)
+                key = _leaf(value, ())
             found[call.result] = known.setdefault(key, len(known))
         return [found[number] for number in numbers]
 
@@ -316,11 +340,16 @@ def compute_the_same(
         return False
 
 
+def _is_among(value: Any, both: Collection[int]) -> bool:
+    """Whether a value is one of those with the keys ``both``."""
+    return isinstance(value, Tensor) and _core.value_key(value) in both
+
+
 def _leaf(value: Any, both: Collection[int]) -> Any:
     """What is equal for equal values from outside; ``both``: keys of those that two recordings were given."""
     if not isinstance(value, Tensor):
         return type(value), repr(value)
-    if _core.value_key(value) in both:
+    if _is_among(value, both):
         return _core.value_key(value)
     array = value.detach().numpy()
     return value.dtype, array.shape, array.tobytes()

@@ -1,0 +1,37 @@
+"""Declared graphs step as the programs that declare them do where each operation is computed at once."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import twofold.static as tf
+from tests.debug import stepped_graphs
+from tests.debug.step_recorder import compare, programs_of, stepped
+
+LINES = inspect.getsource(stepped_graphs).splitlines()
+HEADERS = {
+    k for k, line in enumerate(LINES, 1) if "tf.while_loop" in line or "_fn(" in line or "tf.scan" in line
+}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [one for one in programs_of(stepped_graphs) if one.__name__ != "_dense"],
+    ids=lambda one: one.__name__,
+)
+def test_a_declared_graph_steps_as_it_is_computed_at_once(program: Any) -> None:
+    value = [0.5, -1.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = program(x)
+        usual = session.run(fetched, {x: value})
+        recorder = stepped(stepped_graphs, lambda: session.run(fetched, {x: value}, debug=True))
+    assert recorder.result.tolist() == usual.tolist()
+    tf.enable_eager_execution()
+    try:
+        compare(recorder, stepped(stepped_graphs, program, tf.constant(value)), HEADERS)
+    finally:
+        tf.disable_eager_execution()
