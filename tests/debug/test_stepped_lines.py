@@ -13,7 +13,6 @@ from tests.debug.step_recorder import StepRecorder, programs_of, stepped, value_
 from twofold import debug
 
 PROGRAMS = [(module, one) for module in (stepped_control, stepped_data) for one in programs_of(module)]
-TRAINED = {"sgd_loop", "optimiser_loop", "gradient_penalty"}  # which ``compile`` does not declare
 
 
 def arguments() -> list[Any]:
@@ -29,8 +28,6 @@ def everything(recorder: StepRecorder) -> list[Any]:
 @pytest.mark.parametrize("compiles", [False, True], ids=["plain", "compiled"])
 @pytest.mark.parametrize("module, program", PROGRAMS, ids=lambda one: getattr(one, "__name__", ""))
 def test_every_line_is_stepped_through(module: Any, program: Any, compiles: bool) -> None:
-    if compiles and program.__name__ in TRAINED:
-        pytest.skip("what differentiates inside is not compiled")
     function = torch.compile(program) if compiles else program
     usual = program(*arguments())
     recorder = stepped(module, debug.run, function, *arguments())

@@ -206,3 +206,15 @@ def test_a_compiled_module_is_a_module() -> None:
     net = torch.nn.Linear(2, 1)
     assert next(iter(torch.compile(net).parameters())) is net.weight
     assert torch.compile(lambda x: [x * 2, {"a": x + 1}])(torch.ones(1))[1]["a"].item() == 2
+
+
+def test_a_function_that_differentiates_inside_runs_as_plain_python() -> None:
+    @torch.compile
+    def penalty(x: Any) -> Any:
+        v = x.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad((v * v).sum(), [v])
+        return gradient.sum()
+
+    assert [penalty(torch.tensor([1.0, 2.0])).item() for _ in range(2)] == [6.0, 6.0]
+    with pytest.raises(RuntimeError, match="matmul"):
+        torch.compile(lambda x: x @ torch.ones(3))(torch.ones(2))

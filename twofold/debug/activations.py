@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from twofold.debug.recording import GIVEN, STOP, Call, Chain, Site
+from twofold.debug.recording import GIVEN, STOP, Call
+from twofold.debug.sites import Chain, Site
 from twofold.debug.source import (
     calls_within,
     exclusive,

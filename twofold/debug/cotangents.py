@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from twofold.debug.recording import Call, Chain, Recording
+from twofold.debug.recording import Call, Recording
+from twofold.debug.sites import Chain
 from twofold.transforms.derived import PULLBACK
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from twofold.debug.activations import Activation, Item, build
-from twofold.debug.recording import Call, Site
+from twofold.debug.recording import Call
+from twofold.debug.sites import Site
 from twofold.debug.source import loops_around
 
 

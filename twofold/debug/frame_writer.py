@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold.debug.activations import Activation
 from twofold.debug.names import Held, Scope
-from twofold.debug.recording import Site
 from twofold.debug.rounds import Rounds
-from twofold.debug.source import Position
+from twofold.debug.sites import Site
+from twofold.debug.source import Position, lines_of, position_of
 
 if TYPE_CHECKING:
     from twofold.debug.frames import Frames
@@ -142,3 +142,29 @@ class FrameWriter:
         """Have the function come by the line that it stands on once more."""
         self.position = Position(line, 0, line, 0, None, None)
         self.put(ast.While(self.do("turned", len(self.frames.actions)), [self.at(ast.Pass())], []))
+
+
+class Way:
+    """The lines that Python comes by between the calls of a statement of several lines."""
+
+    def __init__(self, writer: FrameWriter, site: Site | None, statement: Any) -> None:
+        self.writer = writer
+        self.left = lines_of(site.code, statement, site.offset) if site is not None else []
+        self.line = 0
+
+    def to(self, site: Site) -> None:
+        """Come by all lines up to a call."""
+        while self.left and self.left[0][0] <= site.offset:
+            self._pass(self.left.pop(0)[1])
+        self.line = position_of(site).line
+
+    def to_end(self) -> None:
+        """Come by the lines behind the last call."""
+        for _, line in self.left:
+            self._pass(line)
+
+    def _pass(self, line: int) -> None:
+        if line != self.line:
+            self.writer.position = Position(line, 0, line, 0, None, None)
+            self.writer.come_by()
+        self.line = line

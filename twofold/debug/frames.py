@@ -16,12 +16,13 @@ from typing import Any
 from twofold.debug.activations import Activation, Item, build
 from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.cotangents import Cotangents
-from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop
+from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop, Way
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
 from twofold.debug.names import Held, Scope, is_whole
-from twofold.debug.recording import STOP, Call, Recording, Site
+from twofold.debug.recording import STOP, Call, Recording
 from twofold.debug.results import settle
 from twofold.debug.rounds import count_of, element, element_names, loops_that_end
+from twofold.debug.sites import Site
 from twofold.debug.source import (
     COMPREHENSIONS,
     ELEMENTWISE,
@@ -31,7 +32,6 @@ from twofold.debug.source import (
     encloses,
     function_of,
     last_return,
-    lines_of,
     loops_around,
     nonlocal_names,
     position_of,
@@ -364,7 +364,7 @@ class Writer(VariableWriter):
         self.eager, self.rows = [], []
         begun = len(self.frames.actions)
         calls: list[Call] = []
-        way = _Way(self, group[0].site, statement)
+        way = Way(self, group[0].site, statement)
         through = 0
         for k, item in enumerate(group):
             if item.site is not None:
@@ -551,32 +551,6 @@ class Writer(VariableWriter):
 _WITH = (ast.With, ast.AsyncWith)
 _RETURNED = ast.Pass()
 """Stands for what a function returns among the expressions of a scope."""
-
-
-class _Way:
-    """The lines that Python comes by between the calls of a statement of several lines."""
-
-    def __init__(self, writer: Writer, site: Site | None, statement: Any) -> None:
-        self.writer = writer
-        self.left = lines_of(site.code, statement, site.offset) if site is not None else []
-        self.line = 0
-
-    def to(self, site: Site) -> None:
-        """Come by all lines up to a call."""
-        while self.left and self.left[0][0] <= site.offset:
-            self._pass(self.left.pop(0)[1])
-        self.line = position_of(site).line
-
-    def to_end(self) -> None:
-        """Come by the lines behind the last call."""
-        for _, line in self.left:
-            self._pass(line)
-
-    def _pass(self, line: int) -> None:
-        if line != self.line:
-            self.writer.position = Position(line, 0, line, 0, None, None)
-            self.writer.come_by()
-        self.line = line
 
 
 class _Part(Writer):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.debug.recording import chain_of
+from twofold.debug.sites import chain_of
 from twofold.debug.source import COMPREHENSIONS, loops_around, repeats
 from twofold.frontend.gradients import no_grad
 from twofold.ir.node import Node

@@ -6,10 +6,12 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from twofold import _core
 from twofold.debug.evaluation import computed
+from twofold.debug.sites import Chain, Site, chain_of
+from twofold.debug.source import loops_around
 from twofold.frontend.breakpoints import breakpoints_as
 from twofold.ir.node import mapped
 from twofold.ir.op import REGISTRY, Op
@@ -19,22 +21,6 @@ from twofold.runtime.closure_conversion import BODY_CALLS, BodyCalls
 from twofold.transforms.derived import stable_graph
 
 Tensor = _core.Tensor
-
-
-class Site(NamedTuple):
-    """An instruction of the program: a code object and the offset in it (before Python 3.11 the line)."""
-
-    code: CodeType
-    offset: int
-
-
-Chain = tuple[Site, ...]
-"""The call in each function of the program that was running, outermost first."""
-
-
-def chain_of(location: int) -> Chain:
-    """The chain that a location stands for."""
-    return tuple(Site(*site) for site in reversed(_core.location_codes(location)))
 
 
 class _GivenOp(Op):
@@ -228,7 +214,6 @@ class Recording:
 
     def _begin_of_pass(self, reader: int, made: Site, is_behind: Callable[[Call], bool]) -> int:
         """The first call before a reader that the pass of the function came to after it had made something."""
-        from twofold.debug.source import loops_around
 
         def way_to(call: Call) -> Chain:
             depth = max(k for k, site in enumerate(call.chain) if site.code is made.code)

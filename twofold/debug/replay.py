@@ -14,7 +14,8 @@ from twofold.debug.frame_writer import BREAKPOINT, CAUGHT, ENDED, FrameWriter, S
 from twofold.debug.frames import Frames, Writer
 from twofold.debug.line_trace import Raised, Step, Stretch
 from twofold.debug.names import Held, Scope
-from twofold.debug.recording import STOP, Call, Site
+from twofold.debug.recording import STOP, Call
+from twofold.debug.sites import Site
 from twofold.debug.source import Position, position_of
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
-from twofold.debug.recording import Site
+from twofold.debug.sites import Site
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

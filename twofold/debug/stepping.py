@@ -18,8 +18,9 @@ from twofold.debug.interpreter import Interpreter, Rewind
 from twofold.debug.line_trace import LineTrace, Stretch
 from twofold.debug.names import Given
 from twofold.debug.nesting import tensors_in
-from twofold.debug.recording import Recording, chain_of, compute_the_same, recorded
+from twofold.debug.recording import Recording, compute_the_same, recorded
 from twofold.debug.replay import write_root
+from twofold.debug.sites import chain_of
 from twofold.errors import ArgumentError
 from twofold.frontend.function import DeclaredGraph, graph_of_call
 from twofold.runtime.pytree import flatten, unflatten

@@ -50,6 +50,10 @@ def _dtypes() -> Any:
     return get_default_dtype(), dtype if enabled else None
 
 
+def _types_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(value.type_ for value in arguments)
+
+
 def _declares(arguments: Sequence[Any]) -> bool:
     """Whether a graph may stand for a call: bound tensors, and no gradient to record."""
     bound = all(isinstance(value, Tensor) and not value._is_symbolic for value in arguments)
@@ -61,10 +65,10 @@ def graph_of_call(compiled: Any, arguments: Sequence[Any]) -> DeclaredGraph | No
     """The graph that a compiled function runs for arguments, declared if need be; None of what runs as Python."""
     if not _declares(arguments):
         return None
-    types, dtypes = [value.type_ for value in arguments], _dtypes()
+    types, dtypes = _types_of(arguments), _dtypes()
 
     def known() -> DeclaredGraph | None:
-        fits = (one for one in compiled.graphs if [value.type_ for value in one.inputs] == types)
+        fits = (one for one in compiled.graphs if _types_of(one.inputs) == types)
         return next((one for one in fits if one.dtypes == dtypes), None)
 
     if known() is None:
@@ -170,9 +174,11 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
     verification = import_module("twofold.debug.verification") if verify else None
     plain = verification.verified(model) if verification else model
     is_plain = [False]
+    raised: set[tuple[Any, ...]] = set()  # types for which it raises on placeholders
 
     def declare(args: Sequence[Any]) -> Callable[..., Any] | None:
-        if not _declares(args) or is_plain[0] or len(made.graphs) >= _MOST_DECLARATIONS:
+        is_full = len(made.graphs) >= _MOST_DECLARATIONS
+        if not _declares(args) or is_plain[0] or is_full or _types_of(args) in raised:
             return None
         captures = captures_of(model)
         if captures is None:
@@ -191,6 +197,10 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
                 result = model(*inputs)
         except Impure:
             result = None
+        except Exception:  # as a gradient does of what no leaf is above, and as it may on tensors
+            restore(captures)
+            raised.add(_types_of(args))
+            return None
         single = isinstance(result, Tensor)
         outputs = (result,) if single else result if type(result) is tuple else ()
         is_plain[0] = restore(captures) or not _is_graph(inputs, keys, outputs)
