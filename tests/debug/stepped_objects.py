@@ -365,3 +365,14 @@ def sets(x: Any, w: Any) -> Any:
         seen.add(k)
         y = y + w * k
     return y
+
+
+def parts_of_a_large_object(x: Any, w: Any) -> Any:
+    m = torch.zeros(2, 2)
+    held: Any = {"rows": [m[0], m[1]], "m": m, "more": [[x], [w]] * 10, "own": [[x] for _ in range(20)]}
+    m[0] = w
+    m += 1
+    held["own"][3][0] = x * 5
+    held["own"][4].append(held["rows"][0])
+    z = held["rows"][0] + held["own"][3][0]
+    return z

@@ -15,7 +15,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.debug.recording import Recording
-from twofold.debug.snapshots import Snapshot, is_symbolic
+from twofold.debug.snapshots import Known, Snapshot, is_symbolic
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -104,7 +104,7 @@ class LineTrace:
         self._taken = 0
         self._stack: list[tuple[FrameType | None, Stretch]] = [(None, self.root)]
         self._left: set[int] = set()  # frames of generators that functions have left behind, by ``id``
-        self._known: dict[int, Any] = {}  # handles of all values that variables have held, by key
+        self._known = Known()
 
     def run(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         """What ``function`` returns."""
@@ -198,10 +198,10 @@ class LineTrace:
         for entry in self._tape:
             recording.add_tape([entry])
             ends.append(len(recording.calls))
-        _resolve(self.root, ends, recording)
+        _resolve(self.root, ends, recording, {})
 
 
-def _resolve(stretch: Stretch, ends: Sequence[int], recording: Recording) -> None:
+def _resolve(stretch: Stretch, ends: Sequence[int], recording: Recording, done: dict[int, Any]) -> None:
     for step in (stretch.before, *stretch.steps):
         did: list[Any] = []
         for one in step.did:
@@ -209,9 +209,9 @@ def _resolve(stretch: Stretch, ends: Sequence[int], recording: Recording) -> Non
                 did += recording.calls[ends[one.begin] : ends[one.end]]
                 continue
             if isinstance(one, Stretch):
-                _resolve(one, ends, recording)
+                _resolve(one, ends, recording, done)
             did.append(one)
         step.did = did
     for names in [step.names for step in stretch.steps] + [stretch.after, stretch.returned]:
         if names is not None:
-            names.resolve(recording)
+            names.resolve(recording, done)

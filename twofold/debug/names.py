@@ -42,6 +42,8 @@ class Built:
         self.kind, self.make, self.content = kind, make, content
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Built) and self.kind == other.kind and self.content == other.content
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import enum
 import functools
 import keyword
@@ -27,6 +26,7 @@ _CONSTANTS = (
 )
 _SIMPLE = (type(None), bool, int, float, str)
 _MOST_PARTS = 4096  # of all that one variable holds
+_LARGE = 16  # containers of an object that is looked at for changes first
 _MOST_BYTES = 1 << 16  # of an array
 _HEAP_TYPE = 1 << 9  # the flag of classes that are defined in Python
 
@@ -40,6 +40,49 @@ def is_symbolic(value: Any) -> bool:
     return isinstance(value, Tensor) and value._is_symbolic
 
 
+class Known:
+    """What variables have held so far: ``handles`` of values by key, and large objects that may not have changed."""
+
+    def __init__(self) -> None:
+        self.handles: dict[int, Any] = {}
+        self._large: dict[int, tuple[Any, Any, _Walk]] = {}
+
+    def unchanged(self, value: Any) -> Any:
+        """The shape of an object that is what it was when it was looked at last, or None."""
+        before = self._large.get(id(value))
+        return before[1] if before is not None and before[0] is value and before[2].holds() else None
+
+    def keep(self, value: Any, shape: Any, walk: _Walk) -> None:
+        """Keep the shape of an object if that is worth it."""
+        if walk.is_complete and len(walk.containers) >= _LARGE:
+            self._large[id(value)] = value, shape, walk
+
+
+class _Walk:
+    """The containers and tensors of an object, with what they held; ``is_complete`` if it has nothing else."""
+
+    def __init__(self) -> None:
+        self.containers: list[tuple[Any, tuple[Any, ...], tuple[int, ...]]] = []
+        self.tensors: list[tuple[Any, int]] = []
+        self.is_complete = True
+
+    def add(self, container: Any) -> None:
+        """Note what a list, set or dictionary holds."""
+        self.containers.append((container, *_contents(container)))
+
+    def holds(self) -> bool:
+        """Whether all of them hold what they did; they keep it alive, so that no ``id`` is used again."""
+        return all(_contents(one) == (keys, ids) for one, keys, ids in self.containers) and all(
+            _core.value_key(one) == key for one, key in self.tensors
+        )
+
+
+def _contents(container: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    if isinstance(container, dict):
+        return tuple(container), tuple(map(id, container.values()))
+    return (tuple(container), ()) if isinstance(container, set) else ((), tuple(map(id, container)))
+
+
 class Snapshot:
     """Variables by name, all that they hold pinned; ``resolve`` gives their parts the numbers of a recording.
 
@@ -47,30 +90,38 @@ class Snapshot:
 
     Args:
         names: The variables. Tensors in them are what they hold now, whatever is written to them later.
-        known: Handles of the values that are known so far, by key; it grows.
+        known: What variables have held before; it grows.
     """
 
     __slots__ = ("names",)
 
-    def __init__(self, names: Mapping[str, Any], known: dict[int, Any]) -> None:
+    def __init__(self, names: Mapping[str, Any], known: Known) -> None:
         self.names: dict[str, Held] = {}
         shape = _Shape()
         for name, value in names.items():
             if not name or (name.isidentifier() and not keyword.iskeyword(name)):
-                shape.left = _MOST_PARTS
-                with contextlib.suppress(_Unknown):
-                    self.names[name] = shape.of(value)
+                try:
+                    found = known.unchanged(value)
+                    if found is None:
+                        found = shape.of_variable(value)
+                        known.keep(value, found, shape.walk)
+                    self.names[name] = found
+                except _Unknown:
+                    pass
         if shape.pins:
             tensors = tuple(pin.handle for pin in shape.pins.values())
             leaves: Any = _core.close((), tensors, _core.declaration_mark()).leaves
             for (handle,) in leaves:
-                known.setdefault(_core.value_key(handle), handle)
+                known.handles.setdefault(_core.value_key(handle), handle)
             for pin in shape.pins.values():
-                pin.handle = known[_core.value_key(pin.handle)]
+                pin.handle = known.handles[_core.value_key(pin.handle)]
 
-    def resolve(self, recording: Recording) -> None:
-        """Have the numbers of values stand for the values."""
-        self.names = {name: _resolved(held, recording) for name, held in self.names.items()}
+    def resolve(self, recording: Recording, done: dict[int, tuple[Any, Held]]) -> None:
+        """Have the numbers of values stand for the values; ``done`` are shapes that have them, by ``id``."""
+        for name, shape in self.names.items():
+            if id(shape) not in done:
+                done[id(shape)] = shape, _resolved(shape, recording)
+            self.names[name] = done[id(shape)][1]
 
 
 class _Pin:
@@ -97,12 +148,18 @@ def _resolved(held: Any, recording: Recording) -> Held:
 
 
 class _Shape:
-    """The parts of values, of which there are ``left`` to be looked at; ``pins`` are those of tensors by ``id``."""
+    """The parts of values; ``pins`` are those of tensors by ``id``."""
 
     def __init__(self) -> None:
         self.pins: dict[int, _Pin] = {}
-        self.left = 0
+        self.walk = _Walk()  # through the present variable
+        self.left = 0  # parts of it that may still be looked at
         self._inside: set[int] = set()
+
+    def of_variable(self, value: Any) -> Any:
+        """What a variable holds, as pins, what never changes, and containers of such; raises _Unknown for others."""
+        self.walk, self.left = _Walk(), _MOST_PARTS
+        return self.of(value)
 
     def of(self, value: Any) -> Any:
         """A value as pins, what never changes, and containers of such; raises _Unknown for others."""
@@ -113,12 +170,16 @@ class _Shape:
         if tensor is not None:
             if tensor._is_symbolic:
                 raise _Unknown
+            self.walk.tensors.append((tensor, _core.value_key(tensor)))
+            self.walk.is_complete &= tensor._base is None  # else a write to what it is a view of reaches it
             return self.pins.setdefault(id(tensor), _Pin(tensor))
         if isinstance(value, _CONSTANTS) or kind.__module__ == "twofold._core":  # an operation
             return Given(value)
         self.left -= 1
         if self.left < 0 or id(value) in self._inside:
             raise _Unknown
+        if isinstance(value, (list, dict, set, collections.deque)):
+            self.walk.add(value)
         if kind in (tuple, list, dict) and not value:
             return kind()
         self._inside.add(id(value))
@@ -148,6 +209,7 @@ class _Shape:
         if kind is collections.defaultdict:
             make = functools.partial(kind, value.default_factory)
             return Built(kind, make, {self._key(key): self.of(one) for key, one in value.items()})
+        self.walk.is_complete &= kind is not numpy.ndarray
         if kind is numpy.ndarray and value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
             return Given(value.copy())
         return self._object(value, kind)
@@ -165,6 +227,7 @@ class _Shape:
         if not _is_plain(kind):
             raise _Unknown
         attributes = value.__dict__
+        self.walk.add(attributes)
         found: dict[str, Any] = {}
         mirrored = [one for one in attributes.values() if type(one) is Registry and one]
         for name, one in attributes.items():
