@@ -219,7 +219,7 @@ def _raised(position: Position, values: Mapping[str, Any]) -> TracebackType:
         names["co_qualname"] = position.code.co_qualname
     function = FunctionType(code.replace(**names), globals_of(position.file))
     try:
-        function(*values.values())
+        _core.call_untraced(function, *values.values())  # a debugger would stop there
     except TypeError as error:
         assert error.__traceback__ is not None and error.__traceback__.tb_next is not None
         return error.__traceback__.tb_next

@@ -435,3 +435,15 @@ def windows(x: Any, w: Any) -> Any:
             outs.append(d[0] * d[1])
     y = torch.stack(outs)
     return y.sum(0)
+
+
+def caught_error(x: Any, w: Any) -> Any:
+    table = torch.stack([x, w])
+    out = x * 0
+    for k in (0, 5, 1):
+        try:
+            row = table.index_select(0, torch.tensor([k]))
+            out = out + row[0][0].item()
+        except IndexError:
+            out = out - w
+    return out

@@ -10,7 +10,8 @@ from twofold import _core
 
 def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any], location: int = 0) -> Any:
     """What an operation gives for these operands, at once; ``location`` is that of the program's call, if any."""
-    before, place = _core.set_eager(True), _core.declare_at(location)
+    place = _core.declare_at(location or _core.forced_location())
+    before = _core.set_eager(True)
     try:
         with _core.GradientMode(False):
             result = _core.record(op, attrs, operands)

@@ -27,7 +27,7 @@ NOWHERE = Position(1, 0, 1, 0, None, None)
 class Action(NamedTuple):
     """What a synthetic frame asks the interpreter for, and the variables that the frame has bound then."""
 
-    kind: str  # call, held, passed, raised, more, chosen, stopping
+    kind: str  # call, tried, held, passed, raised, more, chosen, stopping
     payload: Any
     names: dict[str, int]
     statement: int  # the number of the execution of a statement that it is a part of

@@ -93,7 +93,7 @@ class Frames:
 
     def note_done(self, kind: str, payload: Any) -> None:
         """Note the values that an action makes."""
-        if kind == "call":
+        if kind in ("call", "tried"):
             self._done.add(payload.result)
             self._done.update(self.recording.results_of(payload.loop) if payload.loop is not None else ())
         elif kind == "chosen":

@@ -14,6 +14,7 @@ from twofold.debug.frame_writer import HELPER, Action
 from twofold.debug.frames import Frames
 from twofold.debug.names import Built, Given
 from twofold.debug.recording import Call, Recording
+from twofold.errors import TwofoldError
 from twofold.runtime.closure_conversion import as_tensor
 
 Tensor = _core.Tensor
@@ -155,6 +156,13 @@ class Interpreter(Bodies):
         if target is not None:
             self.gradients[target] = result
         return result
+
+    def _tried(self, call: Call) -> None:
+        """A call of a line that raised an exception: it may be the one that did."""
+        try:
+            self._call(call)
+        except TwofoldError as error:
+            del error
 
     def _turned(self, number: int) -> bool:
         """Twice true: an empty ``while`` loop goes round once, which is a step on the same line."""

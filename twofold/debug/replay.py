@@ -69,7 +69,7 @@ class ReplayWriter(FrameWriter):
                 self._infer(does)
             else:
                 for one in does:
-                    self._one(one, step)
+                    self._one(one, step, "call" if raised is None else "tried")
         self._bind(after)
         if raised is not None:
             self._raise(raised, called, later)
@@ -81,7 +81,7 @@ class ReplayWriter(FrameWriter):
         self._callers = []
         stop = Stop(self.above, self.code, site, self.scope.known())
         for action in self.frames.actions[begun:]:
-            if action.kind == "call" and action.payload.result not in self.frames.stops:
+            if action.kind in ("call", "tried") and action.payload.result not in self.frames.stops:
                 self.frames.stops[action.payload.result] = stop
 
     def _with_stops(self, did: Sequence[Any]) -> list[Any]:
@@ -124,7 +124,7 @@ class ReplayWriter(FrameWriter):
         depth = self._depth(one)
         return "inside" if depth is not None and (one.parts or depth + 1 < len(one.chain)) else "alone"
 
-    def _one(self, one: Any, step: Step) -> None:
+    def _one(self, one: Any, step: Step, kind: str) -> None:
         if isinstance(one, Stretch):
             self._call_function(one, False)
         elif isinstance(one, Raised):
@@ -137,7 +137,7 @@ class ReplayWriter(FrameWriter):
             found = position_of(one.chain[depth]) if depth is not None else None
             if found is not None and found.line == step.line:
                 self.position = found._replace(end_line=step.line, end_column=found.column)
-            self.put(ast.Expr(self.do("call", one)))
+            self.put(ast.Expr(self.do(kind, one)))
 
     def _call_function(self, stretch: Stretch, raises: bool) -> None:
         """A call of a function; what a generator does on the line where it had stopped is done before."""

@@ -106,8 +106,8 @@ class Snapshot:
                         found = shape.of_variable(value)
                         known.keep(value, found, shape.walk)
                     self.names[name] = found
-                except _Unknown:
-                    pass
+                except Exception:  # _Unknown, or what a class of the program raises as it is looked at
+                    continue
         if shape.pins:
             tensors = tuple(pin.handle for pin in shape.pins.values())
             leaves: Any = _core.close((), tensors, _core.declaration_mark()).leaves
