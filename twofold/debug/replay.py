@@ -61,8 +61,8 @@ class ReplayWriter(FrameWriter):
         raised = did.pop() if did and isinstance(did[-1], Raised) and not did[-1].ends_loop else None
         is_called = raised is not None and bool(did) and isinstance(did[-1], Stretch) and did[-1].raises
         called = did.pop() if is_called and not self._changes(after) else None
-        for kind, group in groupby(self._with_stops(did), self._kind):
-            does = list(group)
+        for kind, group in groupby(self._kinds(self._with_stops(did)), lambda one: one[0]):
+            does = [one for _, one in group]
             if kind == "backward":
                 BackwardFrames(self, does).write()
             elif kind == "inside":
@@ -98,6 +98,15 @@ class ReplayWriter(FrameWriter):
                 stops = []
             found.append(one)
         return found + stops
+
+    def _kinds(self, did: Sequence[Any]) -> list[tuple[str, Any]]:
+        """What a line did, with how it is written: all that a backward pass computes together."""
+        found = [(self._kind(one), one) for one in did]
+        for is_call, group in groupby(range(len(did)), lambda k: isinstance(did[k], Call)):
+            inside = [k for k in group if is_call and found[k][0] == "backward"]
+            for k in range(inside[0], inside[-1]) if inside else ():
+                found[k] = "backward", did[k]
+        return found
 
     def _site(self, step: Step) -> Site | None:
         """Where a line stands: at the first thing that it did."""
