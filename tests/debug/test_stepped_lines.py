@@ -100,3 +100,14 @@ def test_callers_in_a_backward_pass_have_what_their_lines_left() -> None:
     callers = [one.values for one in recorder.seen if one.function == "called_twice (backward)"]
     ones = [[float(k)] * 2 for k in (1, 2, 4)]
     assert callers[-2:] == [dict(zip("xab", ones)), dict(zip("xa", ones))]
+
+
+def test_a_backward_pass_through_rounds_comes_by_each_line_once() -> None:
+    def trained(x: Any, w: Any) -> None:
+        stepped_control.gru_cell(x, w).sum().backward()
+
+    given = [one.requires_grad_() for one in arguments()]
+    recorder = stepped(stepped_control, debug.run, trained, *given)
+    first = stepped_control.gru_cell.__code__.co_firstlineno
+    lines = [one.line - first for one in recorder.seen if one.function == "gru_cell (backward)"]
+    assert [one for one in lines if one > 2] == [6, 5, 4, 3] * 3
