@@ -6,7 +6,7 @@ import collections
 import enum
 import functools
 import keyword
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -46,6 +46,19 @@ class Known:
     def __init__(self) -> None:
         self.handles: dict[int, Any] = {}
         self._large: dict[int, tuple[Any, Any, _Walk]] = {}
+
+    def pin(self, pins: Collection[_Pin]) -> bool:
+        """Have pins hold what no write reaches; False where a value of them could not be computed."""
+        try:
+            tensors = tuple(pin.handle for pin in pins)
+            leaves: Any = _core.close((), tensors, _core.declaration_mark()).leaves
+        except Exception:
+            return False
+        for (handle,) in leaves:
+            self.handles.setdefault(_core.value_key(handle), handle)
+        for pin in pins:
+            pin.handle = self.handles[_core.value_key(pin.handle)]
+        return True
 
     def unchanged(self, value: Any) -> Any:
         """The shape of an object that is what it was when it was looked at last, or None."""
@@ -108,13 +121,8 @@ class Snapshot:
                     self.names[name] = found
                 except Exception:  # _Unknown, or what a class of the program raises as it is looked at
                     continue
-        if shape.pins:
-            tensors = tuple(pin.handle for pin in shape.pins.values())
-            leaves: Any = _core.close((), tensors, _core.declaration_mark()).leaves
-            for (handle,) in leaves:
-                known.handles.setdefault(_core.value_key(handle), handle)
-            for pin in shape.pins.values():
-                pin.handle = known.handles[_core.value_key(pin.handle)]
+        if shape.pins and not known.pin(shape.pins.values()):
+            self.names = {}
 
     def resolve(self, recording: Recording, done: dict[int, tuple[Any, Held]]) -> None:
         """Have the numbers of values stand for the values; ``done`` are shapes that have them, by ``id``."""
