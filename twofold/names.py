@@ -89,14 +89,10 @@ NAMES: dict[str, dict[str, str]] = {
             "broadcast_static_shape broadcast_dynamic_shape"
         ),
         "twofold.static.autodiff.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
-        "twofold.static.autodiff.custom_gradients": (
-            "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
-        ),
         "twofold.static.autodiff.gradients": "AggregationMethod UnconnectedGradients gradients hessians",
         "twofold.static.autodiff.indexed_slices": "IndexedSlices IndexedSlicesValue",
         "twofold.static.control_flow.conditional": "case cond switch_case",
         "twofold.static.control_flow.dependencies": "group no_op tuple=tuple_",
-        "twofold.static.control_flow.host_calls": "Assert Print py_func",
         "twofold.static.control_flow.map_scan": "foldl foldr map_fn scan",
         "twofold.static.control_flow.tensor_array": "TensorArray",
         "twofold.static.control_flow.while_loop": "while_loop",
@@ -118,6 +114,10 @@ NAMES: dict[str, dict[str, str]] = {
             "enable_eager_execution disable_eager_execution executing_eagerly GradientTape TensorSpec "
             "function"
         ),
+        "twofold.static.functions.custom_gradients": (
+            "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
+        ),
+        "twofold.static.functions.host_calls": "Assert Print py_func",
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device colocate_with init_scope"
         ),
@@ -277,11 +277,12 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.sequence": {
+        "twofold.static.recurrent.sequences": "Fold Recurrence",
         "twofold.static.sequence.axes": "Axis",
         "twofold.static.sequence.operations": (
             "placeholder input_variable lengths first last is_first is_last reduce_sum reduce_mean "
             "reduce_max reduce_min softmax broadcast_as delay past_value future_value reverse gather where "
-            "scatter slice unpack to_sequence Recurrence Fold"
+            "scatter slice unpack to_sequence"
         ),
     },
     "twofold.static.strings": {

@@ -99,20 +99,11 @@ if TYPE_CHECKING:
     from twofold.static.arrays.shape_ops import *  # type: ignore[no-redef]  # noqa: F403
     from twofold.static.arrays.shape_ops import concat as concat_v2
     from twofold.static.autodiff.clipping import *  # noqa: F403
-    from twofold.static.autodiff.custom_gradients import (
-        NoGradient,
-        NotDifferentiable,
-        RegisterGradient,
-        custom_gradient,
-        grad_pass_through,
-        recompute_grad,
-    )
     from twofold.static.autodiff.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
     from twofold.static.autodiff.indexed_slices import IndexedSlices, IndexedSlicesValue
     from twofold.static.control_flow.conditional import case, cond, switch_case
     from twofold.static.control_flow.dependencies import group, no_op
     from twofold.static.control_flow.dependencies import tuple_ as tuple
-    from twofold.static.control_flow.host_calls import Assert, Print, py_func
     from twofold.static.control_flow.map_scan import foldl, foldr, map_fn, scan
     from twofold.static.control_flow.tensor_array import TensorArray
     from twofold.static.control_flow.while_loop import while_loop
@@ -128,6 +119,15 @@ if TYPE_CHECKING:
     )
     from twofold.static.debugging import *  # noqa: F403
     from twofold.static.eager.gradient_tape import *  # noqa: F403
+    from twofold.static.functions.custom_gradients import (
+        NoGradient,
+        NotDifferentiable,
+        RegisterGradient,
+        custom_gradient,
+        grad_pass_through,
+        recompute_grad,
+    )
+    from twofold.static.functions.host_calls import Assert, Print, py_func
     from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph_def.importer import import_graph_def
     from twofold.static.graph_def.meta_graph import MetaGraphDef

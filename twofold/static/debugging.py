@@ -20,7 +20,7 @@ from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tens
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.dependencies import group, no_op
-from twofold.static.control_flow.host_calls import Assert
+from twofold.static.functions.host_calls import Assert
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Operation, Tensor, check_same_dtype, describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies

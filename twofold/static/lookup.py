@@ -12,7 +12,7 @@ from twofold.errors import ArgumentError, DTypeError, FailedPreconditionError
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.control_flow.dependencies import group
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example

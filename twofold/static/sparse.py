@@ -32,7 +32,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.arrays import creation, segments, selection, shape_ops
 from twofold.static.arrays.indexing import flat_indices
-from twofold.static.control_flow.host_calls import Assert, in_python
+from twofold.static.functions.host_calls import Assert, in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, need_session
 from twofold.static.graph.inference import known_sizes_of

@@ -16,7 +16,7 @@ from twofold.event_files import EventFile, histogram_summary, image_summary, sca
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import constant
-from twofold.static.control_flow.host_calls import py_func
+from twofold.static.functions.host_calls import py_func
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph

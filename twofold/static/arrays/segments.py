@@ -20,7 +20,7 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.arrays import shape_ops
 from twofold.static.arrays.indexing import count_up_to, scattered
-from twofold.static.control_flow.host_calls import Assert
+from twofold.static.functions.host_calls import Assert
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.scopes import control_dependencies
 

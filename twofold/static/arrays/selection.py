@@ -31,7 +31,7 @@ from twofold.static.api.op_functions import (
 from twofold.static.api.result_tuples import ListDiff, Unique, UniqueWithCounts
 from twofold.static.arrays.indexing import count_up_to
 from twofold.static.arrays.shape_ops import _where, gather, reshape
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.graph.scopes import name_scope

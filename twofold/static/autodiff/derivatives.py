@@ -7,8 +7,8 @@ from typing import Any
 
 from twofold import _core
 from twofold.ops.base import apply
-from twofold.static.control_flow.bodies import ARGUMENT, above, sources_of
-from twofold.static.control_flow.lowering import Flow
+from twofold.static.functions.bodies import ARGUMENT, above, sources_of
+from twofold.static.functions.lowering import Flow
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 

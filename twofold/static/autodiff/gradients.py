@@ -15,7 +15,6 @@ from twofold.ops.base import apply
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, is_tensor_like
 from twofold.static.arrays import creation, shape_ops
-from twofold.static.autodiff.custom_gradients import refuse_rules, rule_of
 from twofold.static.autodiff.derivatives import (
     Derivative,
     depends_on_argument,
@@ -24,7 +23,8 @@ from twofold.static.autodiff.derivatives import (
 )
 from twofold.static.autodiff.indexed_slices import gradient_of_rows, table_of
 from twofold.static.autodiff.loop_gradients import LoopGradient
-from twofold.static.control_flow.bodies import ARGUMENT, source_of, sources_of, tensor_of
+from twofold.static.functions.bodies import ARGUMENT, source_of, sources_of, tensor_of
+from twofold.static.functions.custom_gradients import refuse_rules, rule_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor, describe, owner_of

@@ -20,7 +20,7 @@ from twofold.static.api.op_functions import (
     sizes,
 )
 from twofold.static.arrays import shape_ops
-from twofold.static.control_flow.bodies import tensor_of
+from twofold.static.functions.bodies import tensor_of
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.graph.graph_elements import Slot

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from twofold.errors import GradientError
-from twofold.static.control_flow.lowering import Repeat
+from twofold.static.functions.lowering import Repeat
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source, read_of
 

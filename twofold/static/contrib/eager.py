@@ -8,11 +8,11 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.autodiff.custom_gradients import custom_gradient as custom_gradient
 from twofold.static.data.datasets import Dataset
 from twofold.static.eager.gradient_tape import GradientTape, executing_eagerly
 from twofold.static.eager.gradient_tape import enable_eager_execution as enable_eager_execution
 from twofold.static.eager.gradient_tape import executing_eagerly as in_eager_mode  # noqa: F401
+from twofold.static.functions.custom_gradients import custom_gradient as custom_gradient
 from twofold.static.graph.docstrings import example
 from twofold.static.variables.variable import Variable as _Variable
 

@@ -13,8 +13,8 @@ from twofold.ops.base import apply
 from twofold.runtime.calls import failed
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.control_flow.bodies import Body, source_of, tensor_of, trace_body
-from twofold.static.control_flow.lowering import Choice
+from twofold.static.functions.bodies import Body, source_of, tensor_of, trace_body
+from twofold.static.functions.lowering import Choice
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Operation, Tensor, describe, operation_of
 

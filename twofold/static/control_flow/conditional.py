@@ -12,7 +12,7 @@ from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor, define
 from twofold.static.arrays.shape_ops import stack
 from twofold.static.control_flow.choice import choose
-from twofold.static.control_flow.host_calls import Assert
+from twofold.static.functions.host_calls import Assert
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.graph.scopes import control_dependencies

@@ -30,8 +30,8 @@ from twofold.static.api.op_functions import (
     whole,
 )
 from twofold.static.arrays.shape_ops import identity
-from twofold.static.control_flow.bodies import source_of
-from twofold.static.control_flow.lowering import is_unwritten
+from twofold.static.functions.bodies import source_of
+from twofold.static.functions.lowering import is_unwritten
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute

@@ -22,9 +22,9 @@ from twofold.runtime.failures import end_in
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays.shape_ops import stack
-from twofold.static.control_flow.bodies import Body, source_of, tensor_of, trace_body
 from twofold.static.control_flow.choice import common_type, known_same
-from twofold.static.control_flow.lowering import Repeat, Sizes, While
+from twofold.static.functions.bodies import Body, source_of, tensor_of, trace_body
+from twofold.static.functions.lowering import Repeat, Sizes, While
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Operation, Tensor, describe, get_default_graph, operation_of

@@ -17,7 +17,7 @@ from twofold.runtime.failures import end_at
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import array_of, as_dtype, convert_to_tensor, is_tensor_like, whole
 from twofold.static.arrays.shape_ops import placeholder
-from twofold.static.control_flow.bodies import source_of
+from twofold.static.functions.bodies import source_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph
 from twofold.static.graph.string_table import bytes_array, holds_strings, stack

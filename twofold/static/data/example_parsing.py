@@ -12,7 +12,7 @@ from twofold.dtypes import DType, float32, int64, string
 from twofold.errors import ArgumentError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.string_table import bytes_array
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.protobuf.example import Example, Feature

@@ -20,10 +20,10 @@ from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
-from twofold.static.control_flow.bodies import source_of
 from twofold.static.data.coordinator import Coordinator
 from twofold.static.data.dataset_elements import pad_elements
 from twofold.static.errors import CancelledError, OutOfRangeError
+from twofold.static.functions.bodies import source_of
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor, get_default_graph, need_session
 from twofold.static.graph.string_table import stack

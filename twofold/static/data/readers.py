@@ -15,9 +15,9 @@ from twofold.ir.types import tensor_type
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import array_of, as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.api.signatures import takes
-from twofold.static.control_flow.host_calls import in_python
 from twofold.static.data.queues import EPOCHS, FIFOQueue, filled_in_epochs
 from twofold.static.errors import OutOfRangeError
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
 from twofold.static.graph.string_table import bytes_array

@@ -12,8 +12,8 @@ from twofold.dtypes import string
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype
-from twofold.static.control_flow.host_calls import in_python
 from twofold.static.errors import OutOfRangeError
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.string_table import bytes_array, holds_strings
 from twofold.static.random import next_key
 

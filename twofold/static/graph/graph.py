@@ -110,7 +110,7 @@ class Operation:
         self.branches: tuple[Any, ...] = ()
         self.flow: Any = None  # of a choice or loop: what computes it from closed bodies
         self.gradient: Any = (
-            None  # the user's: a registered name, or a function, see ``autodiff.custom_gradients``
+            None  # the user's: a registered name, or a function, see ``functions.custom_gradients``
         )
         self.pullback: Any = None  # what that function declared
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.dtypes import bool_, int32, string
-from twofold.static.control_flow.lowering import Choice
+from twofold.static.functions.lowering import Choice
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.string_table import decode
 from twofold.static.graph_def.export_shapes import axes_of

@@ -10,8 +10,8 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import tensor_type
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like, refuse
-from twofold.static.control_flow.bodies import source_of
 from twofold.static.errors import UnimplementedError
+from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Graph, Operation, get_default_graph
 from twofold.static.graph_def.node_functions import IMPORTERS, Node, several_named
 from twofold.static.protobuf.graph_def import GraphDef, NodeDef, message_of

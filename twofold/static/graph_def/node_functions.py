@@ -14,9 +14,9 @@ from twofold.ops.base import ops
 from twofold.static import image, linalg, math  # noqa: F401  their rows are in the table
 from twofold.static.api.aliases import RENAMED
 from twofold.static.api.op_functions import define
-from twofold.static.autodiff.custom_gradients import identity_of_several
-from twofold.static.control_flow.bodies import source_of
 from twofold.static.errors import UnimplementedError
+from twofold.static.functions.bodies import source_of
+from twofold.static.functions.custom_gradients import identity_of_several
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.nn import activations  # noqa: F401
 from twofold.static.protobuf.graph_def import DTYPES, NodeDef, array_of_message, sizes_of_message

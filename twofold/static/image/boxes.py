@@ -14,7 +14,7 @@ from twofold.runtime.calls import failed
 from twofold.static import math
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, sizes
 from twofold.static.arrays import creation, selection, shape_ops
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 

@@ -18,8 +18,8 @@ from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype
-from twofold.static.control_flow.host_calls import in_python
 from twofold.static.errors import UnavailableError
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.strings.string_functions import as_string_tensor
 

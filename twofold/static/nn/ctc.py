@@ -13,7 +13,7 @@ from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import Number, convert_to_tensor, full_of, operation, sizes
 from twofold.static.arrays.indexing import flat_indices
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.sparse import SparseTensor
 

@@ -23,7 +23,7 @@ from twofold.static.arrays.segments import (
 from twofold.static.arrays.selection import boolean_mask, where
 from twofold.static.arrays.shape_ops import concat, gather, shape
 from twofold.static.autodiff.clipping import clip_by_norm
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 from twofold.static.sparse import SparseTensor

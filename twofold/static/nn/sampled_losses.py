@@ -19,7 +19,7 @@ from twofold.static import math, nn
 from twofold.static.api.op_functions import convert_to_tensor, operation
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import described
 from twofold.static.random import next_key
 

@@ -15,6 +15,7 @@ from twofold.lazy import attach as _attach
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
+    from twofold.static.recurrent.sequences import Fold, Recurrence
     from twofold.static.sequence.axes import Axis
     from twofold.static.sequence.operations import *  # noqa: F403
 

@@ -26,7 +26,7 @@ from twofold.ops.base import ops
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import Alone, counted, operation
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Tensor, describe, owner_of
 from twofold.static.graph.inference import Source

@@ -13,7 +13,7 @@ from twofold import _core
 from twofold.dtypes import string
 from twofold.errors import InvalidArgumentError
 from twofold.runtime.tracing import here
-from twofold.static.control_flow.bodies import sources_of
+from twofold.static.functions.bodies import sources_of
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable

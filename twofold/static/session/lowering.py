@@ -21,7 +21,7 @@ from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply, ops
 from twofold.runtime.closure_conversion import varied
 from twofold.runtime.tracing import here
-from twofold.static.control_flow.bodies import all_inside
+from twofold.static.functions.bodies import all_inside
 from twofold.static.graph.context import local
 from twofold.static.graph.graph import DERIVATIVES, Operation
 from twofold.static.graph.inference import (

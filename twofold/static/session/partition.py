@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.static.control_flow.bodies import source_of
+from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable

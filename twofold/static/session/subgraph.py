@@ -20,7 +20,7 @@ from twofold.ir.types import tensor_type
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.autodiff.derivatives import operations_between
-from twofold.static.control_flow.bodies import ARGUMENT
+from twofold.static.functions.bodies import ARGUMENT
 from twofold.static.graph.devices import HERE, trouble
 from twofold.static.graph.graph import DERIVATIVES, Operation, describe
 from twofold.static.graph.inference import Source, Unforeseen, known_value, read_of

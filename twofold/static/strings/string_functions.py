@@ -11,7 +11,7 @@ from twofold.dtypes import DType, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
 

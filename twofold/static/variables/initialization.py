@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import bool_, string
 from twofold.errors import FailedPreconditionError
 from twofold.static.control_flow.dependencies import group
-from twofold.static.control_flow.host_calls import in_python
+from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import START, example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.variables.variable import Variable, global_variables, local_variables, variable_of

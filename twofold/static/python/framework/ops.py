@@ -1,9 +1,9 @@
 """Graphs, tensors and operations, as in ``twofold.static``."""
 
 from twofold.static.api.op_functions import convert_to_tensor as convert_to_tensor
-from twofold.static.autodiff.custom_gradients import NoGradient as NoGradient
-from twofold.static.autodiff.custom_gradients import NotDifferentiable as NotDifferentiable
-from twofold.static.autodiff.custom_gradients import RegisterGradient as RegisterGradient
+from twofold.static.functions.custom_gradients import NoGradient as NoGradient
+from twofold.static.functions.custom_gradients import NotDifferentiable as NotDifferentiable
+from twofold.static.functions.custom_gradients import RegisterGradient as RegisterGradient
 from twofold.static.graph.collection_keys import GraphKeys as GraphKeys
 from twofold.static.graph.graph import Graph as Graph
 from twofold.static.graph.graph import Operation as Operation

@@ -24,7 +24,7 @@ from twofold.runtime.failures import end_in
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, convert_to_tensor, define
-from twofold.static.control_flow.bodies import Body, above, source_of, tensor_of, trace_body
+from twofold.static.functions.bodies import Body, above, source_of, tensor_of, trace_body
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor

@@ -14,7 +14,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closure_conversion import closure_convert
-from twofold.static.control_flow.bodies import Body
+from twofold.static.functions.bodies import Body
 from twofold.static.graph.graph import Graph, Operation
 from twofold.static.graph.inference import Numbers, Source, read_of
 from twofold.static.graph.string_table import stack

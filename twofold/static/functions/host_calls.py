@@ -16,8 +16,8 @@ from twofold.ir.types import tensor_type
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
-from twofold.static.autodiff.custom_gradients import with_gradient_of
-from twofold.static.control_flow.bodies import source_of
+from twofold.static.functions.bodies import source_of
+from twofold.static.functions.custom_gradients import with_gradient_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import call_python
