@@ -127,6 +127,22 @@ class BackwardPass {
     std::vector<std::pair<int32_t, ValueRef>> unpacked = {};  // saved values that hooks returned, by slot (see Gradient::used)
   };
 
+  // Whether the trace to which the references of the pass belong is still open; false with an error set if it was run, as a
+  // debugger can do in the Python that makes signatures and gradients.
+  bool is_open(uint64_t stamp) const {
+    if (recorder_.stamp() == stamp) return true;
+    PyErr_SetString(PyExc_RuntimeError, "backward: a value was read inside of the library while gradients were recorded. Read it after the pass.");
+    return false;
+  }
+  // The signature or gradients that `find` finds, or Python makes; null with an error set.
+  template <class Find>
+  auto found(Find find) const {
+    const uint64_t stamp = recorder_.stamp();
+    auto made = find();
+    if (made && !is_open(stamp)) made = nullptr;
+    return made;
+  }
+
   bool seed(Value* root, Value* given, Ref* out);
   bool start(Value* root, Ref cotangent);
   bool find_starts();

@@ -49,7 +49,7 @@ bool BackwardPass::add(Ref* sum, Ref term, const Origin& origin) {
   Ref inputs[2] = {*sum, term};
   Type* type = type_of(*sum);
   Type* types[2] = {type, type};
-  SignatureRef signature = signature_of(accumulate, no_attributes(), types, 2, nullptr);
+  const SignatureRef signature = found([&] { return signature_of(accumulate, no_attributes(), types, 2, nullptr); });
   if (!signature) return false;
   uint64_t mask = 0;
   for (size_t i = 0; request_.create && i < 2; ++i) mask |= requires_grad(inputs[i]) ? Entry::mask_bit(i) : 0;
@@ -255,7 +255,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   inputs.assign(source, source + entry.count);
   uint64_t wanted = 0;
   for (uint32_t k = 0; k < entry.count; ++k) wanted |= is_wanted(scope, entry, inputs.data(), k) ? Entry::mask_bit(k) : 0;
-  const GradientPlan* plan = gradient_plan_of(entry.signature, wanted);
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, wanted); });
   int reading = plan ? reads_values(*plan, entry.count) : -1;
   if (reading < 0) return false;
   if (reading && (scope.saved ? scope.saved->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
@@ -269,9 +269,11 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   if (!scope.saved && reading) reading_.push_back(static_cast<uint32_t>(index));
   if (request_.retain) return true;
   if (!reading) {  // of an input whose gradient is not needed
+    const uint64_t stamp = recorder_.stamp();
     plan = gradient_plan_of(entry.signature, entry.gradient_mask);
     reading = plan ? reads_values(*plan, entry.count) : -1;
     if (reading < 0) PyErr_Clear();
+    if (!is_open(stamp)) return false;
   }
   if (!reading) return true;
   if (scope.saved) scope.saved->consumed[index] = 1;
@@ -378,7 +380,7 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
   if (PyArg_ParseTuple(made, "OO", &op, &attrs)) {
     Operation* operation = operation_of(op);
     const AttributesRef attributes = operation ? attributes_of(attrs) : nullptr;
-    if (attributes) signature = signature_of(operation, attributes, nullptr, 0, nullptr);
+    if (attributes) signature = found([&] { return signature_of(operation, attributes, nullptr, 0, nullptr); });
   }
   Py_DECREF(made);
   return signature && record(signature, nullptr, 0, 0, {}, out);

@@ -89,7 +89,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   if (entry.count != 1 || !entry.flows_to(0) || is_captured(scope, index)) return true;
   const Ref input = (scope.saved ? scope.saved->trace->trace.inputs(entry) : recorder_.inputs(entry))[0];
   if (!scope.needed.empty() && !(scope.needed[index] && leads_to_target(scope, input))) return true;
-  const GradientPlan* plan = gradient_plan_of(entry.signature, entry.gradient_mask);
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, entry.gradient_mask); });
   const Gradient* gradient = plan ? plan->at(0) : nullptr;
   if (!gradient) return false;
   if (gradient->form.kind != Form::kTranspose) return true;
@@ -341,7 +341,7 @@ bool BackwardPass::copy(Ref ref, Ref* out, bool flow) {
   static Operation* const operation = operation_of(hooks.copy);
   Type* type = type_of(ref);
   const uint64_t mask = flow && request_.create && requires_grad(ref) ? Entry::mask_bit(0) : 0;
-  SignatureRef signature = signature_of(operation, no_attributes(), &type, 1, nullptr);
+  const SignatureRef signature = found([&] { return signature_of(operation, no_attributes(), &type, 1, nullptr); });
   return signature && record(signature, &ref, 1, mask, {}, out);
 }
 
@@ -352,7 +352,7 @@ bool BackwardPass::call_with(Operation* operation, Attributes* attributes, const
     types.push_back(type_of(inputs[i]));
     if (request_.create && requires_grad(inputs[i])) mask |= Entry::mask_bit(i);
   }
-  SignatureRef signature = signature_of(operation, attributes, types.data(), count, nullptr);
+  const SignatureRef signature = found([&] { return signature_of(operation, attributes, types.data(), count, nullptr); });
   return signature && record(signature, inputs, count, mask, origin, out);
 }
 

@@ -215,27 +215,32 @@ ValueRef Recorder::record(Operation* op, Attributes* attributes, Operand* inputs
     refs = on_heap.data();
   }
   uint64_t mask;
-  bool again = true;
-  while (again) {
-    if (busy_ && !wait_until_free()) return ValueRef();
-    if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
+  for (bool again = true;;) {
+    while (again) {
+      if (busy_ && !wait_until_free()) return ValueRef();
+      if (!references(inputs, count, refs, &mask, &again)) return ValueRef();
+    }
+    ValueRef made = append(op, attributes, refs, count, mask, arguments, location, &again);
+    if (!again) return made;
   }
-  return append(op, attributes, refs, count, mask, arguments, location);
 }
 
 ValueRef Recorder::record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location) {
   Ref ref;
   uint64_t mask;
-  bool again = true;
-  while (again) {
-    if (busy_ && !wait_until_free()) return ValueRef();
-    if (!references(input, 1, &ref, &mask, &again)) return ValueRef();
+  for (bool again = true;;) {
+    while (again) {
+      if (busy_ && !wait_until_free()) return ValueRef();
+      if (!references(input, 1, &ref, &mask, &again)) return ValueRef();
+    }
+    ValueRef made = append(op, no_attributes(), &ref, 1, Entry::mask_bit(0), arguments, location, &again);
+    if (!again) return made;
   }
-  return append(op, no_attributes(), &ref, 1, Entry::mask_bit(0), arguments, location);
 }
 
 ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask,
-                          PyObject* const* arguments, uint32_t location) {
+                          PyObject* const* arguments, uint32_t location, bool* again) {
+  *again = false;
   ++recorded;
   if (predicted_) {
     if (predicted_matches(op, attributes, refs, count, mask)) {
@@ -252,8 +257,11 @@ ValueRef Recorder::append(Operation* op, Attributes* attributes, const Ref* refs
   Type** types = count > kMostInputs ? on_heap.data() : on_stack;
   for (size_t i = 0; i < count; ++i) types[i] = trace_.type_of_ref(refs[i]);
   Busy busy(*this);
+  const uint64_t stamp = stamp_;
   SignatureRef signature = signature_of(op, attributes, types, count, arguments);
   if (!signature) return ValueRef();
+  *again = stamp_ != stamp;  // the type rule is Python, where an import or a debugger may have run the trace
+  if (*again) return ValueRef();
   Entry entry{signature, 0, static_cast<uint32_t>(count), mask};
   ValueRef made = make_value(position_, signature, entry.requires_grad(), {location, differentiated});
   trace_.append(entry, refs);

@@ -153,8 +153,9 @@ class Recorder {
   class OldProvenance;
 
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
+  // `again` is set where the trace has run meanwhile, so that the references are to be made anew.
   ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments,
-                  uint32_t location);
+                  uint32_t location, bool* again);
   void ensure_room(size_t entries);
   ValueRef make_value(uint32_t index, Signature* signature, bool requires_grad, Provenance provenance);
   Ref new_leaf(Type* type, Leaf leaf);

@@ -359,14 +359,22 @@ class Recorder::OldProvenance {
 
 bool Recorder::flush() {
   if (busy_ && !wait_until_free()) return false;
-  if (position_ == 0) return true;
   std::shared_ptr<CachedTrace> cached;
   std::vector<ValueRef> held;
-  {
-    Busy busy(*this);
-    cached = finish_trace(held);
+  for (bool grew = true; grew;) {
+    if (position_ == 0) return true;
+    const uint64_t stamp = stamp_;
+    const uint32_t position = position_;
+    held.clear();
+    {
+      Busy busy(*this);
+      cached = finish_trace(held);
+    }
+    if (!cached) return false;
+    // Planning runs Python, where an import or a debugger may record calls, which belong to the trace, and run it.
+    if (stamp_ != stamp) return flush();
+    grew = position_ != position;
   }
-  if (!cached) return false;
   spare_provenance_.resize(live_.size());
   std::vector<ValueRef> living;
   std::vector<BufferRef> results;
