@@ -33,7 +33,7 @@ def inside(action: Callable[[], Any], function: Callable[..., Any], *arguments: 
     found: list[Any] = []
 
     def trace(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and "twofold" in frame.f_code.co_filename and not frame.f_code.co_filename == __file__:
+        if event == "call" and "twofold" in frame.f_code.co_filename and frame.f_code.co_filename != __file__:
             sys.settrace(None)
             try:
                 found.append(action())
@@ -49,14 +49,16 @@ def inside(action: Callable[[], Any], function: Callable[..., Any], *arguments: 
 
 
 @pytest.mark.parametrize(
-    "action", [_core.flush, lambda: NUMBERS * 2, lambda: (NUMBERS * 2).tolist()], ids=["run", "record", "read"]
+    "action",
+    [_core.flush, lambda: NUMBERS * 2, lambda: (NUMBERS * 2).tolist()],
+    ids=["run", "record", "read"],
 )
 def test_what_runs_inside_of_planning_leaves_the_program_right(action: Callable[[], Any]) -> None:
     size = 1013 + len(str(action))  # of a size that nothing was planned for
     for _ in range(3):
         size += 1
-        (x, w), found = inside(action, lambda: forward(size))
-        value, inner = inside(action, lambda: w.item())
+        (x, w), found = inside(action, forward, size)
+        value, inner = inside(action, w.item)
         w.backward()
         assert [value, *x.grad.tolist()] == differentiated(size)
         for one in (*found, *inner):
