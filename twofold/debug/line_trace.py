@@ -6,6 +6,7 @@ Where Python itself runs a function, nothing about it has to be read off its sou
 from __future__ import annotations
 
 import functools
+import gc
 import linecache
 import os
 import sys
@@ -21,6 +22,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _NEEDED = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "llvmlite"))
+_PLANNING = tuple(_PACKAGE + name + os.sep for name in ("compiler", "ir", "transforms"))
 _STOPS = 0x20 | 0x80 | 0x200
 """The flags of code that suspends: of generators, coroutines and asynchronous generators."""
 
@@ -125,16 +127,18 @@ class LineTrace:
         follows = _is_followed(frame.f_code)
         if follows is None:
             follows = frame.f_back is self._stack[-1][0]
-        if not follows or self._is_import(frame) or any(map(is_symbolic, frame.f_locals.values())):
+        if not follows or self._is_of_library(frame) or any(map(is_symbolic, frame.f_locals.values())):
             return None  # the library's, or the body of a loop or branch, of which a graph is made
         self._enter(frame)
         return self._go_on
 
-    def _is_import(self, frame: FrameType) -> bool:
-        """Whether a function is called as something is imported, which this library may do as it records a call."""
-        above, outer = frame.f_back, self._stack[-1][0]
-        while above is not None and above is not outer:
-            if above.f_code.co_filename.startswith("<frozen importlib"):
+    def _is_of_library(self, frame: FrameType) -> bool:
+        """Whether this library imports or plans something, or memory is collected: there nothing may run."""
+        collecting = [getattr(one, "__code__", None) for one in gc.callbacks]
+        above: FrameType | None = frame
+        while above is not None and above is not self._stack[-1][0]:
+            name = above.f_code.co_filename
+            if above.f_code in collecting or name.startswith(("<frozen importlib", *_PLANNING)):
                 return True
             above = above.f_back
         return False
