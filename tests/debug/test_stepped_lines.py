@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from typing import Any
 
@@ -111,3 +112,23 @@ def test_a_backward_pass_through_rounds_comes_by_each_line_once() -> None:
     first = stepped_control.gru_cell.__code__.co_firstlineno
     lines = [one.line - first for one in recorder.seen if one.function == "gru_cell (backward)"]
     assert [one for one in lines if one > 2] == [6, 5, 4, 3] * 3
+
+
+def test_what_the_garbage_collector_calls_is_not_stepped_through() -> None:
+    """It calls anywhere, also while a run is planned or gradients are recorded."""
+    program = next(program for _, program in PROGRAMS if program.__name__ == "newton")
+    usual, threshold = program(*arguments()), gc.get_threshold()
+    called = []
+
+    def note(phase: str, info: Any) -> None:
+        called.append(phase)
+
+    gc.callbacks.append(note)
+    gc.set_threshold(20, 1, 1)
+    try:
+        recorder = stepped(stepped_control, debug.run, program, *arguments())
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert called and "note" not in {one.function for one in recorder.seen}
+    assert value_of(program(*arguments())) == value_of(usual)
