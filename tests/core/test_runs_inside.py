@@ -29,7 +29,7 @@ def differentiated(size: int) -> list[Any]:
 
 
 def inside(action: Callable[[], Any], function: Callable[..., Any], *arguments: Any) -> tuple[Any, list[Any]]:
-    """The result of a function while an action takes place in each call of Python in the library."""
+    """The result of a function with an action done in each call of Python in the library."""
     found: list[Any] = []
 
     def trace(frame: Any, event: str, argument: Any) -> None:

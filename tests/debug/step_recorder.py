@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import twofold as torch
 import twofold.dynet as dy
+import twofold.static as tf
 from twofold import _core, debug
 
 
@@ -121,6 +122,22 @@ def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[i
     assert found and [one.what for one in found] == [one.what for one in expected]
     for one, other in zip(found, expected):
         assert one.collections == {name: other.collections.get(name) for name in one.collections}
+
+
+def compare_declared(module: Any, program: Any, headers: Collection[int]) -> None:
+    """A program's declared graph steps as the program does where each operation is computed at once."""
+    value = [0.5, -1.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = program(x)
+        usual = session.run(fetched, {x: value})
+        recorder = stepped(module, lambda: session.run(fetched, {x: value}, debug=True))
+    assert recorder.result.tolist() == usual.tolist()
+    tf.enable_eager_execution()
+    try:
+        compare(recorder, stepped(module, program, tf.constant(value)), headers)
+    finally:
+        tf.disable_eager_execution()
 
 
 def programs_of(module: Any) -> list[Any]:

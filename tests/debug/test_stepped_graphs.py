@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-import twofold.static as tf
 from tests.debug import stepped_graphs
-from tests.debug.step_recorder import compare, programs_of, stepped
+from tests.debug.step_recorder import compare_declared, programs_of
 
 LINES = inspect.getsource(stepped_graphs).splitlines()
 HEADERS = {
@@ -23,15 +22,4 @@ HEADERS = {
     ids=lambda one: one.__name__,
 )
 def test_a_declared_graph_steps_as_it_is_computed_at_once(program: Any) -> None:
-    value = [0.5, -1.0]
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [2])
-        fetched = program(x)
-        usual = session.run(fetched, {x: value})
-        recorder = stepped(stepped_graphs, lambda: session.run(fetched, {x: value}, debug=True))
-    assert recorder.result.tolist() == usual.tolist()
-    tf.enable_eager_execution()
-    try:
-        compare(recorder, stepped(stepped_graphs, program, tf.constant(value)), HEADERS)
-    finally:
-        tf.disable_eager_execution()
+    compare_declared(stepped_graphs, program, HEADERS)

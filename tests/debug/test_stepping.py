@@ -13,7 +13,7 @@ import twofold.debug as debug
 import twofold.dynet as dy
 import twofold.static as tf
 from tests.debug import stepped_programs as programs
-from tests.debug.step_recorder import StepRecorder, compare, stepped, value_of
+from tests.debug.step_recorder import StepRecorder, compare, compare_declared, stepped, value_of
 from twofold.errors import ArgumentError
 
 
@@ -112,18 +112,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
 def test_a_declared_graph_steps_as_the_program_computed_at_once(function: Any) -> None:
-    value = [0.5, -1.0]
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [2])
-        fetched = function(x)
-        usual = session.run(fetched, {x: value})
-        recorder = stepped(programs, lambda: session.run(fetched, {x: value}, debug=True))
-    assert recorder.result.tolist() == usual.tolist()
-    tf.enable_eager_execution()
-    try:
-        compare(recorder, stepped(programs, function, tf.constant(value)), HEADERS)
-    finally:
-        tf.disable_eager_execution()
+    compare_declared(programs, function, HEADERS)
 
 
 @pytest.mark.parametrize("name", BY_RUN)

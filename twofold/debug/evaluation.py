@@ -10,7 +10,7 @@ from twofold import _core
 
 def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any], location: int = 0) -> Any:
     """What an operation gives for these operands, at once; ``location`` is that of the program's call, if any."""
-    place = _core.declare_at(location or _core.forced_location())
+    outside = _core.declare_at(location or _core.forced_location())
     before = _core.set_eager(True)
     try:
         with _core.GradientMode(False):
@@ -18,5 +18,5 @@ def computed(op: Any, attrs: tuple[Any, ...], operands: Sequence[Any], location:
             result._realise()
     finally:
         _core.set_eager(before)
-        _core.declare_at(place)
+        _core.declare_at(outside)
     return result

@@ -22,7 +22,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _NEEDED = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "llvmlite"))
-_PLANNING = tuple(_PACKAGE + name + os.sep for name in ("compiler", "ir", "transforms"))
+_INTERNAL = ("<frozen importlib", *[_PACKAGE + name + os.sep for name in ("compiler", "ir", "transforms")])
+"""How the files begin of what imports and plans."""
 _STOPS = 0x20 | 0x80 | 0x200
 """The flags of code that suspends: of generators, coroutines and asynchronous generators."""
 
@@ -137,8 +138,7 @@ class LineTrace:
         collecting = [getattr(one, "__code__", None) for one in gc.callbacks]
         above: FrameType | None = frame
         while above is not None and above is not self._stack[-1][0]:
-            name = above.f_code.co_filename
-            if above.f_code in collecting or name.startswith(("<frozen importlib", *_PLANNING)):
+            if above.f_code in collecting or above.f_code.co_filename.startswith(_INTERNAL):
                 return True
             above = above.f_back
         return False

@@ -274,13 +274,11 @@ def run_graph(
 
     The function runs once more, which tells its lines and variables as long as it computes what the graph does.
     """
-    closed = Recording()
-    outputs = closed.add_closed(graph.closed(), arguments)
-    run = Run(function, arguments, {})
-    if run.root is not None and compute_the_same(closed, outputs, run.recording, run.results):
-        return run.step(budget)
     recording = Recording()
     results = recording.add_closed(graph.closed(), arguments)
+    run = Run(function, arguments, {})
+    if run.root is not None and compute_the_same(recording, results, run.recording, run.results):
+        return run.step(budget)
     stops = [recording.stop(location) for location, _ in graph.stops]
     recording.begin_in(inspect.unwrap(function).__code__, stops)
     insert_where_declared(

@@ -157,10 +157,10 @@ def end_in(error: BaseException, function: Any, value: Any, used_at: int = 0) ->
 def wrong_gradient(gradient: Tensor, returned: Any, hook: Any) -> BaseException:
     """The error for a hook that did not return a tensor of the type of the gradient."""
     found = f"{returned.type_}" if isinstance(returned, Tensor) else type(returned).__name__
-    function, place = getattr(hook, "func", hook), getattr(hook, "registered_at", 0)
-    where = f", registered at {_core.location_text(place)}" if place else ""
+    function, location = getattr(hook, "func", hook), getattr(hook, "registered_at", 0)
+    where = f", registered at {_core.location_text(location)}" if location else ""
     what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}{where}"
-    return end_in(RuntimeError(f"{what}. Return its like, or None."), function, returned, place)
+    return end_in(RuntimeError(f"{what}. Return its like, or None."), function, returned, location)
 
 
 def end_at(error: BaseException, location: int) -> BaseException:

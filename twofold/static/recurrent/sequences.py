@@ -43,7 +43,7 @@ def Recurrence(
         go_backwards: Whether to begin at the ends.
         initial_state: The state before the first step, or several in a tuple: tensors for all sequences, tensors of
             unknown first size with one row for each, or numbers for a state of the shape of a step.
-        return_full_state: Whether to return all values of the state, in place of the first (or the output of a cell).
+        return_full_state: Whether to return all values of the state instead of the first (or the output of a cell).
         name: The name of the scope.
 
     Returns:
