@@ -95,8 +95,10 @@ def _listen(requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this process, and of its session, by which Linux may schedule first."""
+    """Lower the priority of this process, and of a session of its own, by which Linux may schedule first."""
     os.nice(NICENESS)
+    if os.getsid(0) != os.getpid():
+        return  # the session is that of a program
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
         file.write(str(NICENESS))
 
