@@ -233,7 +233,9 @@ def test_an_answer_that_nobody_reads_is_no_error() -> None:
     groups = [Path(f"/proc/{pid}/autogroup") for pid in (process.pid, os.getpid())]
     before = [group.read_text() for group in groups if group.exists()]
     receive(process.stdout.fileno())
-    assert [group.read_text() for group in groups if group.exists()] == before  # the session is that of the tests
+    assert [
+        group.read_text() for group in groups if group.exists()
+    ] == before  # the session is that of the tests
     process.stdout.close()
     send(process.stdin.fileno(), pickle.dumps("no trace"))
     assert process.wait(60) == 0 and process.stderr.read() == b""

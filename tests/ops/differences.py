@@ -21,6 +21,24 @@ def vjp_by_differences(graph: Graph, arrays: Sequence[Any], cotangent: Any, inde
     return numeric_vjp(lambda values: evaluate(graph, values)[0], arrays, cotangent, index)
 
 
+def differs_along_directions(
+    graph: Graph, arrays: Sequence[Any], cotangent: Any, index: int, found: Any, tolerance: float
+) -> str | None:
+    """None if the cotangent of ``arrays[index]`` gives the slopes along three random directions."""
+    generator = numpy.random.default_rng(arrays[index].size)
+    for _ in range(3):
+        way = generator.normal(size=arrays[index].shape)
+        ends = [
+            evaluate(graph, [*arrays[:index], arrays[index] + side * STEP * way, *arrays[index + 1 :]])[0]
+            for side in (1, -1)
+        ]
+        slope = (cotangent * (ends[0] - ends[1])).sum() / (2 * STEP)
+        shares = found * way
+        if not abs(shares.sum() - slope) <= tolerance * max(1.0, float(numpy.linalg.norm(shares))):
+            return f"{shares.sum()} along {way.tolist()}, against {slope} by differences"
+    return None
+
+
 def is_pointwise(graph: Graph) -> bool:
     """Whether each element of the result depends on one element of each operand, broadcast to the result."""
     shape = graph.outputs[0].shape

@@ -43,6 +43,11 @@ def _fraction(x: Any, term: Callable[[int], tuple[Any, Any]], count: int) -> Any
     return result
 
 
+def _same(some: Any, others: Any) -> bool:
+    """Whether a further step changed nothing."""
+    return bool(numpy.array_equal(some, others, equal_nan=True))
+
+
 # Error functions
 
 
@@ -51,23 +56,27 @@ def _erf_series(x: Any) -> Any:
     total = term = x
     for k in range(1, 130):
         term = term * (2 * x * x) / (2 * k + 1)
-        total = total + term
+        before, total = total, total + term
+        if _same(before, total):
+            break
     return total * numpy.exp(-x * x) * 2 / numpy.sqrt(PI)
 
 
 def _erfcx_positive(x: Any) -> Any:
     """DLMF 7.9.1 from 2 on."""
-    safe = numpy.maximum(x, 2)
-    far = 1 / _fraction(safe, lambda k: (Wide(k) / 2, safe), 220) / numpy.sqrt(PI)
     near = numpy.minimum(x, 2)
-    result = numpy.where(x < 2, numpy.exp(near * near) * (1 - _erf_series(near)), far)
+    result = numpy.exp(near * near) * (1 - _erf_series(near))
+    if not (x < 2).all():
+        safe = numpy.maximum(x, 2)
+        far = 1 / _fraction(safe, lambda k: (Wide(k) / 2, safe), 220) / numpy.sqrt(PI)
+        result = numpy.where(x < 2, result, far)
     return numpy.where(numpy.isinf(x), 0, result)
 
 
 @wide
 def erf(x: Any) -> Any:
     """The error function."""
-    near = numpy.clip(x, -7, 7)
+    near = numpy.clip(x, -1, 1)
     return numpy.where(
         numpy.isnan(x), x, numpy.where(abs(x) < 1, _erf_series(near), numpy.sign(x) - _signed_tail(x))
     )
@@ -112,7 +121,9 @@ def _erfc_inverse(t: Any) -> Any:
     y = numpy.sqrt(numpy.maximum(numpy.sqrt(half * half - logarithm / a) - half, 0))
     for _ in range(8):
         step = (t * numpy.exp(y * y) - _erfcx_positive(y)) * numpy.sqrt(PI) / 2
-        y = numpy.maximum(y - step / (1 + y * step), 0)
+        before, y = y, numpy.maximum(y - step / (1 + y * step), 0)
+        if _same(before, y):
+            break
     return y
 
 
@@ -121,7 +132,9 @@ def _erf_inverse_central(x: Any) -> Any:
     y = x * numpy.sqrt(PI) / 2
     for _ in range(8):
         step = (_erf_series(y) - x) * numpy.exp(y * y) * numpy.sqrt(PI) / 2
-        y = y - step / (1 + y * step)
+        before, y = y, y - step / (1 + y * step)
+        if _same(before, y):
+            break
     return y
 
 
