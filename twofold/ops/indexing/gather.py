@@ -214,8 +214,11 @@ class Scatter(Indexed):
             low = b.mul(b.sub(item, b.mul(outer, blocks)), _BLOCK)
             width = b.minimum(b.sub(inner, low), _BLOCK)
             first = b.mul(outer, size)
-            with b.loop(0, size) as row:
-                self.begin(b, dtype, target, b.add(b.mul(b.add(first, row), inner), low), width)
+            # rows that one item owns whole lie next to each other, and are one run
+            whole = b.cmp("eq", blocks, 1)
+            rows, run = b.select(whole, 1, size), b.select(whole, b.mul(size, inner), width)
+            with b.loop(0, rows) as row:
+                self.begin(b, dtype, target, b.add(b.mul(b.add(first, row), inner), low), run)
             with b.loop(0, count) as k:
                 source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
                 if inputs[self.index].shape[2] == 1:
