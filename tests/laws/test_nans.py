@@ -46,6 +46,12 @@ def with_payloads(dtype, count=40):
     return of_bits(raw, dtype), of_bits(raw[::-1], dtype)
 
 
+def bias_gradient(rows):
+    """The sum of rows one after another."""
+    bias = torch.zeros(rows.shape[1], dtype=rows.dtype, requires_grad=True)
+    return torch.autograd.grad(rows + bias, bias, rows)[0]
+
+
 PROGRAMS = {
     "sum of a negative": lambda x, y: (-x) + y,
     "difference": lambda x, y: x - y,
@@ -72,6 +78,8 @@ PROGRAMS = {
     "sum over rows": lambda x, y: (x + y).reshape(8, 5).sum(0),
     "mean over columns": lambda x, y: (x - y).reshape(8, 5).mean(1),
     "amax": lambda x, y: x.reshape(8, 5).amax(1),
+    "gradient of a bias": lambda x, y: bias_gradient(x.reshape(8, 5)),
+    "gradient of a wide bias": lambda x, y: bias_gradient(torch.cat([x, y, y, x]).reshape(2, 80)),
     "cumsum": lambda x, y: x.cumsum(0),
     "cumprod": lambda x, y: (x * y).cumprod(0),
     "product of matrices": lambda x, y: x.reshape(8, 5) @ y.reshape(5, 8),

@@ -180,7 +180,7 @@ class ColumnEmitter:
             while len(lanes) > 1:
                 half = len(lanes) // 2
                 lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
-            totals.append(lanes[0])
+            totals.append(b.opened(lanes[0]))
         return totals
 
     def _elements(self, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:

@@ -155,7 +155,7 @@ class WideColumns:
             while len(lanes) > 1:
                 half = len(lanes) // 2
                 lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
-            totals.append(lanes[0])
+            totals.append(b.opened(lanes[0]))
         return totals
 
     def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
