@@ -23,7 +23,7 @@ from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.types import tensor_type
 from twofold.ir.verify import verify
-from twofold.ops.base import ops
+from twofold.ops.base import apply, ops
 from twofold.transforms import pipeline
 from twofold.transforms.canonicalize import canonicalize, transpose_products
 from twofold.transforms.fold import fold
@@ -35,20 +35,45 @@ def build(function: Callable[..., Node], *types: tuple[DType, tuple[int, ...]]) 
     return Graph(made, [function(*(input_node(k, type) for k, type in enumerate(made)))])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(graphs())
-def test_every_pass_keeps_every_bit(graph: Graph) -> None:
-    arrays = arrays_for(graph)
+def check_bits(graph: Graph, arrays: list[Any]) -> None:
+    """The compiled graph gives the same bits with and without passes."""
     found = run_program(compiler.compile_graph(graph), arrays)
-    after = pipeline.run_passes(graph)
-    verify(after)
-    assert [node.type for node in after.outputs] == [node.type for node in graph.outputs]
     keep, pipeline.PASSES = pipeline.PASSES, ()
     try:
         plain = run_program(compiler.compile_graph(graph), arrays)
     finally:
         pipeline.PASSES = keep
     assert all(a.tobytes() == b.tobytes() for a, b in zip(found, plain, strict=True))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs())
+def test_every_pass_keeps_every_bit(graph: Graph) -> None:
+    after = pipeline.run_passes(graph)
+    verify(after)
+    assert [node.type for node in after.outputs] == [node.type for node in graph.outputs]
+    check_bits(graph, arrays_for(graph))
+
+
+@pytest.mark.parametrize("dtype", [bool_, int32, int64, float16, float32, float64])
+@pytest.mark.parametrize(
+    "name", ["sum", "ordered_sum", "prod", "amax", "amin", "argmax", "argmin", "any", "all"]
+)
+def test_a_reduction_of_single_elements_is_element_wise(name: str, dtype: DType) -> None:
+    if name == "ordered_sum" and dtype.kind != "f":
+        pytest.skip("floats only")
+    values = numpy.array([0.0, -0.0, 1.0, -3.0, numpy.inf, -numpy.inf, numpy.nan])
+    values = (values if dtype.kind == "f" else numpy.arange(-3, 4)).astype(dtype.numpy)
+    if dtype.kind == "f":
+        # a NaN with a payload and a sign
+        bits = values.view(f"u{dtype.itemsize}")
+        bits[-1] |= 1 << (8 * dtype.itemsize - 1) | 5
+    for shape, axes in (((7, 1), (1,)), ((1, 7), (0,)), ((7,), ()), ((7, 1, 1), (1, 2))):
+        if not axes and name.startswith("arg"):
+            continue
+        graph = build(lambda x, over=axes: apply(name, x, attrs=(over, False)), (dtype, shape))
+        assert all(node.op.kind != "reduction" for node in canonicalize(graph).nodes())
+        check_bits(graph, [values.reshape(shape)])
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

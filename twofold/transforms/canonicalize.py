@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from twofold.dtypes import bool_, float32
@@ -11,14 +12,15 @@ from twofold.ir.node import Node, make_node
 from twofold.ir.op import ContractionOp, ElementwiseOp, Op
 from twofold.ir.types import Shape, tensor_type
 from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape, is_view
-from twofold.ops.base import ops
+from twofold.ops.base import filled, ops
+from twofold.ops.kinds import Reduction
 from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
 
 
 def canonicalize(graph: Graph) -> Graph:
     """``graph`` after algebraic simplification.
 
-    Every rule replaces a node by one of its operands, or composes two views, so rewriting ends.
+    Every rule replaces a node by one of its operands, composes two views, or removes a reduction, so rewriting ends.
     """
     return rewrite_bottom_up(graph, _rules(), _KINDS)
 
@@ -81,7 +83,33 @@ def _view_pair(node: Node) -> Node | None:
     return None
 
 
-_KINDS: dict[str, list[Rewrite]] = {"view": [_identity_view, _view_pair], "elementwise": [_cast_pair]}
+_BEGUN_WITH: dict[str, Callable[[Node, Node], Node]] = {
+    "sum": ops.add,
+    "prod": ops.multiply,
+    "max": ops.maximum,
+    "min": ops.minimum,
+}
+
+
+def _reduction_of_one(node: Node) -> Node | None:
+    """A reduction of single elements becomes what each is combined with what the reduction begins with."""
+    (value,), op = node.inputs, node.op
+    if not isinstance(op, Reduction) or any(value.shape[axis] != 1 for axis in node.attrs[0]):
+        return None
+    if op.combine in ("argmax", "argmin"):
+        return filled(0, node.dtype, node.shape)
+    combined = ops.reshape(value, node.shape)
+    if value.dtype.kind == "f":
+        begin = filled(op.identity(value.dtype), value.dtype, node.shape)
+        combined = _BEGUN_WITH[op.combine](combined, begin)
+    return combined if combined.type is node.type else None
+
+
+_KINDS: dict[str, list[Rewrite]] = {
+    "view": [_identity_view, _view_pair],
+    "elementwise": [_cast_pair],
+    "reduction": [_reduction_of_one],
+}
 
 
 def transpose_products(graph: Graph) -> Graph:
