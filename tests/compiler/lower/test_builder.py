@@ -10,6 +10,7 @@ import pytest
 
 from twofold import dtypes
 from twofold.compiler import jit
+from twofold.compiler.lower import control
 from twofold.compiler.lower.builder import LANES, Builder, Val
 from twofold.dtypes import ALL, DType
 
@@ -272,6 +273,27 @@ def test_strided_and_indexed_memory(dtype: DType) -> None:
     assert not out[11:16].any()
     assert out[16:38:2].tobytes() == source[indices[:11]].tobytes()
     assert scattered[indices].tobytes() == source[:16].tobytes()
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_the_first_lanes_are_stored_and_no_others(
+    dtype: DType, masks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "masks_stores", lambda: masks)
+    source = numpy.resize(interesting(dtype), LANES)
+    counts = range(-3, LANES + 3)
+    b = Builder()
+    with b.loop(b.begin, b.end) as row:
+        mask = b.lane_mask(b.sub(row, 3))
+        b.store(b.buffer(1), b.mul(row, LANES), b.load(b.input(0), 0, dtype, LANES), mask)
+    out = numpy.resize(interesting(dtype)[::-1], (len(counts), LANES)).copy()
+    before = out.copy()
+    run(b, [source, out], items=len(counts))
+    for row, count in enumerate(counts):
+        stored = min(max(count, 0), LANES)
+        assert out[row, :stored].tobytes() == source[:stored].tobytes()
+        assert out[row, stored:].tobytes() == before[row, stored:].tobytes()
 
 
 @pytest.mark.parametrize("lanes", [1, LANES])

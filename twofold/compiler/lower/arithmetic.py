@@ -289,7 +289,9 @@ class Arithmetic(Emitter):
         count = self.minimum(self.index(remaining), LANES)
         narrow = self._pure(f"trunc {count.typed} to i32", dtypes.int32, 1)
         lanes = Val("<" + ", ".join(f"i32 {k}" for k in range(LANES)) + ">", dtypes.int32, LANES)
-        return self.cmp("lt", lanes, self.splat(narrow))
+        mask = self.cmp("lt", lanes, self.splat(narrow))
+        self._counts[mask.ref] = count
+        return mask
 
     def extract(self, x: Val, lane: int | Val) -> Val:
         """One lane as a scalar."""

@@ -35,6 +35,8 @@ class Emitter:
         self._uses_nontemporal = False
         self._tables: dict[tuple[DType, tuple[Number, ...]], Val] = {}
         self._called: dict[str, str] = {}
+        self._counts: dict[str, Val] = {}
+        """Of masks of the first lanes, how many."""
 
     # A value dominates everything inside its scope; after the scope is closed it may not be reused.
     def _open_scope(self) -> None:

@@ -269,6 +269,9 @@ class Memory(FiniteChecks):
         mask = self._full_mask(mask, raw.lanes)
         if is_long(raw.dtype, raw.lanes):
             raw, mask = self.words(raw), self.mask_of_words(mask)
+        self._store_masked(address, raw, mask)
+
+    def _store_masked(self, address: Val, raw: Val, mask: Val) -> None:
         assert raw.dtype is not None
         name = f"llvm.masked.store.{suffix(raw.dtype, raw.lanes)}.p0"
         self._declare(f"declare void @{name}({raw.type}, ptr, i32, {mask.type})")

@@ -48,6 +48,12 @@ def vector_bits() -> int:
 
 
 @cache
+def masks_stores() -> bool:
+    """Whether some lanes of a vector are stored about as fast as all (with AVX2, AMD takes 12 cycles or more)."""
+    return vector_bits() == 512
+
+
+@cache
 def scales_by_powers() -> bool:
     """Whether one instruction multiplies sixteen float32 by powers of two, rounding once."""
     return platform.machine() in ("x86_64", "AMD64") and vector_bits() == 512
