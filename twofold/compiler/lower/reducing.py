@@ -232,13 +232,57 @@ class RowSweep:
             self.pointers = [
                 self._moved(number, pointer, axes, coordinates) for number, pointer in enumerate(self.row)
             ]
-            run = b.loop(aligned, stop, LANES, carry=list(held))
-            with run as (i, inside):
+
+            def masked(i: Val, inside: Sequence[Val]) -> list[Val]:
                 lane = b.iota(i)
                 mask = b.and_(b.cmp("ge", lane, b.splat(start)), b.cmp("lt", lane, b.splat(stop)))
-                b.loop_next(body(i, b.add(origin, i), mask, inside))
-            b.loop_next(run.results)
+                return body(i, b.add(origin, i), mask, inside)
+
+            def whole(i: Val, inside: Sequence[Val]) -> list[Val]:
+                return body(i, b.add(origin, i), None, inside)
+
+            if self.light:
+                b.loop_next(self._vectors(aligned, start, stop, held, masked, whole))
+            else:
+                b.loop_next(self._each(aligned, stop, held, masked))
         return loop.results
+
+    def _each(
+        self, low: Val, high: Val, carry: Sequence[Val], vector: Callable[[Val, Sequence[Val]], list[Val]]
+    ) -> list[Val]:
+        b = self.code.b
+        run = b.loop(low, high, LANES, carry=list(carry))
+        with run as (i, inside):
+            b.loop_next(vector(i, inside))
+        return run.results
+
+    def _vectors(
+        self,
+        aligned: Val,
+        start: Val,
+        stop: Val,
+        carry: Sequence[Val],
+        masked: Callable[[Val, Sequence[Val]], list[Val]],
+        whole: Callable[[Val, Sequence[Val]], list[Val]],
+    ) -> list[Val]:
+        """The vectors from ``aligned`` on that [start, stop) meets, in order: masks only where it fills one in part.
+
+        Two turns, of a masked vector and whole ones, so that each is emitted once: the second has the last vector.
+        """
+        b = self.code.b
+        first = b.select(b.cmp("lt", aligned, start), b.add(aligned, LANES), aligned)
+        last = b.maximum(b.add(aligned, b.and_(b.sub(stop, aligned), -LANES)), first)
+        turns = b.loop(0, 2, carry=list(carry))
+        with turns as (turn, held):
+            begins = b.cmp("eq", turn, 0)
+            at = b.select(begins, aligned, last)
+            branch = b.if_(b.cmp("lt", at, b.select(begins, first, stop)))
+            with branch:
+                branch.give(masked(at, held))
+            with branch.else_():
+                branch.give(held)
+            b.loop_next(self._each(b.select(begins, first, last), last, branch.results, whole))
+        return turns.results
 
     def _moved(self, number: int, pointer: Val | None, axes: range, coordinates: Sequence[Val]) -> Val | None:
         if pointer is None:
