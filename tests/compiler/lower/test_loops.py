@@ -213,10 +213,10 @@ def test_rows_of_several_phases(length: int) -> None:
         numpy.testing.assert_allclose(found, powers / powers.sum(1, keepdims=True), rtol=2e-6)
 
 
-@pytest.mark.parametrize("length", [1, 16, 100, 5000])
+@pytest.mark.parametrize("length", [2, 16, 100, 5000])
 def test_columns_of_several_phases(length: int) -> None:
     graph, program = compiled(lambda x: ops.softmax(x, 0), (float32, (length, 37)))
-    assert forms(program) == ["columns" if length > 1 else "rows"]
+    assert forms(program) == ["columns"]
     (array,) = drawn(graph)
     _, turned = compiled(lambda x: ops.softmax(x, 1), (float32, (37, length)))
     (found,) = run_program(program, [array])
