@@ -28,6 +28,7 @@ stores         store(ptr, index, value, mask=None, nontemporal=False)
                store_strided(ptr, index, stride, value, mask=None)
                store_indices(ptr, indices, value, mask=None)
 control        loop if_ fail(code) finish() -> str
+registers      accumulators(dtype) -> int
 =============  ============================================================================================
 
 Indices count elements (int64 Val or int). float16 and bfloat16 are only loaded, stored, selected and cast.
@@ -51,10 +52,11 @@ scope are emitted once. Loads are never merged or moved.
 
 from __future__ import annotations
 
-from twofold.compiler.lower import math
+from twofold.compiler.lower import math, target
 from twofold.compiler.lower.control import Branch, Control, Loop
 from twofold.compiler.lower.emitter import Operand
 from twofold.compiler.lower.values import LANES, Val
+from twofold.dtypes import DType
 
 __all__ = ["LANES", "Branch", "Builder", "Loop", "Operand", "Val"]
 
@@ -70,6 +72,11 @@ class Builder(Control):
     >>> b.finish().splitlines()[0]
     'define i64 @double(ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end) #0 {'
     """
+
+    def accumulators(self, dtype: DType) -> int:
+        """How many sums of sixteen lanes the registers hold, with room for factors."""
+        bits = target.vector_bits()
+        return max((24 if bits == 512 else 12) * bits // (LANES * 8 * dtype.itemsize), 1)
 
     def math(self, name: str, x: Val, y: Operand | None = None) -> Val:
         """The elementary function ``name`` of float32 or float64, from the own accurate implementations.

@@ -96,19 +96,39 @@ class Frame:
     def products(
         self, left: Any, starts: Sequence[Any], right: Any, begin: Any, depth: Any, vectors: int
     ) -> list[list[Any]]:
-        """Per start the sums over ``depth`` of elements of ``left`` times lines of ``vectors`` of ``right``."""
+        """Per start the sums over ``depth`` of elements of ``left`` times lines of ``vectors`` of ``right``.
+
+        At a time as many as there are registers for.
+        """
+        most = self.b.accumulators(self.dtype)
+        rows = min(len(starts), most)
+        width = max(v for v in range(1, vectors + 1) if vectors % v == 0 and (v * rows <= most or v == 1))
+        sums: list[list[Any]] = [[] for _ in starts]
+        for v in range(0, vectors, width):
+            for r in range(0, len(starts), rows):
+                some = self._sums(
+                    left, starts[r : r + rows], right, begin, depth, range(v, v + width), vectors
+                )
+                for k, found in enumerate(some):
+                    sums[r + k] += found
+        return sums
+
+    def _sums(
+        self, left: Any, starts: Sequence[Any], right: Any, begin: Any, depth: Any, some: range, vectors: int
+    ) -> list[list[Any]]:
+        """Those of ``some`` vectors of each line."""
         b, dtype = self.b, self.dtype
-        sums = [b.const(0, dtype, LANES)] * (len(starts) * vectors)
-        loop = b.loop(0, depth, carry=sums)
+        loop = b.loop(0, depth, carry=[b.const(0, dtype, LANES)] * (len(starts) * len(some)))
         with loop as (k, carried):
             line = b.add(begin, b.mul(k, vectors * LANES))
-            weights = [b.load(right, b.add(line, v * LANES), dtype, LANES) for v in range(vectors)]
-            following = []
-            for r, start in enumerate(starts):
+            weights = [b.load(right, b.add(line, v * LANES), dtype, LANES) for v in some]
+            following: list[Any] = []
+            for start in starts:
                 factor = b.splat(b.load(left, b.add(start, k), dtype))
-                following += [b.fma(factor, weights[v], carried[r * vectors + v]) for v in range(vectors)]
+                for weight in weights:
+                    following.append(b.fma(factor, weight, carried[len(following)]))
             b.loop_next(following)
-        return [loop.results[r * vectors : (r + 1) * vectors] for r in range(len(starts))]
+        return [loop.results[r * len(some) : (r + 1) * len(some)] for r in range(len(starts))]
 
 
 class Forward(Frame):
