@@ -160,11 +160,28 @@ class KernelBuilder(Builder):
         return self._pure(f"shufflevector {a.typed}, {b.typed}, <{LANES} x i32> <{picked}>", a.dtype, LANES)
 
     def transpose(self, vectors: list[Val]) -> list[Val]:
-        """The 16 columns of the square whose rows are the 16 ``vectors``."""
+        """The columns of the square whose rows are ``vectors``, 4, 8 or 16 of as many lanes."""
         stem = self._fresh()[1:] + "_"
         lines, names = transposed([x.ref for x in vectors], vectors[0].type, stem)
         self._lines += lines
-        return [Val(name, vectors[0].dtype, LANES) for name in names]
+        return [Val(name, vectors[0].dtype, len(vectors)) for name in names]
+
+    def side_by_side(self, parts: list[Val]) -> Val:
+        """A vector of the lanes of ``parts``, which are a power of two of vectors."""
+        while len(parts) > 1:
+            lanes = 2 * parts[0].lanes
+            order = ", ".join(f"i32 {lane}" for lane in range(lanes))
+            parts = [
+                self._from(
+                    self._pure(
+                        f"shufflevector {a.typed}, {b.typed}, <{lanes} x i32> <{order}>", a.dtype, lanes
+                    ),
+                    a,
+                    b,
+                )
+                for a, b in zip(parts[::2], parts[1::2], strict=True)
+            ]
+        return parts[0]
 
 
 @dataclass(frozen=True)

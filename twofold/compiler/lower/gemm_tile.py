@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from twofold.compiler.lower.memory import magnitude_dtype
-from twofold.compiler.lower.values import LANES, SHARED, literal, llvm_type, suffix
+from twofold.compiler.lower.values import SHARED, literal, llvm_type, suffix
 from twofold.dtypes import DType
 
 
@@ -330,22 +330,23 @@ def _cover(tile: Tile, end: str, seen: str, dtype: DType, indexed: str) -> list[
 
 
 def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], list[str]]:
-    """Instructions that transpose 16 vectors of 16 lanes, and the names of the 16 results.
+    """Instructions that transpose a square of 4, 8 or 16 vectors of as many lanes, and the names of the results.
 
     Two rounds interleave inside groups of four lanes, which every vector unit does in one cheap instruction;
-    two more exchange whole groups.
+    those before exchange whole groups.
     """
+    lanes = len(values)
+    lines: list[str] = []
 
     def pick(order: Callable[[int, int], tuple[int, int]]) -> str:
         """A shuffle mask: ``order`` gives (operand, lane) for each (group of four, lane in the group)."""
-        picked = (order(lane // 4, lane % 4) for lane in range(LANES))
-        return ", ".join(f"i32 {LANES * operand + lane}" for operand, lane in picked)
+        picked = (order(lane // 4, lane % 4) for lane in range(lanes))
+        return ", ".join(f"i32 {lanes * operand + lane}" for operand, lane in picked)
 
-    halves = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 + 2 * h) + i)) for h in (0, 1)]  # type: ignore[misc]
-    groups = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 * 2 + h) + i)) for h in (0, 1)]  # type: ignore[misc]
-    singles = [pick(lambda g, i, h=h: (i % 2, 4 * g + i // 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
-    pairs = [pick(lambda g, i, h=h: (i // 2, 4 * g + i % 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
-    lines: list[str] = []
+    def shuffle(a: str, b: str, mask: str) -> str:
+        result = f"%{prefix}{len(lines)}"
+        lines.append(f"  {result} = shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{mask}>")
+        return result
 
     def square(four: list[str], outer: list[str], inner: list[str]) -> list[str]:
         """The square of 4 by 4 that four vectors are, transposed in two rounds."""
@@ -355,12 +356,20 @@ def transposed(values: list[str], kind: str, prefix: str) -> tuple[list[str], li
             for mask in inner
         ]
 
-    def shuffle(a: str, b: str, mask: str) -> str:
-        result = f"%{prefix}{len(lines)}"
-        lines.append(f"  {result} = shufflevector {kind} {a}, {kind} {b}, <{LANES} x i32> <{mask}>")
-        return result
+    def groups(column: list[str]) -> list[str]:
+        """The square of whole groups that vectors four apart are, transposed."""
+        if lanes == 4:
+            return column
+        if lanes == 8:
+            upper, lower = column
+            return [shuffle(upper, lower, pick(lambda g, i, h=h: (g, 4 * h + i))) for h in (0, 1)]  # type: ignore[misc]
+        halves = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 + 2 * h) + i)) for h in (0, 1)]  # type: ignore[misc]
+        single = [pick(lambda g, i, h=h: (g // 2, 4 * (g % 2 * 2 + h) + i)) for h in (0, 1)]  # type: ignore[misc]
+        return square(column, halves, single)
 
+    singles = [pick(lambda g, i, h=h: (i % 2, 4 * g + i // 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
+    pairs = [pick(lambda g, i, h=h: (i // 2, 4 * g + i % 2 + 2 * h)) for h in (0, 1)]  # type: ignore[misc]
     # whole groups first, so that results come one after the other and what uses them stands between
-    columns = [square(values[i::4], halves, groups) for i in range(4)]
+    columns = [groups(values[i::4]) for i in range(4)]
     results = [x for four in zip(*columns, strict=True) for x in square(list(four), singles, pairs)]
     return lines, results

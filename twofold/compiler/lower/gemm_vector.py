@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple
 
+from twofold.compiler.lower import target
 from twofold.compiler.lower.builder import LANES, Val
 from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
 from twofold.dtypes import DType
@@ -101,32 +102,65 @@ def _contract(
     ]
     whole, count = b.and_(p["k"], -LANES), len(left)
 
-    def split(carried: list[Val]) -> tuple[list[Val], list[list[Val]]]:
-        return carried[:count], [carried[k : k + count] for k in range(count, len(carried), count)]
-
-    def step(rows: list[Val], values: Val, totals: list[Val]) -> list[Val]:
-        factors = [b.cast(b.load(row, 0, source), compute) for row in rows]
-        return [b.fma(b.splat(x), values, total) for x, total in zip(factors, totals, strict=True)]
-
-    zeros = [b.const(0, compute, LANES)] * (count * len(panels))
-    squares = b.loop(0, whole, LANES, carry=[*left, *zeros])
-    with squares as (k, carried):
-        rows, totals = split(carried)
-        for number, lines in enumerate(starts):
-            # only the square that comes next: rows a power of two apart share few sets of the cache
-            after = starts[(number + 1) % len(starts)], b.add(k, LANES if number + 1 == len(starts) else 0)
-            for start in after[0]:
-                b.prefetch(start, after[1], source)
-            vectors = [b.cast(b.load(start, k, source, LANES), compute) for start in lines]
-            for i, values in enumerate(b.transpose(vectors)):
-                totals[number] = step([b.offset(row, i, source) for row in rows], values, totals[number])
-        b.loop_next([*(b.offset(row, LANES, source) for row in rows), *chain.from_iterable(totals)])
-    steps = b.loop(whole, p["k"], carry=squares.results)
+    rows, sums = _squares(b, left, starts, kinds, whole)
+    steps = b.loop(whole, p["k"], carry=[*rows, *chain.from_iterable(sums)])
     with steps as (k, carried):
-        rows, totals = split(carried)
+        rows, totals = carried[:count], _in_runs(carried[count:], count)
         for number, panel in enumerate(panels):
             where = b.add(b.mul(panel.column, p["b_column"]), k)
             values = b.cast(b.load_strided(right, where, p["b_column"], source, panel.mask), compute)
-            totals[number] = step(rows, values, totals[number])
+            totals[number] = _step(b, rows, values, totals[number], kinds)
         b.loop_next([*(b.offset(row, 1, source) for row in rows), *chain.from_iterable(totals)])
-    return split(steps.results)[1]
+    return _in_runs(steps.results[count:], count)
+
+
+def _squares(
+    b: KernelBuilder, left: list[Val], starts: list[list[Val]], kinds: tuple[DType, DType], whole: Val
+) -> tuple[list[Val], list[list[Val]]]:
+    """The rows of the left operand behind the whole squares, and for each panel the sums of each row over these.
+
+    A square is as wide as a register: a wider one would not fit all of them.
+    """
+    source, compute = kinds
+    lanes = min(LANES, target.vector_bits() // (8 * compute.itemsize))
+    parts, count = range(0, LANES, lanes), len(left)
+    zeros = [b.const(0, compute, lanes)] * (count * len(starts) * len(parts))
+    loop = b.loop(0, whole, LANES, carry=[*left, *zeros])
+    with loop as (k, carried):
+        rows, totals = carried[:count], _in_runs(carried[count:], count)
+        groups = [lines[first : first + lanes] for lines in starts for first in parts]
+        for at, lines in enumerate(groups):
+            _prefetch_next(b, groups, at, k, source)
+            # a cache line of each is used up at once: rows a power of two apart share few sets of the cache
+            for step in parts:
+                loads = [b.load(line, b.add(k, step), source, lanes) for line in lines]
+                for i, values in enumerate(b.transpose([b.cast(x, compute) for x in loads])):
+                    factors = [b.offset(row, step + i, source) for row in rows]
+                    totals[at] = _step(b, factors, values, totals[at], kinds)
+        b.loop_next([*(b.offset(row, LANES, source) for row in rows), *chain.from_iterable(totals)])
+    found = _in_runs(loop.results[count:], count)
+    sums = [
+        [b.side_by_side([found[at + part][row] for part in range(len(parts))]) for row in range(count)]
+        for at in range(0, len(found), len(parts))
+    ]
+    return loop.results[:count], sums
+
+
+def _prefetch_next(b: KernelBuilder, groups: list[list[Val]], number: int, k: Val, source: DType) -> None:
+    """The next whole square; of smaller groups the second next, as the next one is met before it could arrive."""
+    turns, at = divmod(number + (1 if len(groups[0]) == LANES else 2), len(groups))
+    for start in groups[at]:
+        for line in range(0, LANES, 64 // source.itemsize):
+            b.prefetch(start, b.add(k, line + turns * LANES), source)
+
+
+def _step(
+    b: KernelBuilder, rows: list[Val], values: Val, totals: list[Val], kinds: tuple[DType, DType]
+) -> list[Val]:
+    """One step of the contracted index."""
+    factors = [b.cast(b.load(row, 0, kinds[0]), kinds[1]) for row in rows]
+    return [b.fma(b.splat(x, values.lanes), values, total) for x, total in zip(factors, totals, strict=True)]
+
+
+def _in_runs(values: list[Val], count: int) -> list[list[Val]]:
+    return [values[k : k + count] for k in range(0, len(values), count)]
