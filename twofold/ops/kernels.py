@@ -78,9 +78,10 @@ def checked_index(b: Any, index: Any, size: Any) -> Any:
 
 
 def checked_indices(b: Any, indices: Any, size: Any, mask: Any) -> Any:
-    """Emit sixteen indices as `checked_index` does one; lanes outside ``mask`` hold anything."""
+    """Emit sixteen indices as `checked_index` does one; lanes outside ``mask``, if there is one, hold anything."""
     outside = b.or_(b.cmp("lt", indices, b.neg(size)), b.cmp("ge", indices, size))
-    outside = b.and_(outside, mask)
+    if mask is not None:
+        outside = b.and_(outside, mask)
     with b.if_(b.any_lane(outside)):
         fail(b, b.extract(indices, b.trailing_zeros(b.lane_bits(outside))))
     return b.select(b.cmp("lt", indices, 0), b.add(indices, size), indices)

@@ -28,7 +28,7 @@ stores         store(ptr, index, value, mask=None, nontemporal=False)
                store_strided(ptr, index, stride, value, mask=None)
                store_indices(ptr, indices, value, mask=None)
 control        loop if_ fail(code) finish() -> str
-registers      accumulators(dtype) -> int
+processor      accumulators(dtype) -> int  gathers() -> bool
 =============  ============================================================================================
 
 Indices count elements (int64 Val or int). float16 and bfloat16 are only loaded, stored, selected and cast.
@@ -72,6 +72,10 @@ class Builder(Control):
     >>> b.finish().splitlines()[0]
     'define i64 @double(ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end) #0 {'
     """
+
+    def gathers(self) -> bool:
+        """Whether sixteen elements at indices are read faster than one after another."""
+        return target.vector_bits() == 512
 
     def accumulators(self, dtype: DType) -> int:
         """How many sums of sixteen lanes the registers hold, with room for factors."""

@@ -111,22 +111,34 @@ class gather_block(Indexed):
         (self._emit_runs if _in_runs(output) else self._emit_rows)(builder, inputs, output)
 
     def _emit_runs(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
-        """Sixteen single elements at a time."""
+        """Single elements, sixteen at a time where that is faster."""
         size, count = b.param(0), b.param(1)
         with b.loop(b.begin, b.end) as item:
             outer, run = (
                 (b.const(0, int64), item) if output.shape[0] == 1 else kernels.split(b, item, b.param(3))
             )
-            at, low = b.mul(outer, count), b.mul(run, _RUN)
-            high = b.minimum(b.add(low, _RUN), count)
-            with b.loop(low, high, kernels.LANES) as k:
-                mask, where = b.lane_mask(b.sub(high, k)), b.add(at, k)
-                found = k if inputs[1].shape[0] == 1 else where
-                index = b.load(b.input(1), found, int64, kernels.LANES, mask=mask)
-                position = kernels.checked_indices(b, index, size, mask)
-                position = b.add(position, b.mul(outer, size))
-                values = b.load_indices(b.input(0), position, output.dtype, mask)
-                b.store(b.buffer(2), where, values, mask=mask)
+            low, first = b.mul(run, _RUN), b.mul(outer, size)
+            length = b.minimum(b.sub(count, low), _RUN)
+            at = b.add(b.mul(outer, count), low)
+            found = low if inputs[1].shape[0] == 1 else at
+
+            def body(
+                j: Any, lanes: int, mask: Any, first: Any = first, at: Any = at, found: Any = found
+            ) -> None:
+                index = b.load(b.input(1), b.add(found, j), int64, lanes, mask=mask)
+                if lanes == 1:
+                    position = b.add(first, kernels.checked_index(b, index, size))
+                    value = b.load(b.input(0), position, output.dtype)
+                else:
+                    position = b.add(first, kernels.checked_indices(b, index, size, mask))
+                    value = b.load_indices(b.input(0), position, output.dtype, mask)
+                b.store(b.buffer(2), b.add(at, j), value, mask=mask)
+
+            if b.gathers():
+                kernels.run(b, length, body)
+            else:
+                with b.loop(0, length) as j:
+                    body(j, 1, None)
 
     def _emit_rows(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
         dtype, data, target = output.dtype, b.input(0), b.buffer(2)
