@@ -155,9 +155,10 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.shape.block_sums": "sum_of_blocks",
     "twofold.ops.shape.contiguity": "clone",
     "twofold.ops.shape.diagonals": "diag_embed triangle_indices tril_indices triu_indices",
-    "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack roll",
+    "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack",
     "twofold.ops.shape.movement": "reshape permute broadcast_to flip slice write_view diagonal",
     "twofold.ops.shape.reshaping": "squeeze unsqueeze",
+    "twofold.ops.shape.rolling": "roll",
     "twofold.ops.shape.strided": "as_strided unfold",
     "twofold.ops.shape.triangle": "triu tril",
     "twofold.ops.source": (
@@ -391,7 +392,7 @@ FUNCTIONS: dict[str, str] = {
         "diag_embed,.diag_embed diag,.diag diagflat,.diagflat diagonal_scatter,.diagonal_scatter "
         "tril_indices triu_indices"
     ),
-    "twofold.ops.shape.joining": "concatenate,cat,concat stack roll,.roll",
+    "twofold.ops.shape.joining": "concatenate,cat,concat stack",
     "twofold.ops.shape.movement": (
         "reshape,.reshape permute,permute_dims,.permute broadcast_to,.broadcast_to flip,.flip "
         "diagonal,.diagonal"
@@ -406,6 +407,7 @@ FUNCTIONS: dict[str, str] = {
         "fliplr,.fliplr flipud,.flipud narrow,.narrow select,.select split,.split chunk,.chunk "
         "unbind,.unbind"
     ),
+    "twofold.ops.shape.rolling": "roll,.roll",
     "twofold.ops.shape.shuffling": (
         "pixel_shuffle pixel_unshuffle channel_shuffle,native_channel_shuffle"
     ),

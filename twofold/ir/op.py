@@ -314,6 +314,13 @@ class LoopOp(CustomOp):
         """The run-time integers of the kernel, such as sizes, which the code does not depend on."""
         return ()
 
+    def row_axis(self, attrs: Attributes) -> int | None:
+        """The axis with which rows of operands begin, if these may lie apart in a larger value.
+
+        Then the last parameters are, for each operand, the elements before its first row and from row to row.
+        """
+        return None
+
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         """The number of work items, and the grain: the fewest that are worth a thread."""
         return (1, 1)
@@ -332,8 +339,8 @@ class LoopOp(CustomOp):
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         """Emit the kernel for work items ``[builder.begin, builder.end)``.
 
-        Inputs are dense row-major in buffers 0, 1, ...; the output is the last buffer. Sizes come from
-        ``builder.param(j)`` in the order of ``parameters``.
+        Inputs are dense row-major, but for rows that ``row_axis`` lets lie apart, in buffers 0, 1, ...; the output is
+        the last buffer. Sizes come from ``builder.param(j)`` in the order of ``parameters``.
         """
         raise NotImplementedError(self.name)
 

@@ -29,13 +29,14 @@ from twofold.compiler.schedule.fusion_groups import map_strides, refine
 from twofold.compiler.schedule.memory import last_uses, plan
 from twofold.compiler.schedule.schedule import Schedule
 from twofold.dtypes import DType, float32, int64
-from twofold.ir.bind import input_node
+from twofold.ir.bind import constant, input_node
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.recording import Recording
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import tensor_type
 from twofold.ops.base import filled, iota, ops
+from twofold.ops.shape.movement import slice_axis
 from twofold.transforms.pipeline import run_passes
 from twofold.transforms.reverse import grad_graph
 
@@ -148,6 +149,60 @@ def test_a_reshape_that_cuts_axes_is_followed_or_its_input_stored() -> None:
     graph = graph_of(lambda x: ops.reshape(ops.permute(x * 2, (1, 0)), (4, 6)) + 1, (float32, (4, 6)))
     (found,) = run_graph(graph, [array])
     assert (found == (array * 2).T.reshape(4, 6) + 1).all()
+
+
+SHAPE = (3, 4, 5, 6)
+
+JOINED: dict[str, tuple[Callable[[Any], list[Any]], int, int]] = {
+    "columns": (lambda x: [x[..., 2:], x[..., :2]], 3, 0),
+    "rows of blocks": (lambda x: [x[:, :, 1:], x[:, :, :1], x[:, :, 2:4]], 2, 0),
+    "whole blocks": (lambda x: [x[1:], x[:1]], 0, 0),
+    "single elements": (lambda x: [x[..., 5:], x[..., :1], x[..., 3:4]], 3, 0),
+    "part of two axes": (lambda x: [x[:, 1:3, :, 2:], x[:, :2, :, :2]], 3, 2),
+    "apart along two axes": (lambda x: [x[:, 1:, :, 3:], x[:, 1:, :, :3]], 2, 1),
+    "every other element": (lambda x: [x[..., ::2], x[..., 1:]], 3, 1),
+    "every other row": (lambda x: [x[:, :, ::2, 1:]], 3, 1),
+    "one row of many": (lambda x: [x[:1, :1, :1, 2:], x[1:2, 1:2, 2:3, :3]], 3, 0),
+}
+"""Slices, the axis along which they are joined, and how many kernels copy some of them before."""
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_slices_are_joined_where_they_lie(name: str) -> None:
+    parts, axis, copied = JOINED[name]
+
+    def joined(x: Any) -> Any:
+        many = parts(x)
+        return ops.concatenate([*many, *many], axis)
+
+    graph = graph_of(lambda x: joined(_Sliced(x)), (float32, SHAPE))
+    assert kernels(graph).count("concatenate") == 1
+    assert len(kernels(graph)) == 1 + copied
+    array = numpy.arange(360, dtype=numpy.float32).reshape(SHAPE)
+    expected = numpy.concatenate(parts(array) * 2, axis)
+    for fuse in (True, False):
+        for pieces in (1, 3):
+            (found,) = run_graph(graph, [array], fuse, pieces)
+            assert (found == expected).all()
+
+
+class _Sliced:
+    """A node that is indexed as an array is."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if isinstance(key, tuple) else (key,)
+        if keys[0] is Ellipsis:
+            keys = (*[slice(None)] * (len(SHAPE) - len(keys) + 1), *keys[1:])
+        found: Any = self.node
+        for axis, part in enumerate(keys):
+            start, stop, step = part.indices(SHAPE[axis])
+            if (start, stop, step) != (0, SHAPE[axis], 1):
+                size = len(range(start, stop, step))
+                found = slice_axis(found, axis, constant(start, int64), size, step)
+        return found
 
 
 def test_nothing_recurses_over_a_long_graph() -> None:

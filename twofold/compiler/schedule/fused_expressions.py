@@ -26,7 +26,7 @@ from twofold.compiler.schedule.blocks import BlockReduction
 from twofold.ir.bind import is_constant, is_input
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
-from twofold.ir.op import TemplateOp
+from twofold.ir.op import LoopOp, TemplateOp
 from twofold.ir.views import below_reshapes, is_reshape
 
 STORED = ("reduction", "contraction", "custom", "host", "control_flow", "get_output")
@@ -143,6 +143,9 @@ class Analysis:
         self.operands: dict[
             int, tuple[int, int, int]
         ] = {}  # their strides: batch, row, column of a matrix product
+        self.rows: dict[
+            tuple[int, int], tuple[Node, int, int]
+        ] = {}  # by custom operation and operand: what holds the rows, offset, and stride
         self.users: dict[int, list[FusedExpression]] = {}
         self._costs: dict[int, int] = {}
         self._loads: dict[int, int] = {}
@@ -173,8 +176,11 @@ class Analysis:
                 continue
             if kind in ("contraction", "custom", "host", "control_flow"):
                 strided = self.fuse and kind == "contraction" and not isinstance(node.op, TemplateOp)
-                for operand in node.inputs:
-                    if not (strided and self._read_strided(operand)):
+                axis = node.op.row_axis(node.attrs) if self.fuse and isinstance(node.op, LoopOp) else None
+                for number, operand in enumerate(node.inputs):
+                    if strided and self._read_strided(operand):
+                        continue
+                    if axis is None or not self._read_rows(node, number, axis):
                         self._store_operand(operand)
                 continue
             own = owners.get(node.id)
@@ -262,15 +268,10 @@ class Analysis:
 
     def _read_strided(self, operand: Node) -> bool:
         """Let a matrix product read a strided view in the buffer of its base; False if strides cannot express it."""
-        base, indices = self.views.base(operand)
-        if indices is None:
+        lies = self._lies(operand)
+        if lies is None or lies[1]:
             return False
-        constant, terms, dynamic = linearized(indices, base.shape)
-        base = below_reshapes(base)
-        if constant or dynamic or base.op.kind == "view" or (base.op.kind == "source" and not is_input(base)):
-            return False
-        by_axis = dict(terms)
-        strides = [by_axis.get(axis, 0) for axis in range(operand.ndim)]
+        base, _, strides = lies
         batch = [
             (operand.shape[axis], strides[axis])
             for axis in range(operand.ndim - 2)
@@ -278,11 +279,50 @@ class Analysis:
         ]
         if any(stride != size * inner for (_, stride), (size, inner) in pairwise(batch)):
             return False
-        if not is_input(base):
-            self.roots[base.id] = base
+        self._store(base)
         self._strided[operand.id] = base
         self.operands[operand.id] = (batch[-1][1] if batch else 0, strides[-2], strides[-1])
         return True
+
+    def _lies(self, operand: Node) -> tuple[Node, int, list[int]] | None:
+        """The value that ``operand`` is a strided view of, the offset, and the strides; None if it is no such view."""
+        base, indices = self.views.base(operand)
+        if indices is None:
+            return None
+        constant, terms, dynamic = linearized(indices, base.shape)
+        base = below_reshapes(base)
+        if base.op.kind == "view" or (base.op.kind == "source" and not is_input(base)):
+            return None
+        for start, stride in dynamic:
+            if not is_constant(start):
+                return None
+            constant += stride * start.attrs[0]
+        by_axis = dict(terms)
+        return base, constant, [by_axis.get(axis, 0) for axis in range(operand.ndim)]
+
+    def _read_rows(self, node: Node, number: int, axis: int) -> bool:
+        """Let a custom operation read rows of an operand, from ``axis`` on, in the buffer of a larger value."""
+        operand = node.inputs[number]
+        lies = self._lies(operand)
+        if lies is None:
+            return False
+        base, offset, strides = lies
+        expected = 1
+        for at in range(operand.ndim - 1, axis - 1, -1):
+            if operand.shape[at] != 1:
+                if strides[at] != expected:
+                    return False
+                expected *= operand.shape[at]
+        outer = [(operand.shape[at], strides[at]) for at in range(axis) if operand.shape[at] != 1]
+        if any(stride != size * inner for (_, stride), (size, inner) in pairwise(outer)):
+            return False
+        self._store(base)
+        self.rows[node.id, number] = base, offset, outer[-1][1] if outer else expected
+        return True
+
+    def _store(self, base: Node) -> None:
+        if not is_input(base):
+            self.roots[base.id] = base
 
     def matrix_strides(self, operand: Node) -> tuple[int, int, int]:
         """Strides of an operand of a matrix product along batch, rows and columns."""
@@ -293,8 +333,7 @@ class Analysis:
         """Materialise an operand of a product or custom operation, if possible without a copy."""
         base = below_reshapes(operand)
         if base.op.kind not in ("view", "source") or is_input(base):
-            if not is_input(base):
-                self.roots[base.id] = base
+            self._store(base)
             if base is not operand:
                 self._dense[operand.id] = base
             return
@@ -338,6 +377,12 @@ class Analysis:
         if expression.kind == "contraction" and not isinstance(expression.root.op, TemplateOp):
             found = [
                 self._strided.get(operand.id, value) for operand, value in zip(expression.root.inputs, found)
+            ]
+        if expression.kind == "custom":
+            root = expression.root.id
+            found = [
+                self.rows[root, number][0] if (root, number) in self.rows else value
+                for number, value in enumerate(found)
             ]
         return found
 

@@ -276,8 +276,18 @@ class Schedule:
 
         dtypes = tuple(type.dtype for type in (*types, result))
         key = ("custom", op.name, dtypes, typed_attributes(tuple(op.code_key(attrs, types, result))))
-        params = op.parameters(attrs, types, result)
+        params = self._with_rows(root, op.parameters(attrs, types, result))
         self.instructions.append(Instruction(op.name, [root], buffers, key, text, params, work, grain))
+
+    def _with_rows(self, root: Node, params: Sequence[int]) -> Sequence[int]:
+        """The parameters of a custom operation with the rows of operands where they lie in larger values."""
+        found, first = list(params), len(params) - 2 * len(root.inputs)
+        for number in range(len(root.inputs)):
+            lies = self.analysis.rows.get((root.id, number))
+            if lies is not None:
+                at = first + 2 * number
+                found[at : at + 2] = lies[1:]
+        return found
 
     def _host(self, expression: FusedExpression) -> None:
         root = expression.root

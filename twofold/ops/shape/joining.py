@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -30,7 +31,6 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.examples import example
-from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import block, run_time_index, slice_axis
 
 
@@ -366,6 +366,7 @@ class concatenate(Custom):
         64  # more inputs than this are joined in stages, so that equal groups share their rules and kernels
     )
     _unrolled = 8  # more inputs than this are copied by a loop over the inputs
+    _row = 4096  # longer rows are shared by work items
 
     @staticmethod
     def call(tensors: Sequence[Any], dim: int = 0, axis: int | None = None) -> Any:
@@ -429,40 +430,79 @@ class concatenate(Custom):
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return (len(inputs), *[prod(type.shape[attrs[0] :]) for type in (output, *inputs)])
+        total, *sizes = [prod(type.shape[attrs[0] :]) for type in (output, *inputs)]
+        return (len(inputs), total, *sizes, *chain.from_iterable((0, size) for size in sizes))
+
+    def row_axis(self, attrs: Attributes) -> int | None:
+        """The axis along which inputs are joined."""
+        axis: int = attrs[0]
+        return axis
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        (axis,) = attrs
+        if self._by_rows(axis, output):
+            return prod(output.shape[:axis]), kernels.grain(16384, prod(output.shape[axis:]))
         return output.size, 16384
+
+    def _by_rows(self, axis: int, output: TensorType) -> bool:
+        """Whether a work item is a row, rather than an element."""
+        return axis > 0 and prod(output.shape[axis:]) <= self._row
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (len(inputs) if len(inputs) <= self._unrolled else 0,)
+        (axis,) = attrs
+        if len(inputs) > self._unrolled:
+            return (0, self._by_rows(axis, output))
+        return (len(inputs), self._by_rows(axis, output), *(self._single(axis, type) for type in inputs))
+
+    @staticmethod
+    def _single(axis: int, type: TensorType) -> bool:
+        """Whether a row of an input is one element."""
+        return all(size == 1 for size in type.shape[axis:])
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype = builder, output.dtype
-        total = b.param(1)
+        b, dtype, by_rows = builder, output.dtype, self._by_rows(attrs[0], output)
+        count, total = b.param(0), b.param(1)
 
-        def piece(row: Any, at: Any, size: Any, source: Any, target: Any) -> Any:
-            low = kernels.clamp(b, b.begin, at, b.add(at, size))
-            high = kernels.clamp(b, b.end, at, b.add(at, size))
-            source_at = b.add(b.mul(row, size), b.sub(low, at))
-            kernels.copy(b, dtype, target, low, source, source_at, b.maximum(b.sub(high, low), 0))
-            return b.add(at, size)
+        def piece(k: Any, row: Any, at: Any, source: Any, target: Any, single: bool) -> Any:
+            """Emit a row of an input and give where the next one begins."""
+            if isinstance(k, int):
+                size, offset, stride = (
+                    b.param(n) for n in (k + 2, len(inputs) + 2 * k + 2, len(inputs) + 2 * k + 3)
+                )
+            else:
+                where = b.add(b.add(count, 2), b.mul(k, 2))
+                size, offset, stride = (b.param_at(n) for n in (b.add(k, 2), where, b.add(where, 1)))
+            source_at, after = b.add(b.mul(row, stride), offset), b.add(at, size)
+            if by_rows and single:
+                b.store(target, at, b.load(source, source_at, dtype))
+            elif by_rows:
+                kernels.copy(b, dtype, target, at, source, source_at, size)
+            else:
+                low, high = kernels.clamp(b, b.begin, at, after), kernels.clamp(b, b.end, at, after)
+                source_at = b.add(source_at, b.sub(low, at))
+                kernels.copy(b, dtype, target, low, source, source_at, b.maximum(b.sub(high, low), 0))
+            return after
 
+        def pieces(row: Any) -> None:
+            at = b.mul(row, total)
+            if len(inputs) <= self._unrolled or b.buffer_at is None:
+                for k, type in enumerate(inputs):
+                    single = len(inputs) <= self._unrolled and self._single(attrs[0], type)
+                    at = piece(k, row, at, b.input(k), b.buffer(len(inputs)), single)
+                return
+            with b.loop(0, count, carry=[at]) as (k, (at,)):
+                b.loop_next([piece(k, row, at, b.buffer_at(k), b.buffer_at(count), False)])
+
+        if by_rows:
+            with b.loop(b.begin, b.end) as row:
+                pieces(row)
+            return
         with b.if_(b.cmp("lt", b.begin, b.end)):
             last = b.idiv(b.sub(b.end, 1), total)
             with b.loop(b.idiv(b.begin, total), b.add(last, 1)) as row:
-                at = b.mul(row, total)
-                if len(inputs) <= self._unrolled or b.buffer_at is None:
-                    for k in range(len(inputs)):
-                        at = piece(row, at, b.param(k + 2), b.input(k), b.buffer(len(inputs)))
-                else:
-                    count = b.param(0)
-                    loop = b.loop(0, count, carry=[at])
-                    with loop as (k, (at,)):
-                        size, source = b.param_at(b.add(k, 2)), b.buffer_at(k)
-                        b.loop_next([piece(row, at, size, source, b.buffer_at(count))])
+                pieces(row)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return numpy.concatenate(arrays, attrs[0])
@@ -531,46 +571,3 @@ def _check_equal_shapes(shapes: Sequence[Shape]) -> None:
         if shape != shapes[0]:
             what = f"tensor {position} of shape {_text(shape)} beside {_text(shapes[0])}"
             raise ShapeError(what, "Make all shapes equal.")
-
-
-@composite
-class roll:
-    """Elements moved by ``shifts`` along ``dims``; what leaves at one end enters at the other.
-
-    >>> import twofold as torch
-    >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
-    tensor([4, 1, 2, 3])
-    """
-
-    methods = ("roll",)
-
-    def call(input: Any, shifts: Any, dims: Any = None) -> Any:
-        amounts = shapes.integers((shifts,) if isinstance(shifts, (tuple, list)) else ((shifts,),))
-        if dims is None:
-            flat = bind_roll(ops.ravel(input), amounts, (0,))
-            return ops.reshape(flat, tuple(input.shape))
-        positions = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
-        return bind_roll(input, amounts, tuple(normalize_axis(axis, len(input.shape)) for axis in positions))
-
-    def compute(x: Any, amounts: Sequence[int], axes: Sequence[int]) -> Any:
-        for amount, axis in zip(amounts, axes, strict=True):
-            size = x.shape[axis]
-            cut = -amount % size if size else 0
-            if cut:
-                head, tail = slice_axis(x, axis, cut, size - cut), slice_axis(x, axis, 0, cut)
-                x = ops.concatenate([head, tail], axis)
-        return x
-
-    reference = lambda x, amounts, axes: numpy.roll(x, amounts, axes)
-    samples = lambda: [
-        example(((5,), (1,)), (3, 17)),
-        example(((1, -4), (0, 1)), (3, 17)),
-        example(((0,), (0,)), (2,)),
-    ]
-
-
-def bind_roll(input: Any, amounts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """A roll with checked attributes."""
-    if len(amounts) != len(axes):
-        raise ArgumentError(f"{len(amounts)} shifts for {len(axes)} axes", "Give one shift per axis.")
-    return apply("roll", input, attrs=(amounts, axes))
