@@ -380,6 +380,25 @@ def test_texts_do_not_depend_on_sizes() -> None:
     assert len(set(texts.values())) == len(texts)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "packs"),
+    [
+        ((64, 64, 64), False),
+        ((256, 256, 256), True),
+        ((1000, 1000, 1000), True),
+        ((16, 512, 512), True),
+        ((1, 2048, 2048), False),
+    ],
+)
+def test_narrow_registers_read_large_right_operands_from_a_copy(
+    sizes: tuple[int, int, int], packs: bool
+) -> None:
+    m, n, k = sizes
+    problem = MatmulProblem(1, m, n, k, Operand(0, k, 1), Operand(0, n, 1), Operand(0, n, 1), dtypes.float32)
+    calls = plan_matmul(problem, vector_bits=256).calls
+    assert [call.name for call in calls] == ["pack", "matmul"][not packs :]
+
+
 @pytest.mark.parametrize(("batch", "panels"), [(1, 1), (1, 3), (2, 2), (8, 1), (5, 9)])
 @pytest.mark.parametrize("m", [48, 97, 480, 1500])
 def test_the_rows_of_large_products_are_work_for_several_threads(m: int, batch: int, panels: int) -> None:

@@ -285,12 +285,18 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     else:
         # rows of a panel far apart miss the first level cache, the more where many have the same place in it
         far = 0 if _is_panel(seen, tile) else 0.6 * minimum(seen.k, 256) / 256
+        reads, narrow, held = seen.k * seen.n * size, tile.lanes * size < 64, 4 * _CACHE_BYTES
         if _reads_runs(seen, choice):
             # the sums are read and written every few steps, which pays where no second level cache holds the operand
-            held = 4 * _CACHE_BYTES
-            far = tile.height * (0.4 - 0.25 * minimum(seen.k * seen.n * size, held) / held)
-        elif not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
-            far *= 3
+            share = minimum(reads, held) / held
+            # with narrow registers a tile is one row, and each reads the operand anew
+            far = 0.5 + 0.6 * share if narrow else tile.height * (0.4 - 0.25 * share)
+        else:
+            if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
+                far *= 3
+            if narrow:
+                # a line or two of each row are read, and the next ones lie on other pages
+                far *= 1 + 7 * minimum(reads, held // 2) / held
         cycles += seen.k * row / LANES * (1.0 + seen.m / tile.height * far)
     return cycles
 
