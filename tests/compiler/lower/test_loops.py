@@ -89,6 +89,20 @@ def test_sums_along_rows_and_columns_follow_the_definition(length: int) -> None:
         assert found.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("length", [2, 3, 5, 8, 9, 15, 16, 17])
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "any", "all"])
+def test_few_rows_of_many_columns_are_combined_as_rows_are(name: str, length: int) -> None:
+    values = numpy.array([0.0, -0.0, 1.5, -2.0, numpy.inf, -numpy.inf, numpy.nan], numpy.float32)
+    chances = [0.2, 0.6, 0.1, 0.07, 0.01, 0.01, 0.01]
+    array = numpy.random.default_rng(length).choice(values, (70, length), p=chances)
+    _, rows = compiled(lambda x: apply(name, x, attrs=((1,), False)), (float32, (70, length)))
+    _, columns = compiled(lambda x: apply(name, x, attrs=((0,), False)), (float32, (length, 70)))
+    assert forms(columns) == ["columns"]
+    (expected,) = run_program(rows, [array])
+    (found,) = run_program(columns, [numpy.ascontiguousarray(array.T)])
+    assert found.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("shape", [(3, 5, 7), (20, 3, 37), (300, 4, 50), (2, 2, 5000)])
 def test_sums_over_several_axes_count_row_major(shape: tuple[int, int, int]) -> None:
     graph, program = compiled(lambda x: ops.sum(x, (0, 2)), (float32, shape))

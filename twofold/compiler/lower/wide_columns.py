@@ -10,6 +10,7 @@ from twofold.compiler.lower.loopnest import block_length
 from twofold.compiler.lower.reducing import Accumulators, combiner
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import int64
+from twofold.ir.node import Node
 
 _LIGHT = 12
 
@@ -69,7 +70,7 @@ class WideColumns:
         else:
             self._blocks(self.nest.depth, low, high)
         with b.loop(first, last, LANES) as column:
-            totals = self._tree(self.nest.depth, b.sub(column, first))
+            totals = self._tree(self.nest.depth, b.sub(column, first), b.sub(high, low))
             position = Position(column, LANES, b.lane_mask(b.sub(last, column)), pointers, dict(uniform))
             results = self.accumulators.in_order(totals, [])
             position.values.update(zip(self.steps, results, strict=True))
@@ -82,8 +83,9 @@ class WideColumns:
 
     def _blocks(self, depth: int, low: Val, high: Val) -> None:
         b = self.b
+        lanes = b.index(self.lanes) if depth else b.minimum(b.sub(high, low), self.lanes)
         for memory, start in zip(self.memory[depth], self.accumulators.fresh()):
-            with b.loop(0, self.lanes * self.nest.width, LANES) as lane:
+            with b.loop(0, b.mul(lanes, self.nest.width), LANES) as lane:
                 b.store(memory, lane, start)
         if depth == 0:
             self._elements(low, high)
@@ -92,10 +94,11 @@ class WideColumns:
         count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
         with b.loop(0, count) as block:
             start_at = b.add(low, b.mul(block, length))
-            self._blocks(depth - 1, start_at, b.minimum(b.add(start_at, length), high))
+            end = b.minimum(b.add(start_at, length), high)
+            self._blocks(depth - 1, start_at, end)
             with b.loop(self.first, self.last, LANES) as column:
                 offset = b.sub(column, self.first)
-                self._join(depth, block, offset, self._tree(depth - 1, offset))
+                self._join(depth, block, offset, self._tree(depth - 1, offset, b.sub(end, start_at)))
 
     def _elements(self, low: Val, high: Val) -> None:
         b, code, axis = self.b, self.code, self.split + len(self.nest.inner) - 1
@@ -144,19 +147,46 @@ class WideColumns:
             before = b.load(memory, where, wide.dtype, LANES)
             b.store(memory, where, b.combine(combiner(node), before, wide), settle=False)
 
-    def _tree(self, depth: int, offset: Val) -> list[Val]:
+    def _tree(self, depth: int, offset: Val, count: Val) -> list[Val]:
+        """The lanes of ``count`` elements combined."""
+        b = self.b
+        if depth or self.lanes == 1:
+            return self._whole_tree(depth, offset)
+        branch = b.if_(b.cmp("ge", count, self.lanes))
+        with branch:
+            branch.give(self._whole_tree(depth, offset))
+        with branch.else_():
+            branch.give(self._tree_of_few(offset, count))
+        return branch.results
+
+    def _whole_tree(self, depth: int, offset: Val) -> list[Val]:
         b, totals = self.b, []
         for memory, node in zip(self.memory[depth], self.accumulators.ordered):
-            dtype = node.inputs[0].type.dtype.compute
-            lanes = [
-                b.load(memory, b.add(offset, lane * self.nest.width), dtype, LANES)
-                for lane in range(self.lanes)
-            ]
+            lanes = [self._lane(memory, node, b.index(lane), offset) for lane in range(self.lanes)]
             while len(lanes) > 1:
                 half = len(lanes) // 2
                 lanes = [b.combine(combiner(node), lanes[k], lanes[k + half]) for k in range(half)]
             totals.append(b.opened(lanes[0]))
         return totals
+
+    def _tree_of_few(self, offset: Val, count: Val) -> list[Val]:
+        """The same of fewer elements than lanes: what the other lanes begin with changes nothing."""
+        b, totals = self.b, []
+        for memory, node in zip(self.memory[0], self.accumulators.ordered):
+            half = self.lanes // 2
+            while half:
+                pairs = b.maximum(b.sub(b.minimum(count, 2 * half), half), 0)
+                with b.loop(0, pairs) as lane:
+                    first, second = (self._lane(memory, node, b.add(lane, k), offset) for k in (0, half))
+                    where = b.add(b.mul(lane, self.nest.width), offset)
+                    b.store(memory, where, b.combine(combiner(node), first, second), settle=False)
+                half //= 2
+            totals.append(b.opened(self._lane(memory, node, b.index(0), offset)))
+        return totals
+
+    def _lane(self, memory: Val, node: Node, lane: Val, offset: Val) -> Val:
+        where = self.b.add(self.b.mul(lane, self.nest.width), offset)
+        return self.b.load(memory, where, node.inputs[0].type.dtype.compute, LANES)
 
     def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
         b, result = self.b, []
