@@ -62,6 +62,26 @@ def fill(b: Any, dtype: DType, target: Any, target_at: Any, value: Any, count: A
     run(b, count, lambda j, lanes, mask: b.store(target, b.add(target_at, j), lanes_value, mask=mask))
 
 
+def fill_large(
+    b: Any, dtype: DType, target: Any, target_at: Any, value: Any, count: Any, streams: Any
+) -> None:
+    """The same, where ``streams`` is true past the caches: vectors then begin where the memory's do."""
+    lanes_value = b.splat(value)
+    ahead = b.sub(b.begin_of_vector(target, b.add(target_at, LANES - 1), dtype), target_at)
+    first = b.minimum(ahead, count)
+    whole = b.add(first, b.and_(b.sub(count, first), -LANES))
+    with b.if_(b.cmp("gt", first, 0)):
+        b.store(target, target_at, lanes_value, mask=b.lane_mask(first))
+    with b.loop(first, whole, LANES) as j:
+        branch = b.if_(streams)
+        with branch:
+            b.store(target, b.add(target_at, j), lanes_value, nontemporal=True)
+        with branch.else_():
+            b.store(target, b.add(target_at, j), lanes_value)
+    with b.if_(b.cmp("lt", whole, count)):
+        b.store(target, b.add(target_at, whole), lanes_value, mask=b.lane_mask(b.sub(count, whole)))
+
+
 def fail(b: Any, index: Any) -> None:
     """Emit the end of the kernel with the code of ``index_error_code`` (use inside ``if_``)."""
     low = b.const(_LOWEST, int64)

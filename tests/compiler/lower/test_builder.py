@@ -11,8 +11,10 @@ import pytest
 from twofold import dtypes
 from twofold.compiler import jit
 from twofold.compiler.lower import control
+from twofold.compiler.lower import target as processor
 from twofold.compiler.lower.builder import LANES, Builder, Val
 from twofold.dtypes import ALL, DType
+from twofold.ops import kernels
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 REAL = [d for d in ALL if d.kind != "c"]
@@ -294,6 +296,21 @@ def test_the_first_lanes_are_stored_and_no_others(
         stored = min(max(count, 0), LANES)
         assert out[row, :stored].tobytes() == source[:stored].tobytes()
         assert out[row, stored:].tobytes() == before[row, stored:].tobytes()
+
+
+@pytest.mark.skipif(not processor.streams(), reason="vectors are not written past the caches here")
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("dtype", [dtypes.int8, *BASIC[-2:], dtypes.float16, dtypes.complex64], ids=str)
+def test_a_large_fill_begins_vectors_where_those_of_the_memory_begin(dtype: DType, streams: bool) -> None:
+    b = Builder()
+    large = b.cmp("ne", b.param(2), 0)
+    kernels.fill_large(b, dtype, b.buffer(0), b.param(0), b.const(1, dtype), b.param(1), large)
+    out = numpy.zeros(100, dtype.numpy)
+    for at in (0, 1, 5, 15, 16, 31):
+        for count in (0, 1, 7, 16, 17, 40, 69):
+            out[...] = 0
+            run(b, [out], [at, count, streams])
+            assert out.astype(bool).tolist() == [at <= k < at + count for k in range(100)]
 
 
 @pytest.mark.parametrize("lanes", [1, LANES])

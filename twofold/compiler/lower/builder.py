@@ -28,7 +28,7 @@ stores         store(ptr, index, value, mask=None, nontemporal=False)
                store_strided(ptr, index, stride, value, mask=None)
                store_indices(ptr, indices, value, mask=None)
 control        loop if_ fail(code) finish() -> str
-processor      accumulators(dtype) -> int  gathers() -> bool
+processor      accumulators(dtype) -> int  gathers() -> bool  streams() -> bool
 =============  ============================================================================================
 
 Indices count elements (int64 Val or int). float16 and bfloat16 are only loaded, stored, selected and cast.
@@ -76,6 +76,10 @@ class Builder(Control):
     def gathers(self) -> bool:
         """Whether sixteen elements at indices are read faster than one after another."""
         return target.vector_bits() == 512
+
+    def streams(self) -> bool:
+        """Whether vectors can be written past the caches."""
+        return target.streams()
 
     def accumulators(self, dtype: DType) -> int:
         """How many sums of sixteen lanes the registers hold, with room for factors."""

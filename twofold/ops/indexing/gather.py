@@ -40,6 +40,7 @@ from twofold.ops.indexing.row_products import block_share
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
 _BLOCK = 64  # columns that one work item scatters; threads never share a column
+_LARGE_BYTES = 16 << 20  # more than a share of the last level cache
 _RUN = 4096  # single elements that one work item gathers
 
 
@@ -289,7 +290,13 @@ class scatter_sum(Scatter):
         return make_node(self, attrs, (index, updates), tensor_type(updates.dtype, shape))
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
-        kernels.fill(b, dtype, target, at, b.const(0, dtype), count)
+        zero = b.const(0, dtype)
+        if b.streams():
+            # a table that no cache holds, of which most rows stay as they are now
+            large = b.cmp("ge", b.mul(b.param(0), b.param(2)), _LARGE_BYTES // dtype.itemsize)
+            kernels.fill_large(b, dtype, target, at, zero, count, large)
+        else:
+            kernels.fill(b, dtype, target, at, zero, count)
 
     def update(self, b: Any, attrs: Attributes, dtype: Any, old: Any, new: Any) -> Any:
         wide = dtype.compute
