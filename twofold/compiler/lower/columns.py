@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from twofold.compiler.lower.addresses import decompose, divide, once
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, block_length
-from twofold.compiler.lower.reducing import Accumulators, Plan, combiner
+from twofold.compiler.lower.reducing import Accumulators, Plan, combiner, positions_of
 from twofold.compiler.lower.values import LANES, Val
 from twofold.compiler.lower.wide_columns import WideColumns
 from twofold.dtypes import int64
@@ -56,7 +56,7 @@ class ColumnEmitter:
     def _phase(self, phase: int) -> None:
         code, nest, plan = self.code, self.code.nest, self.plan
         steps = plan.reductions[phase]
-        accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps])
+        accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps], positions_of(nest))
         self.memory.update(self._memory(phase, accumulators))
 
         def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
@@ -95,9 +95,9 @@ class ColumnEmitter:
     ) -> list[Val]:
         ordered = [v for node, v in zip(accumulators.nodes, values) if combiner(node)]
         self._join(phase, 0, accumulators, element, ordered)
-        indexed = Accumulators(self.b, accumulators.indexed)
+        indexed = Accumulators(self.b, accumulators.indexed, accumulators.positions)
         others = [v for node, v in zip(accumulators.nodes, values) if not combiner(node)]
-        return indexed.add(held, others, self.b.splat(element), None)
+        return indexed.add(held, others, self.b.splat(self.b.cast(element, indexed.positions)), None)
 
     def _join(
         self, phase: int, level: int, accumulators: Accumulators, element: Val, values: Sequence[Val]

@@ -13,7 +13,7 @@ from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, LoopNest, block_length, in_order
 from twofold.compiler.lower.values import LANES, Val
-from twofold.dtypes import DType, int64
+from twofold.dtypes import DType, int32, int64
 from twofold.ir.node import Node
 from twofold.ir.op import ReductionOp
 
@@ -72,6 +72,11 @@ def combiner(node: Node) -> str:
     return COMBINERS.get(combination(node), "")
 
 
+def positions_of(nest: LoopNest) -> DType:
+    """The integers that hold the number of any reduced element; narrow ones take half the registers."""
+    return int32 if nest.depth <= 1 else int64
+
+
 def _value_dtype(node: Node) -> DType:
     return node.inputs[0].type.dtype.compute
 
@@ -83,9 +88,10 @@ class Accumulators:
     depend on order, so it runs through all blocks.
     """
 
-    def __init__(self, b: Builder, nodes: Sequence[Node]) -> None:
+    def __init__(self, b: Builder, nodes: Sequence[Node], positions: DType) -> None:
         self.b = b
         self.nodes = nodes
+        self.positions = positions
         self.ordered = [node for node in nodes if combiner(node)]
         self.indexed = [node for node in nodes if not combiner(node)]
 
@@ -105,8 +111,13 @@ class Accumulators:
         b, pairs = self.b, []
         for node in self.indexed:
             pairs.append(b.splat(b.identity(_extreme(node), _value_dtype(node))))
-            pairs.append(b.const((1 << 63) - 1, int64, LANES))
+            pairs.append(b.const((1 << 8 * self.positions.itemsize - 1) - 1, self.positions, LANES))
         return pairs
+
+    def numbered(self, element: Val | int) -> Val:
+        """The numbers of sixteen elements, the first of which is given."""
+        b = self.b
+        return b.add(b.cast(b.index(element), self.positions), b.cast(b.iota(), self.positions))
 
     def add(self, state: Sequence[Val], values: Sequence[Val], position: Val, mask: Val | None) -> list[Val]:
         """``state`` (ordered, then pairs) with one vector of elements added to each."""
@@ -327,7 +338,7 @@ class RowEmitter:
     def _phase(self, phase: int, done: set[int]) -> None:
         code, nest = self.code, self.code.nest
         steps = self.plan.reductions[phase]
-        accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps])
+        accumulators = Accumulators(self.b, [nest.steps[number].node for number in steps], positions_of(nest))
         light = weight([nest.steps[number] for number in self.plan.elements[phase]]) <= _HEAVY
         sweep = RowSweep(code, self.pointers, light)
 
@@ -340,7 +351,7 @@ class RowEmitter:
                 self.elements = {n: v for n, v in offset.values.items() if self.plan.levels[n] == 2}
             if not steps:
                 return []
-            return accumulators.add(held, values, self.b.iota(element), mask)
+            return accumulators.add(held, values, accumulators.numbered(element), mask)
 
         totals, pairs = self._blocks(nest.depth, sweep, accumulators, self.low, self.high, body)
         results = accumulators.in_order(totals, accumulators.indices(pairs))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from twofold.compiler.lower.addresses import decompose, divide
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import block_length
-from twofold.compiler.lower.reducing import Accumulators, combiner
+from twofold.compiler.lower.reducing import Accumulators, combiner, positions_of
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import int64
 from twofold.ir.node import Node
@@ -27,7 +27,8 @@ class WideColumns:
         self.lanes = code.nest.lanes
         self.split = len(self.nest.outer)
         self.steps = [number for number, step in enumerate(self.nest.steps) if step.kind == "reduce"]
-        self.accumulators = Accumulators(self.b, [self.nest.steps[number].node for number in self.steps])
+        nodes = [self.nest.steps[number].node for number in self.steps]
+        self.accumulators = Accumulators(self.b, nodes, positions_of(self.nest))
         self.before = self._before_reductions()
         self.memory: list[list[Val]] = []
         self.whole = False
