@@ -22,7 +22,8 @@ from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.dependencies import group, no_op
 from twofold.static.functions.host_calls import Assert
 from twofold.static.graph.docstrings import described, example
-from twofold.static.graph.graph import Operation, Tensor, check_same_dtype, describe, get_default_graph
+from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
+from twofold.static.graph.graph_elements import check_same_dtype
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.session.cached_run import CHECK_NUMERICS
 

@@ -32,8 +32,8 @@ from twofold.static.api.op_functions import (
     whole,
 )
 from twofold.static.graph.docstrings import described, example
-from twofold.static.graph.graph import check_same_dtype as _check_same_dtype
 from twofold.static.graph.graph import describe as _describe
+from twofold.static.graph.graph_elements import check_same_dtype as _check_same_dtype
 from twofold.static.graph.string_table import holds_strings as _holds_strings
 from twofold.static.strings.string_functions import string_join as _string_join
 

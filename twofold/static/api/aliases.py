@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold.ops.base import FUNCTIONS
 from twofold.static.api.op_functions import axis_of, operation, sizes, whole
-from twofold.static.graph.graph import check_same_dtype
+from twofold.static.graph.graph_elements import check_same_dtype
 
 RENAMED: dict[str, Callable[..., Any]] = {}
 """The functions of tensors alone made here, by the types of their operations, which are those of ``GraphDef``."""

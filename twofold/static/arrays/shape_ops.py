@@ -35,8 +35,8 @@ from twofold.static.api.op_functions import (
 )
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph import check_same_dtype, get_default_graph, owner_of
-from twofold.static.graph.graph_elements import Slot
+from twofold.static.graph.graph import get_default_graph, owner_of
+from twofold.static.graph.graph_elements import Slot, check_same_dtype
 from twofold.static.graph.inference import whole_numbers
 from twofold.static.graph.tensor_shape import TensorShape, sizes_of_shape
 

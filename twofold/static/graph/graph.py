@@ -17,7 +17,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from twofold import _core
-from twofold.dtypes import DType, string
+from twofold.dtypes import string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation, described
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
@@ -26,7 +26,7 @@ from twofold.runtime.tracing import here
 from twofold.static.graph.context import at_once, local
 from twofold.static.graph.devices import check_device, placed
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph_elements import Slot, check_kind, on_strings, operator_type
+from twofold.static.graph.graph_elements import Slot, check_kind, check_same_dtype, on_strings, operator_type
 from twofold.static.graph.tensor_shape import shape_text
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Operation:
         "inputs",
         "is_random",
         "keywords",
+        "location",
         "looks",
         "name",
         "number",
@@ -87,6 +88,7 @@ class Operation:
         self.type = type
         self.name = name
         self.number = 0
+        self.location = 0  # which no other operation has
         self.body: Callable[..., Any] | None = None
         self.arguments: tuple[Any, ...] = ()
         self.keywords: dict[str, Any] = {}
@@ -390,6 +392,7 @@ class Graph:
             setattr(made, part, value)
         with declaring(made.name):  # so locations tell operations on one line apart
             outputs = [_core.placeholder(type_) for type_ in types]
+            made.location = _core.location_of(outputs[0]) if outputs else 0
         self._enter(made, outputs, sources)
         return made
 
@@ -557,6 +560,8 @@ def _is_declared_by_call(tensor: Tensor) -> None:
     if operators:
         _check_operands(type_, op, inputs, owners)
     made = Operation(graph, operator_type(op.name, tensor) if operators else type_, graph.unique_name(type_))
+    with declaring(made.name):
+        made.location = _core.capture_location()
     slots: list[Any] = []
     sources: list[tuple[Operation, int]] = []
     for item, found in zip(inputs, owners):
@@ -583,18 +588,6 @@ def _check_operands(type: str, op: Any, inputs: Sequence[Any], owners: Sequence[
         check_same_dtype(*inputs)
     except DTypeError as error:
         raise at_operation(error, type, shown, here()) from None
-
-
-def check_same_dtype(*values: Any) -> list[Any]:
-    """The values; raises DTypeError unless tensors have one dtype, which takes the Python numbers among them, too."""
-    dtypes = [value.dtype for value in values if isinstance(getattr(value, "dtype", None), DType)]
-    if any(dtype is not dtypes[0] for dtype in dtypes):
-        what = f"dtypes {' and '.join(dtype.name for dtype in dtypes)} do not match"
-        raise DTypeError(what, "Make them one dtype with tf.cast.")
-    if dtypes and dtypes[0].kind in "iub" and any(isinstance(value, float) for value in values):
-        what = f"a number with a fraction beside {dtypes[0].name}"
-        raise DTypeError(what, "Cast the tensor with tf.cast, or give a whole number.")
-    return list(values)
 
 
 _core.on_declaration(_is_declared_by_call)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy
 
+from twofold.dtypes import DType
+from twofold.errors import DTypeError
 from twofold.runtime.tracing import here
 from twofold.static.graph.string_table import decode
 
@@ -76,3 +78,15 @@ def on_strings(function: Callable[..., Any], slots: Sequence[Any]) -> Callable[.
         return each(*[values[s.index] if isinstance(s, Slot) else decode(s.detach().numpy()) for s in slots])
 
     return mapped
+
+
+def check_same_dtype(*values: Any) -> list[Any]:
+    """The values; raises DTypeError unless tensors have one dtype, which takes the Python numbers among them, too."""
+    dtypes = [value.dtype for value in values if isinstance(getattr(value, "dtype", None), DType)]
+    if any(dtype is not dtypes[0] for dtype in dtypes):
+        what = f"dtypes {' and '.join(dtype.name for dtype in dtypes)} do not match"
+        raise DTypeError(what, "Make them one dtype with tf.cast.")
+    if dtypes and dtypes[0].kind in "iub" and any(isinstance(value, float) for value in values):
+        what = f"a number with a fraction beside {dtypes[0].name}"
+        raise DTypeError(what, "Cast the tensor with tf.cast, or give a whole number.")
+    return list(values)

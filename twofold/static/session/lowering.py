@@ -150,7 +150,7 @@ class Lowerer:
         return made
 
     def _declared(self, operation: Operation) -> list[Any]:
-        around = _core.declare_at(operation.outputs[0])
+        around = _core.declare_at(operation.location)
         try:
             made = self._compute(operation)
             if operation.gradient is not None and self._look("rule", operation):

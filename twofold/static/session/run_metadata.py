@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from twofold import _core
 from twofold.runtime.profiling import Recorder, Recording
 from twofold.runtime.scopes import operation_name
 from twofold.static.session.config import DeviceStepStats, NodeExecStats, RunMetadata
@@ -13,7 +12,7 @@ from twofold.static.session.config import DeviceStepStats, NodeExecStats, RunMet
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
-def traced(run: Callable[[], Any], operations: Iterable[Any], metadata: RunMetadata) -> Any:
+def traced(run: Callable[[], Any], metadata: RunMetadata) -> Any:
     """What ``run`` returns; the times of the operations that it computed go to ``metadata``."""
     recorder = Recorder()
     recorder.start()
@@ -21,19 +20,15 @@ def traced(run: Callable[[], Any], operations: Iterable[Any], metadata: RunMetad
         result = run()
     finally:
         recording = recorder.stop()
-    _fill(metadata, recording, operations)
+    _fill(metadata, recording)
     return result
 
 
-def _fill(metadata: RunMetadata, recording: Recording, operations: Iterable[Any]) -> None:
-    names: dict[int, str] = {}  # of what Python's operators declared
-    for operation in operations:
-        if operation.outputs:
-            names.setdefault(_core.location_of(operation.outputs[0]), operation.name)
+def _fill(metadata: RunMetadata, recording: Recording) -> None:
     stats = []
     for call in sorted(recording.calls(), key=lambda one: one.first):
         where = ", ".join(f"{frame.file}:{frame.line}" for frame in call.frames[:1])
-        name = operation_name(call.location) or names.get(call.location, call.name)
+        name = operation_name(call.location) or call.name
         took = max(1, round(call.seconds * 1e6))
         stats.append(
             NodeExecStats(

@@ -248,7 +248,7 @@ class BaseSession:
 
     def _traced(self, fetches: Any, feed_dict: Any, metadata: Any) -> Any:
         run_trace = import_module("twofold.static.session.run_metadata")
-        return run_trace.traced(lambda: self.run(fetches, feed_dict), self._graph.get_operations(), metadata)
+        return run_trace.traced(lambda: self.run(fetches, feed_dict), metadata)
 
     def _looked_into(self, fetches: Any, feed_dict: Any, debug: bool, verify: bool) -> Any:
         if debug and verify:
