@@ -43,6 +43,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.version": "__version__",
     },
     "twofold.debug": {
+        "twofold.debug.declarations": "declaring",
         "twofold.debug.stepping": "run",
         "twofold.debug.stops": "breakpoint",
         "twofold.debug.stories": "Story story",

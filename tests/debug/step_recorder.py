@@ -40,10 +40,10 @@ def value_of(value: Any) -> Any:
 
 
 def is_seen(value: Any) -> bool:
-    """Whether a variable holds a tensor, or a tuple of them."""
-    return isinstance(value, (torch.Tensor, dy.Expression)) or (
-        isinstance(value, tuple) and all(map(is_seen, value))
-    )
+    """Whether a variable holds a tensor with a value, or a tuple of them."""
+    if isinstance(value, torch.Tensor):
+        return not value._is_symbolic
+    return isinstance(value, dy.Expression) or (isinstance(value, tuple) and all(map(is_seen, value)))
 
 
 def is_collection(value: Any) -> bool:

@@ -67,6 +67,36 @@ def test_a_program_stops_at_each_run_of_its_lines(
     assert "ended with argument [7.0, 11.0] [-1.0, -1.0]" in shown
 
 
+ROUNDS = """\
+import twofold.static as tf
+
+def declared(x):
+    kept = []
+    for k in range(4):
+        if k % 2 == 0:
+            continue
+        kept.append(x * float(k))
+    return tf.add_n(kept)
+
+with tf.Graph().as_default(), tf.Session() as session:
+    x = tf.placeholder(tf.float32, [2])
+    fetched = declared(x)
+    session.run(fetched, {x: [1.0, 2.0]})
+"""
+
+
+def test_a_program_is_noted_as_it_declares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    look = ["c", "p 'seen', k, [one.tolist() for one in kept]"]
+    commands = ["b 14", "c", "b 7", *look, *look, "q"]
+    status, path = debugged(ROUNDS, commands, tmp_path, monkeypatch)
+    shown = capsys.readouterr().out
+    seen = [line.removeprefix("(Pdb) ") for line in shown.splitlines() if line.startswith("(Pdb) ('seen'")]
+    assert shown.count(f"> {path}(7)declared()") == 2 and status == 0
+    assert seen == ["('seen', 0, [])", "('seen', 2, [[1.0, 2.0]])"]
+
+
 def test_steps_go_into_a_session_and_not_into_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -51,7 +51,7 @@ class ObjectRecorder(StepRecorder):
 def parts_of(value: Any, outer: tuple[int, ...] = ()) -> Any:
     """What can be compared of a value: its class, and what it is made of."""
     if isinstance(value, torch.Tensor):
-        return "tensor", str(value.dtype), value.detach().tolist()
+        return "tensor", str(value.dtype), None if value._is_symbolic else value.detach().tolist()
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)):
         return value.__name__
     if id(value) in outer:

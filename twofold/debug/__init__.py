@@ -6,6 +6,7 @@ from twofold.lazy import attach as _attach
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
+    from twofold.debug.declarations import declaring
     from twofold.debug.stepping import run
     from twofold.debug.stops import breakpoint
     from twofold.debug.stories import Story, story

@@ -18,7 +18,7 @@ from twofold.debug.backward_frames import BackwardFrames
 from twofold.debug.cotangents import Cotangents
 from twofold.debug.frame_writer import BREAKPOINT, Action, FrameWriter, Stop, Way
 from twofold.debug.handed import COLLECTS, GENERATOR, name_of
-from twofold.debug.names import Held, Scope, is_whole
+from twofold.debug.names import Built, Held, Scope, is_whole
 from twofold.debug.recording import STOP, Call, Recording
 from twofold.debug.results import settle
 from twofold.debug.rounds import count_of, element, element_names, loops_that_end
@@ -102,6 +102,8 @@ class Frames:
 
     def is_there(self, held: Held) -> bool:
         """Whether all values that something is made of are there where the next action is."""
+        if isinstance(held, Built):
+            return self.is_there(held.content)
         if isinstance(held, (tuple, list, dict)):
             return all(map(self.is_there, held.values() if isinstance(held, dict) else held))
         return not isinstance(held, int) or held in self._done or held in self.storage.derived

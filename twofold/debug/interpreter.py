@@ -137,6 +137,11 @@ class Interpreter(Bodies):
     def _passed(self, payload: None) -> None:
         """A line where nothing is computed."""
 
+    def _quietly(self, call: Call) -> None:
+        """A loop or branch of which there are no lines to step through."""
+        for _ in self.run_quietly(call):
+            pass
+
     def _raised(self, error: BaseException) -> BaseException:
         """An exception for a line to raise."""
         return error.with_traceback(None)

@@ -15,14 +15,15 @@ from types import CodeType, FrameType, GeneratorType
 from typing import Any
 
 from twofold import _core
+from twofold.debug.names import Held
 from twofold.debug.recording import Recording
-from twofold.debug.snapshots import Known, Snapshot, is_symbolic
+from twofold.debug.snapshots import Declared, Known, Snapshot, is_symbolic
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _NEEDED = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "llvmlite"))
-_INTERNAL = ("<frozen importlib", *[_PACKAGE + name + os.sep for name in ("compiler", "ir", "transforms")])
+_INTERNAL = ("<frozen importlib", *[PACKAGE + name + os.sep for name in ("compiler", "ir", "transforms")])
 """How the files begin of what imports and plans."""
 _STOPS = 0x20 | 0x80 | 0x200
 """The flags of code that suspends: of generators, coroutines and asynchronous generators."""
@@ -45,12 +46,16 @@ class Ran:
         self.begin, self.end = begin, end
 
 
+Names = Any
+"""A snapshot of variables; where these are resolved, what they hold by name."""
+
+
 class Step:
-    """A line that a function came by: its variables before, what it did, and what it returned there if it did."""
+    """A line that a function came by: its variables before, and what it did."""
 
     __slots__ = ("did", "line", "names", "offset")
 
-    def __init__(self, line: int, offset: int, names: Snapshot | None) -> None:
+    def __init__(self, line: int, offset: int, names: Names) -> None:
         self.line, self.offset, self.names = line, offset, names
         self.did: list[Any] = []  # entries of the tape, functions called, exceptions
 
@@ -58,15 +63,16 @@ class Step:
 class Stretch:
     """A function of the program from where it was entered, or went on, to where it returned or was suspended."""
 
-    __slots__ = ("after", "before", "code", "ends_loop", "offset", "returned", "steps")
+    __slots__ = ("after", "before", "begin", "code", "ends_loop", "offset", "returned", "steps")
 
     def __init__(self, code: CodeType | None, offset: int) -> None:
         self.code = code
         self.offset = offset  # of the instruction that called it
+        self.begin = 0  # entries of the tape before it
         self.before = Step(0, 0, None)  # what it did before it came to a line
         self.steps: list[Step] = []
-        self.after: Snapshot | None = None
-        self.returned: Snapshot | None = None
+        self.after: Names = None
+        self.returned: Names = None  # by the name ""
         self.ends_loop = False  # by the exception that it raised, as the iterator of a loop
 
     @property
@@ -82,18 +88,18 @@ class Stretch:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_followed(code: CodeType) -> bool | None:
+def is_followed(code: CodeType) -> bool | None:
     """Whether code is a function's, with a source, outside of this library; None: where the program calls it."""
     name = code.co_filename
-    if name.startswith(_PACKAGE) or code.co_name == "<module>" or not linecache.getlines(name):
+    if name.startswith(PACKAGE) or code.co_name == "<module>" or not linecache.getlines(name):
         return False
-    is_standard = name.startswith(_STANDARD) and not any(one in name for one in _INSTALLED)
+    is_standard = name.startswith(STANDARD) and not any(one in name for one in _INSTALLED)
     return (
         None if is_standard or any(one in name for one in _NEEDED) else True
     )  # this library calls these, too
 
 
-def _position_in(frame: FrameType) -> int:
+def position_in(frame: FrameType) -> int:
     return frame.f_lasti if sys.version_info >= (3, 11) else frame.f_lineno
 
 
@@ -103,7 +109,7 @@ class LineTrace:
     def __init__(self, tape: list[Any]) -> None:
         self.root = Stretch(None, 0)
         self.is_whole = True
-        self._tape = tape
+        self.tape = tape
         self._taken = 0
         self._stack: list[tuple[FrameType | None, Stretch]] = [(None, self.root)]
         self._left: set[int] = set()  # frames of generators that functions have left behind, by ``id``
@@ -125,7 +131,7 @@ class LineTrace:
 
     def _begin(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Called where a function begins or a generator goes on."""
-        follows = _is_followed(frame.f_code)
+        follows = is_followed(frame.f_code)
         if follows is None:
             follows = frame.f_back is self._stack[-1][0]
         if not follows or self._is_of_library(frame) or any(map(is_symbolic, frame.f_locals.values())):
@@ -152,10 +158,10 @@ class LineTrace:
             if not (argument[0] is GeneratorExit and id(frame) in self._left):
                 self._except(frame, *argument)
             return self._go_on
-        names = Snapshot(frame.f_locals, self._known)
+        names = self._names(frame)
         if event == "line":
             self._take()
-            stretch.steps.append(Step(frame.f_lineno, _position_in(frame), names))
+            stretch.steps.append(Step(frame.f_lineno, position_in(frame), names))
         elif event == "return":
             made = [one for one in frame.f_locals.values() if isinstance(one, GeneratorType)]
             self._left.update(id(one.gi_frame) for one in made)
@@ -179,43 +185,82 @@ class LineTrace:
             else:
                 did.append(Raised(made, ends_loop))
         else:
-            names = Snapshot(frame.f_locals, self._known)
-            stretch.steps.append(Step(frame.f_lineno, _position_in(frame), names))
+            stretch.steps.append(Step(frame.f_lineno, position_in(frame), self._names(frame)))
 
     def _enter(self, frame: FrameType) -> None:
         self._take()
         outer, stretch = self._stack[-1]
-        made = Stretch(frame.f_code, 0 if outer is None else _position_in(outer))
+        made = Stretch(frame.f_code, 0 if outer is None else position_in(outer))
         stretch.last.did.append(made)
         self._stack.append((frame, made))
+
+    def _names(self, frame: FrameType) -> Snapshot:
+        """The variables of a function."""
+        return Snapshot(frame.f_locals, self._known)
 
     def _take(self) -> None:
         """Have what was called so far run, and note that the present line did it."""
         _core.flush()
-        if len(self._tape) > self._taken:
-            self._stack[-1][1].last.did.append(Ran(self._taken, len(self._tape)))
-            self._taken = len(self._tape)
+        if len(self.tape) > self._taken:
+            self._note_taken()
 
-    def add_to(self, recording: Recording) -> None:
-        """Add the tape to a recording, and have the lines know its calls and values."""
+    def _note_taken(self) -> None:
+        self._stack[-1][1].last.did.append(Ran(self._taken, len(self.tape)))
+        self._taken = len(self.tape)
+
+    def add_to(self, recording: Recording) -> Stretch:
+        """Add the tape to a recording; what was noted, with its calls and values."""
         ends = [0]
-        for entry in self._tape:
+        for entry in self.tape:
             recording.add_tape([entry])
             ends.append(len(recording.calls))
-        _resolve(self.root, ends, recording, {})
+        return _Resolver(recording, ends).resolved(self.root)
 
 
-def _resolve(stretch: Stretch, ends: Sequence[int], recording: Recording, done: dict[int, Any]) -> None:
-    for step in (stretch.before, *stretch.steps):
-        did: list[Any] = []
+class Resolver:
+    """Makes what was noted anew, with calls and values of a run in place of what stands for them."""
+
+    def did(self, step: Step) -> list[Any]:
+        """What a line did in the run."""
+        raise NotImplementedError
+
+    def variables(self, names: Snapshot) -> dict[str, Held]:
+        """Variables, with numbers for their values."""
+        raise NotImplementedError
+
+    def resolved(self, stretch: Stretch) -> Stretch:
+        """A function as it was in the run."""
+        made = Stretch(stretch.code, stretch.offset)
+        made.before = self._step(stretch.before)
+        made.steps = [self._step(step) for step in stretch.steps]
+        made.after, made.returned = self._names(stretch.after), self._names(stretch.returned)
+        made.ends_loop = stretch.ends_loop
+        return made
+
+    def _step(self, step: Step) -> Step:
+        made = Step(step.line, step.offset, self._names(step.names))
+        made.did = self.did(step)
+        return made
+
+    def _names(self, names: Snapshot | None) -> dict[str, Held]:
+        return {} if names is None else self.variables(names)
+
+
+class _Resolver(Resolver):
+    def __init__(self, recording: Recording, ends: Sequence[int]) -> None:
+        self._recording, self._ends = recording, ends
+        self._done: dict[int, Any] = {}
+
+    def did(self, step: Step) -> list[Any]:
+        found: list[Any] = []
         for one in step.did:
             if isinstance(one, Ran):
-                did += recording.calls[ends[one.begin] : ends[one.end]]
-                continue
-            if isinstance(one, Stretch):
-                _resolve(one, ends, recording, done)
-            did.append(one)
-        step.did = did
-    for names in [step.names for step in stretch.steps] + [stretch.after, stretch.returned]:
-        if names is not None:
-            names.resolve(recording, done)
+                found += self._recording.calls[self._ends[one.begin] : self._ends[one.end]]
+            else:
+                found.append(self.resolved(one) if isinstance(one, Stretch) else one)
+        return found
+
+    def variables(self, names: Snapshot) -> dict[str, Held]:
+        return names.resolved(
+            lambda one: None if isinstance(one, Declared) else self._recording.give(one), self._done
+        )

@@ -25,12 +25,16 @@ class ReplayWriter(FrameWriter):
     def __init__(
         self, frames: Frames, stretch: Stretch, above: Stop | None, raises: bool, outer: ReplayWriter | None
     ) -> None:
-        names = stretch.steps[0].names if stretch.steps else None
-        scope = Scope(names.names if names is not None else {})
+        self.frames = frames
+        scope = Scope(self.variables(stretch.steps[0].names if stretch.steps else {}))
         super().__init__(frames, Activation(stretch.code), scope, above, False)
         self.stretch, self.raises, self.outer = stretch, raises, outer
         self._is_there = False  # on the next line, where a handler of exceptions begins
         self._callers: list[Stop] = []  # of what the line calls
+
+    def variables(self, names: dict[str, Held]) -> dict[str, Held]:
+        """The variables that are shown."""
+        return names
 
     def write(self) -> tuple[str, list[Held]]:
         """The name of the function, and what it is called with."""
@@ -39,9 +43,8 @@ class ReplayWriter(FrameWriter):
         for k, step in enumerate(steps):
             self._come_to(step.line)
             later = steps[k + 1] if k + 1 < len(steps) else None
-            after = later.names if later is not None else self.stretch.after
-            self.do_step(step, after.names if after is not None else {}, later)
-        returned = self.stretch.returned.names if self.stretch.returned is not None else {}
+            self.do_step(step, later.names if later is not None else self.stretch.after, later)
+        returned = self.variables(self.stretch.returned)
         if "" in returned and not self.stretch.raises:
             self.put(ast.Return(self.do("held", returned[""])))
         return self.define(list(parameters)), list(parameters.values())
@@ -60,7 +63,7 @@ class ReplayWriter(FrameWriter):
         site, did = self._site(step), list(step.did)
         raised = did.pop() if did and isinstance(did[-1], Raised) and not did[-1].ends_loop else None
         is_called = raised is not None and bool(did) and isinstance(did[-1], Stretch) and did[-1].raises
-        called = did.pop() if is_called and not self._changes(after) else None
+        called = did.pop() if is_called and not self._changes(self.variables(after)) else None
         for kind, group in groupby(self._kinds(self._with_stops(did)), lambda one: one[0]):
             does = [one for _, one in group]
             if kind == "backward":
@@ -69,8 +72,8 @@ class ReplayWriter(FrameWriter):
                 self._infer(does)
             else:
                 for one in does:
-                    self._one(one, step, "call" if raised is None else "tried")
-        self._bind(after)
+                    self.one(one, step, "call" if raised is None else "tried")
+        self._bind(self.variables(after))
         if raised is not None:
             self._raise(raised, called, later)
         if len(self.body) == written:
@@ -89,7 +92,7 @@ class ReplayWriter(FrameWriter):
         found: list[Any] = []
         stops: list[Any] = []
         for one in did:
-            is_inside = self._kind(one) == "inside"
+            is_inside = self.kind(one) == "inside"
             if is_inside and one.op is STOP:
                 stops.append(one)
                 continue
@@ -101,7 +104,7 @@ class ReplayWriter(FrameWriter):
 
     def _kinds(self, did: Sequence[Any]) -> list[tuple[str, Any]]:
         """What a line did, with how it is written: all that a backward pass computes together."""
-        found = [(self._kind(one), one) for one in did]
+        found = [(self.kind(one), one) for one in did]
         for is_call, group in groupby(range(len(did)), lambda k: isinstance(did[k], Call)):
             inside = [k for k in group if is_call and found[k][0] == "backward"]
             for k in range(inside[0], inside[-1]) if inside else ():
@@ -124,7 +127,7 @@ class ReplayWriter(FrameWriter):
         found = [k for k, site in enumerate(call.chain) if site.code is self.code]
         return found[-1] if found else None
 
-    def _kind(self, one: Any) -> str:
+    def kind(self, one: Any) -> str:
         """How something is written that a line did."""
         if not isinstance(one, Call):
             return "alone"
@@ -133,7 +136,7 @@ class ReplayWriter(FrameWriter):
         depth = self._depth(one)
         return "inside" if depth is not None and (one.parts or depth + 1 < len(one.chain)) else "alone"
 
-    def _one(self, one: Any, step: Step, kind: str) -> None:
+    def one(self, one: Any, step: Step, kind: str) -> None:
         if isinstance(one, Stretch):
             self._call_function(one, False)
         elif isinstance(one, Raised):
@@ -154,7 +157,7 @@ class ReplayWriter(FrameWriter):
         site = None if self.code is None else Site(self.code, stretch.offset)
         above = Stop(self.above, self.code, site, self.scope.known())
         self._callers.append(above)
-        writer = ReplayWriter(self.frames, stretch, above, raises or stretch.ends_loop, self)
+        writer = type(self)(self.frames, stretch, above, raises or stretch.ends_loop, self)
         if stretch.before.did:
             outside, writer.body, writer.position = writer.body, self.body, self.position
             writer.do_step(stretch.before, dict(writer.scope.names), None)
@@ -228,11 +231,12 @@ class ReplayWriter(FrameWriter):
                 self.assign(name, held)
 
 
-def write_root(frames: Frames, root: Stretch) -> None:
+def write_root(frames: Frames, root: Stretch, writer: type[ReplayWriter] = ReplayWriter) -> None:
     """Write what a program did, and enter its outermost functions."""
     for one in root.before.did:
         if isinstance(one, Call):
             frames.roots.append(("", [frames.act("call", one, {})]))
+            frames.note_done("call", one)
         elif isinstance(one, Stretch) and one.steps:
-            name, given = ReplayWriter(frames, one, None, False, None).write()
+            name, given = writer(frames, one, None, False, None).write()
             frames.roots.append((name, [frames.act("held", held, {}) for held in given]))

@@ -9,9 +9,10 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
+from twofold.debug.declarations import Declarations
 from twofold.debug.stepping import run, untraced
 from twofold.frontend import function
 from twofold.frontend.breakpoints import stopping
@@ -27,7 +28,7 @@ def debug_script(script: str, arguments: Sequence[str]) -> int:
     """
     with open(script, "rb") as file:
         code = compile(file.read(), os.path.abspath(script), "exec")
-    debugger = pdb.Pdb(skip=["twofold", "twofold.*"])
+    debugger = _Debugger()
     with _as_main(script, arguments) as main, _stepping(debugger):
         try:
             debugger.run(code, vars(main))
@@ -38,6 +39,20 @@ def debug_script(script: str, arguments: Sequence[str]) -> int:
             debugger.interaction(None, error.__traceback__)
             return 1
     return 0
+
+
+class _Debugger(pdb.Pdb):
+    """Notes what the program declares, for stepping through its runs, for as long as it follows the program."""
+
+    def __init__(self) -> None:
+        super().__init__(skip=["twofold", "twofold.*"])
+        self.declarations = Declarations(super().trace_dispatch)
+        self.declarations.follows = self.trace_dispatch
+
+    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """Called where a function is entered, and at its lines while the debugger follows it."""
+        follow = self.declarations.begin if event == "call" else super().trace_dispatch
+        return follow(frame, event, arg)
 
 
 @contextmanager
@@ -55,7 +70,7 @@ def _as_main(script: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def _stepping(debugger: pdb.Pdb) -> Iterator[None]:
+def _stepping(debugger: _Debugger) -> Iterator[None]:
     """Inside, runs of sessions are stepped through, and so are functions that are compiled inside.
 
     ``breakpoint()`` stops in the debugger that is there.
@@ -69,9 +84,11 @@ def _stepping(debugger: pdb.Pdb) -> Iterator[None]:
     BaseSession.stepped = True
     function.stepped = _steppable
     before, sys.breakpointhook = sys.breakpointhook, stop
+    debugger.declarations.start()
     try:
         yield
     finally:
+        debugger.declarations.stop()
         sys.breakpointhook = before
         BaseSession.stepped = False
         function.stepped = None

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 from twofold import _core
+from twofold.debug.declared_frames import DeclaredWriter
+from twofold.debug.declared_lines import declared_lines, is_noted
 from twofold.debug.declared_stops import insert_stops
+from twofold.debug.frames import Frames
 from twofold.debug.recording import Recording
-from twofold.debug.stepping import BUDGET, Stepper
+from twofold.debug.stepping import BUDGET, Stepper, frames_of
 from twofold.debug.verification import check_closed, on_tier
 from twofold.frontend.install import symbolic_observed
 from twofold.runtime.closure_conversion import as_tensor
+from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
 from twofold.static.session.cached_run import Executable
+
+Tensor = _core.Tensor
 
 
 def recording_of(
     executable: Executable, feeds: Sequence[Any], stops: Sequence[int] = ()
-) -> tuple[Recording, list[int]]:
-    """What an executable computes for feeds, with breakpoints at locations, and the numbers of its results."""
-    closed, given = _closed(
-        executable, feeds, differentiated=True
-    )  # the forward pass, though only a gradient may read it
+) -> tuple[Recording, list[int], Callable[[], Frames]]:
+    """What an executable computes for feeds, the numbers of its results, and what writes its frames.
+
+    ``stops`` are the locations of breakpoints.
+    """
+    given = _tensors(feeds)
+    if is_noted(executable):
+        noted = _noted_recording(executable, given)
+        root = declared_lines(executable, noted[0], noted[2], bool(stops))
+        return noted[0], noted[1], lambda: frames_of(noted[0], {}, root, DeclaredWriter)
+    # the forward pass, too, though only a gradient may read it
+    closed = _closed(executable, given, differentiated=True)
     recording = Recording()
     recording.is_declared = True
     results = recording.add_closed(closed, given)
@@ -33,26 +48,49 @@ def recording_of(
     calls = [recording.stop(location) for location in stops]
     recording.begin_together(calls)
     insert_stops(recording.calls, calls)
-    return recording, results
+    return recording, results, lambda: frames_of(recording, {}, None)
 
 
-def _closed(
-    executable: Executable, feeds: Sequence[Any], differentiated: bool = False
-) -> tuple[Any, list[Any]]:
-    """The closed trace of an executable for feeds, and these as tensors."""
+def _noted_recording(
+    executable: Executable, given: Sequence[Any]
+) -> tuple[Recording, list[int], dict[Source, int]]:
+    """As ``recording_of``, with the numbers of what the operations give, by their outputs."""
+    values: dict[Any, Any] = {}
+    mark = _core.declaration_mark()
+    inputs, outputs = executable.calls(tuple(value.type_ for value in given), True, values)
+    sources = [(owner, k) for owner, made in values.items() for k in range(len(made))]
+    made = {(owner, k): values[owner][k] for owner, k in sources}
+    seen = {source: one for source, one in made.items() if isinstance(one, Tensor) and one._is_symbolic}
+    recording = Recording()
+    found = recording.add_closed(_core.close(inputs, (*outputs, *seen.values()), mark), given)
+    numbers = dict(zip(seen, found[len(outputs) :]))
+    for source, one in made.items():
+        if isinstance(one, (Tensor, numpy.ndarray)) and source not in seen:
+            numbers[source] = recording.give(as_tensor(one))
+    numbers.update(zip(executable.subgraph.position.feeds, map(recording.give, given)))
+    return recording, found[: len(outputs)], numbers
+
+
+def _tensors(feeds: Sequence[Any]) -> list[Any]:
+    """Feeds as tensors."""
     given = [as_tensor(value) for value in feeds]
     for value in given:
         if value._is_symbolic:
             symbolic_observed(value, "a feed")
+    return given
+
+
+def _closed(executable: Executable, given: Sequence[Any], differentiated: bool = False) -> Any:
+    """The closed trace of an executable for feeds."""
     mark = _core.declaration_mark()
     inputs, outputs = executable.calls(tuple(value.type_ for value in given), differentiated)
-    return _core.close(inputs, outputs, mark), given
+    return _core.close(inputs, outputs, mark)
 
 
 def fetch(executable: Executable, feeds: Sequence[Any], stops: Sequence[int]) -> list[Any]:
     """What ``executable.fetch`` gives for ``feeds``, computed call by call under the debugger."""
-    recording, results = recording_of(executable, feeds, stops)
-    stepper = Stepper(recording, {}, BUDGET)
+    recording, results, frames = recording_of(executable, feeds, stops)
+    stepper = Stepper(recording, frames(), BUDGET)
     stepper.run()
     if executable.checks_numerics:  # which names what made a value that is not finite
         executable.fetch(tuple(as_tensor(value) for value in feeds), executable.arrays)
@@ -61,7 +99,8 @@ def fetch(executable: Executable, feeds: Sequence[Any], stops: Sequence[int]) ->
 
 def verified_fetch(executable: Executable, feeds: Sequence[Any]) -> list[Any]:
     """What ``executable.fetch`` gives; raises VerificationError unless its calls, one by one, give the same."""
-    closed, given = _closed(executable, feeds)
+    given = _tensors(feeds)
+    closed = _closed(executable, given)
     with on_tier("fused"):
         found = list(executable.function.fetch(tuple(given), 0))
     check_closed(closed, given, found)

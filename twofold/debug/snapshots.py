@@ -6,15 +6,15 @@ import collections
 import enum
 import functools
 import keyword
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from twofold import _core
 from twofold.debug.names import Built, Given, Held
-from twofold.debug.recording import Recording
 from twofold.dtypes import DType
 from twofold.nn.parameter import Registry
 
@@ -46,6 +46,7 @@ class Known:
     def __init__(self) -> None:
         self.handles: dict[int, Any] = {}
         self._large: dict[int, tuple[Any, Any, _Walk]] = {}
+        self._too_large: dict[int, Any] = {}
 
     def pin(self, pins: Collection[_Pin]) -> bool:
         """Have pins hold what no write reaches; False where a value of them could not be computed."""
@@ -64,6 +65,14 @@ class Known:
         """The shape of an object that is what it was when it was looked at last, or None."""
         before = self._large.get(id(value))
         return before[1] if before is not None and before[0] is value and before[2].holds() else None
+
+    def is_too_large(self, value: Any) -> bool:
+        """Whether an object had too many parts when it was looked at."""
+        return id(value) in self._too_large
+
+    def leave_out(self, value: Any) -> None:
+        """Look at an object no more, which stays alive, so that its ``id`` is used for no other."""
+        self._too_large[id(value)] = value
 
     def keep(self, value: Any, shape: Any, walk: _Walk) -> None:
         """Keep the shape of an object if that is worth it."""
@@ -97,7 +106,7 @@ def _contents(container: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
 
 
 class Snapshot:
-    """Variables by name, all that they hold pinned; ``resolve`` gives their parts the numbers of a recording.
+    """Variables by name, all that they hold pinned; ``resolved`` gives their parts the numbers of a recording.
 
     What may change unseen is left out.
 
@@ -113,6 +122,8 @@ class Snapshot:
         shape = _Shape()
         for name, value in names.items():
             if not name or (name.isidentifier() and not keyword.iskeyword(name)):
+                if known.is_too_large(value):
+                    continue
                 try:
                     found = known.unchanged(value)
                     if found is None:
@@ -120,16 +131,35 @@ class Snapshot:
                         known.keep(value, found, shape.walk)
                     self.names[name] = found
                 except Exception:  # _Unknown, or what a class of the program raises as it is looked at
-                    continue
+                    if shape.left < 0:
+                        known.leave_out(value)
         if shape.pins and not known.pin(shape.pins.values()):
             self.names = {}
 
-    def resolve(self, recording: Recording, done: dict[int, tuple[Any, Held]]) -> None:
-        """Have the numbers of values stand for the values; ``done`` are shapes that have them, by ``id``."""
+    def resolved(self, number_of: NumberOf, done: dict[int, tuple[Any, Held]]) -> dict[str, Held]:
+        """The variables with numbers in place of values, without those that hold what has none.
+
+        ``done`` are shapes that have them, by ``id``. In a container a tensor of a graph that has none is itself.
+        """
+        found: dict[str, Held] = {}
         for name, shape in self.names.items():
             if id(shape) not in done:
-                done[id(shape)] = shape, _resolved(shape, recording)
-            self.names[name] = done[id(shape)][1]
+                done[id(shape)] = shape, _resolved(shape, number_of)
+            held = done[id(shape)][1]
+            if type(shape) is not Declared or not isinstance(held, Given):
+                found[name] = held
+        return found
+
+
+class Declared(NamedTuple):
+    """Stands for a tensor of a declared graph: an output of an operation."""
+
+    operation: Any
+    output: int
+
+
+NumberOf = Callable[[Any], "int | None"]
+"""The number of a tensor, or of what is ``Declared``; None where it has none."""
 
 
 class _Pin:
@@ -141,18 +171,21 @@ class _Pin:
         self.handle = handle
 
 
-def _resolved(held: Any, recording: Recording) -> Held:
+def _resolved(held: Any, number_of: NumberOf) -> Held:
     """A value with numbers for its tensors."""
     kind = type(held)
     if kind is _Pin:
-        return recording.give(held.handle)
+        return number_of(held.handle)
+    if kind is Declared:
+        number = number_of(held)
+        return Given(held.operation.outputs[held.output]) if number is None else number
     if kind is Given:
         return held
     if kind is dict:
-        return {key: _resolved(one, recording) for key, one in held.items()} if held else held
+        return {key: _resolved(one, number_of) for key, one in held.items()} if held else held
     if kind is Built:
-        return Built(held.kind, held.make, _resolved(held.content, recording))
-    return kind([_resolved(one, recording) for one in held])
+        return Built(held.kind, held.make, _resolved(held.content, number_of))
+    return kind([_resolved(one, number_of) for one in held])
 
 
 class _Shape:
@@ -171,17 +204,17 @@ class _Shape:
 
     def of(self, value: Any) -> Any:
         """A value as pins, what never changes, and containers of such; raises _Unknown for others."""
-        kind = type(value)
+        kind: Any = type(value)
         if kind in _SIMPLE:
             return Given(value)
         tensor = value if isinstance(value, Tensor) else _tensor_of(value)
         if tensor is not None:
             if tensor._is_symbolic:
-                raise _Unknown
+                return _declared(tensor)
             self.walk.tensors.append((tensor, _core.value_key(tensor)))
             self.walk.is_complete &= tensor._base is None  # else a write to what it is a view of reaches it
             return self.pins.setdefault(id(tensor), _Pin(tensor))
-        if isinstance(value, _CONSTANTS) or kind.__module__ == "twofold._core":  # an operation
+        if isinstance(value, _CONSTANTS) or _is_of_graph(kind):
             return Given(value)
         self.left -= 1
         if self.left < 0 or id(value) in self._inside:
@@ -251,6 +284,12 @@ class _Shape:
 
 
 @functools.lru_cache(maxsize=1024)
+def _is_of_graph(kind: Any) -> bool:
+    """Whether the objects of a class are operations, or what declared graphs are made and run with."""
+    return kind.__module__ == "twofold._core" or kind.__module__.startswith("twofold.static.")
+
+
+@functools.lru_cache(maxsize=1024)
 def _is_plain(kind: Any) -> bool:
     """Whether the objects of a class are their attributes alone."""
     if not kind.__flags__ & _HEAP_TYPE or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
@@ -268,5 +307,21 @@ def _made(kind: Any, registries: list[str], attributes: dict[str, Any]) -> Any:
 
 
 def _tensor_of(value: Any) -> Any:
-    """The tensor that an expression of DyNet stands for, or None."""
+    """The tensor that an expression of DyNet or a variable of a declared graph stands for, or None."""
+    kind: Any = type(value)
+    if _is_variable(kind):
+        return value._as_graph_element()
     return value._tensor if isinstance(value, _core.Expression) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_variable(kind: Any) -> bool:
+    return kind.__module__.startswith("twofold.static.") and hasattr(kind, "_as_graph_element")
+
+
+def _declared(tensor: Any) -> Declared:
+    graphs = sys.modules.get("twofold.static.graph.graph")  # which a program that declares none does without
+    found = None if graphs is None else graphs.owner_of(tensor)
+    if found is None:
+        raise _Unknown
+    return Declared(*found)

@@ -19,7 +19,7 @@ from twofold.debug.line_trace import LineTrace, Stretch
 from twofold.debug.names import Given
 from twofold.debug.nesting import tensors_in
 from twofold.debug.recording import Recording, compute_the_same, recorded
-from twofold.debug.replay import write_root
+from twofold.debug.replay import ReplayWriter, write_root
 from twofold.debug.sites import chain_of
 from twofold.errors import ArgumentError
 from twofold.frontend.function import DeclaredGraph, graph_of_call
@@ -39,23 +39,26 @@ def _ended(*called: Any) -> Any:
     return made
 
 
-def frames_of(recording: Recording, given: dict[str, Any], root: Stretch | None) -> Frames:
+def frames_of(
+    recording: Recording,
+    given: dict[str, Any],
+    root: Stretch | None,
+    writer: type[ReplayWriter] = ReplayWriter,
+) -> Frames:
     """The frames of a recording: of the lines that Python came by below ``root``, else as the source has them."""
     frames = Frames(recording)
     if root is None:
         frames.write(given)
     else:
-        write_root(frames, root)
+        write_root(frames, root, writer)
     return frames
 
 
 class Stepper:
     """Runs the frames of a recording until they are through."""
 
-    def __init__(
-        self, recording: Recording, given: dict[str, Any], budget: int, root: Stretch | None = None
-    ) -> None:
-        self.frames = frames_of(recording, given, root)
+    def __init__(self, recording: Recording, frames: Frames, budget: int) -> None:
+        self.frames = frames
         self.interpreter = Interpreter(recording, self.frames, budget)
         self.interpreter.on_arrival = self._follow
         self.functions: dict[str, FunctionType] = self.frames.made()
@@ -132,6 +135,7 @@ class Stepper:
 def _stop_at(target: tuple[str, int] | None) -> None:
     """Have the debugger stop at a file and line (None: any), not at calls, returns and lines before it."""
     debugger: Any = getattr(sys.gettrace(), "__self__", None)
+    debugger = getattr(getattr(debugger, "before", None), "__self__", debugger)  # of who notes declarations
     if not isinstance(debugger, bdb.Bdb):
         return
     debugger.set_step()
@@ -251,17 +255,17 @@ class Run:
             trace = LineTrace(tape)
             self.result = trace.run(function, arguments, named)
         self.recording = recording = Recording()
-        trace.add_to(recording)
+        root = trace.add_to(recording)
         self.results = [recording.number_of(one) or 0 for one in tensors_in(self.result)]
         recording.returned = set(self.results)
         if caller:
             recording.begin_below(caller[-1])
         self.given = given_by_name(recording, function, arguments, named, keys)
-        self.root = trace.root if trace.is_whole else None
+        self.root = root if trace.is_whole else None
 
     def step(self, budget: int) -> Any:
         """Step through it; the result as the steps leave it."""
-        stepper = Stepper(self.recording, self.given, budget, self.root)
+        stepper = Stepper(self.recording, frames_of(self.recording, self.given, self.root), budget)
         stepper.run()
         values, _, structure = flatten(self.result, "result")
         return unflatten(structure, [_after(stepper.interpreter, value) for value in values])
@@ -284,9 +288,8 @@ def run_graph(
     insert_where_declared(
         recording.calls, list(zip(stops, [graph.calls_after(mark) for _, mark in graph.stops]))
     )
-    stepper = Stepper(
-        recording, given_by_name(recording, function, arguments, {}, keys_of(arguments)), budget
-    )
+    given = given_by_name(recording, function, arguments, {}, keys_of(arguments))
+    stepper = Stepper(recording, frames_of(recording, given, None), budget)
     stepper.run()
     found = tuple(stepper.interpreter.values[number] for number in results)
     return found[0] if graph.single else found

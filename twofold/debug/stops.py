@@ -9,6 +9,7 @@ from twofold import _core
 from twofold.debug.stepping import untraced
 from twofold.frontend.breakpoints import stopping
 from twofold.static.eager.gradient_tape import executing_eagerly
+from twofold.static.graph.context import note_declared
 from twofold.static.graph.graph import get_default_graph
 
 
@@ -36,3 +37,4 @@ def breakpoint() -> None:
             builtins.breakpoint()
     else:
         graph.stops.append(_core.capture_location())
+        note_declared(graph.stops[-1])

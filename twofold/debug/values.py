@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.debug.evaluation import computed
-from twofold.debug.line_trace import Stretch
+from twofold.debug.frames import Frames
 from twofold.debug.recording import GIVEN, Call, Recording, recorded
 from twofold.debug.sessions import recording_of
 from twofold.debug.source import position_of
@@ -90,8 +91,8 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    recording, given, root = _recording_of(run, arguments, named)
-    number = _number_of(recording, where, given, root)
+    recording, frames = _recording_of(run, arguments, named)
+    number = _number_of(recording, where, frames)
     start = time.perf_counter()
     values, calls = _computed(recording, number)
     return Found(values[number], calls, time.perf_counter() - start)
@@ -99,16 +100,17 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
 
 def _recording_of(
     run: Any, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[Recording, dict[str, Any], Stretch | None]:
-    """The calls of a run in order, the arguments of its function by name, and the lines that it came by."""
+) -> tuple[Recording, Callable[[], Frames]]:
+    """The calls of a run in order, and what writes its frames."""
     if isinstance(run, record):
-        return run.recording, {}, None
+        recording = run.recording
+        return recording, lambda: frames_of(recording, {}, None)
     if callable(run):
         for one in (*arguments, *named.values()):
             if isinstance(one, Tensor):
                 one._realise()  # what made it is no part of the run
         made = Run(uncompiled(run), arguments, named)
-        return made.recording, made.given, made.root
+        return made.recording, lambda: frames_of(made.recording, made.given, made.root)
     if not hasattr(run, "_last"):
         raise ArgumentError(
             f"debug.value: {type(run).__name__} is no run",
@@ -116,10 +118,11 @@ def _recording_of(
         )
     if run._last is None:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    return recording_of(*run._last)[0], {}, None
+    recording, _, frames = recording_of(*run._last)
+    return recording, frames
 
 
-def _number_of(recording: Recording, where: str | int, given: dict[str, Any], root: Stretch | None) -> int:
+def _number_of(recording: Recording, where: str | int, frames: Callable[[], Frames]) -> int:
     calls = [call for call in recording.calls if call.op is not GIVEN]
     if isinstance(where, int):
         if not 0 <= where < len(calls):
@@ -127,7 +130,7 @@ def _number_of(recording: Recording, where: str | int, given: dict[str, Any], ro
                 f"debug.value: there is no call {where}", f"The run has calls 0 to {len(calls) - 1}."
             )
         return calls[where].result
-    found = _on_line(calls, where) if ":" in where else _named(recording, where, given, root)
+    found = _on_line(calls, where) if ":" in where else _named(recording, where, frames())
     if found is None:
         raise ArgumentError(
             f"debug.value: the run computed nothing at {where!r}",
@@ -147,9 +150,8 @@ def _on_line(calls: list[Call], where: str) -> int | None:
     return None
 
 
-def _named(recording: Recording, name: str, given: dict[str, Any], root: Stretch | None) -> int | None:
+def _named(recording: Recording, name: str, frames: Frames) -> int | None:
     """The value that a variable held last."""
-    frames = frames_of(recording, given, root)
     recording.calls += frames.storage.derived.values()  # views of what was written to
     computed_here = {call.result for call in recording.calls}
     held = frames.held.get(name, ())

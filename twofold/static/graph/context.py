@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -14,6 +16,7 @@ class _Local(threading.local):
         self.sessions: list[Any] = []
         self.in_body = 0  # whether bodies of operations run, which declare to the core
         self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
+        self.noted: Any = None  # who notes what is declared, see ``debug.declarations``
 
 
 class _Mode:
@@ -40,6 +43,12 @@ class _Mode:
 
 local = _Local()
 mode = _Mode()
+
+
+def note_declared(what: Any) -> None:
+    """Tell who notes what this thread declares, such as for a debugger, of an operation or breakpoint."""
+    if local.noted is not None or sys.gettrace() is not None:
+        import_module("twofold.debug.declarations").note(what)
 
 
 def at_once() -> bool:

@@ -23,7 +23,7 @@ from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
 from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
-from twofold.static.graph.context import at_once, local
+from twofold.static.graph.context import at_once, local, note_declared
 from twofold.static.graph.devices import check_device, placed
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph_elements import Slot, check_kind, check_same_dtype, on_strings, operator_type
@@ -192,6 +192,7 @@ class Graph:
         self.variable_scope_counts: dict[str, int] = {}
         self.random_op_count = 0
         self.stops: list[int] = []  # locations of breakpoints
+        self.notes: list[Any] = []  # see ``debug.declarations``
         self.declared: Any = None  # what the core has of the operations, see ``session.lowered_graphs``
         self.sequence_axes: Any = None  # see ``sequence.axes``
         _RECENT.append(self)
@@ -421,6 +422,7 @@ class Graph:
         made.number = len(self._operations)
         self._operations.append(made)
         self._by_name[made.name] = made
+        note_declared(made)
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Make feeding a value for ``tensor`` an error."""

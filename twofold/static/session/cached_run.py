@@ -31,7 +31,7 @@ class Executable:
     """
 
     def __init__(self, graph: Graph, subgraph: Subgraph, kept: Sequence[Source]) -> None:
-        self._graph, self.subgraph, self._kept = graph, subgraph, kept
+        self.graph, self.subgraph, self._kept = graph, subgraph, kept
         self.is_random, self.numbers = subgraph.is_random, subgraph.numbers
         self.reads, self.states = tuple(subgraph.reads), tuple(subgraph.states)
         self.written, self.observers = subgraph.written, subgraph.observers
@@ -87,17 +87,23 @@ class Executable:
             check_feed(owner.outputs[index], type)
         declared = import_module("twofold.static.session.lowered_graphs")
         inputs = declared.inputs_of(self._inputs, types)
-        self._graph.declared = graphs = self._graph.declared or declared.DeclaredGraphs()
+        self.graph.declared = graphs = self.graph.declared or declared.DeclaredGraphs()
         found = graphs.for_all_sizes(self.subgraph, self._kept, inputs) if may_be_open else None
         return found or graphs.for_one_size(self.subgraph, self._kept, inputs)
 
     def calls(
-        self, types: Sequence[TensorType], differentiated: bool = False
+        self,
+        types: Sequence[TensorType],
+        differentiated: bool = False,
+        values: dict[Operation, Any] | None = None,
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The graph for inputs of ``types`` on its own; with ``differentiated`` also what derivatives are taken of."""
+        """The graph for inputs of ``types`` on its own; with ``differentiated`` also what derivatives are taken of.
+
+        ``values`` is filled with what the operations give.
+        """
         declared = import_module("twofold.static.session.lowered_graphs")
         linked = declared.DeclaredGraph(None).link(declared.inputs_of(self._inputs, types))
-        return linked.inputs, linked.outputs(self.subgraph, self._kept, differentiated)
+        return linked.inputs, linked.outputs(self.subgraph, self._kept, differentiated, values)
 
     def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
         """Compile for feeds and variables of these types, before any are there."""

@@ -107,14 +107,22 @@ class Linked(NamedTuple):
     now: dict[int, int]
 
     def outputs(
-        self, subgraph: Subgraph, kept: Sequence[Source], differentiated: bool = False
+        self,
+        subgraph: Subgraph,
+        kept: Sequence[Source],
+        differentiated: bool = False,
+        values: dict[Operation, Any] | None = None,
     ) -> tuple[Tensor, ...]:
         """What a set of fetches needs, declared as far as it is not yet.
 
-        With ``differentiated`` also what derivatives are taken of.
+        With ``differentiated`` also what derivatives are taken of. ``values`` is filled with what the operations give.
         """
         with declared_over(self.graph.sizes):
-            return Lowerer(self.graph, subgraph, kept, self.given).run(differentiated)
+            lowerer = Lowerer(self.graph, subgraph, kept, self.given)
+            found = lowerer.run(differentiated)
+        if values is not None:
+            values.update(lowerer.values)
+        return found
 
     def encoded(self, outputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
         """What the core takes of the graph above ``outputs`` for all sizes that meet the guards."""
