@@ -56,6 +56,18 @@ def test_default_values(dims: tuple[int, ...], scale: float) -> None:
     assert 0.97 * scale < largest(dy.ParameterCollection().add_parameters(dims).as_array()) <= scale
 
 
+def test_layers_of_no_units() -> None:
+    m = dy.ParameterCollection()
+    used = m.add_parameters(2, init=1)
+    for dims in (0, (0, 3), (3, 3, 0, 4)):
+        assert m.add_parameters(dims).as_array().size == 0
+    assert m.add_lookup_parameters((3, 0), init=dy.GlorotInitializer(True)).as_array().size == 0
+    dy.renew_cg()
+    dy.sum_elems(used).backward()
+    dy.SimpleSGDTrainer(m, 0.5).update()
+    assert used.as_array().tolist() == [0.5, 0.5]
+
+
 def test_default_values_of_tables() -> None:
     m = dy.ParameterCollection()
     scale = (6 / 210) ** 0.5

@@ -80,6 +80,8 @@ class GlorotInitializer(PyInitializer):
         dims = shape[::-1]
         if self.is_lookup:
             dims = dims[:-1]
+        if 0 in shape:  # a layer of no units, as parsers declare one that an option leaves out
+            return CREATION["zeros"](shape)
         if len(dims) == 4:
             scale = math.sqrt(6 / (dims[0] * dims[1] * (dims[2] + dims[3])))
         else:
