@@ -204,10 +204,10 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.contrib": {
-        "twofold.static": "distributions keras lookup",
+        "twofold.static": "distributions keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "crf data eager framework layers learn legacy_seq2seq metrics opt rnn seq2seq slim tensorboard "
-            "training util"
+            "crf data eager framework layers learn legacy_seq2seq losses metrics opt rnn seq2seq slim "
+            "tensorboard training util"
         ),
     },
     "twofold.static.data": {

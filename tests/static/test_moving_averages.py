@@ -54,3 +54,25 @@ def test_of_tensors_without_bias_and_with_few_updates(session):
 def test_unknown_sizes_are_refused(session):
     with pytest.raises(ValueError, match="has unknown sizes"):
         tf.train.ExponentialMovingAverage(0.5).apply([tf.placeholder(tf.float32, [None]) * 2])
+
+
+def test_assigned_moving_average():
+    from twofold.static.python.training import moving_averages
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.variable_scope("norm"):
+            zeros = tf.zeros_initializer()
+            plain = tf.get_variable("plain", [2], initializer=zeros, trainable=False)
+            ratio = tf.get_variable("ratio", [2], initializer=zeros, trainable=False)
+            value = tf.placeholder(tf.float32, [2])
+            first = moving_averages.assign_moving_average(plain, value, 0.75, zero_debias=False)
+            second = moving_averages.assign_moving_average(ratio, value, 0.75)
+        session.run(tf.global_variables_initializer())
+        sums, averages = numpy.zeros(2), numpy.zeros(2)
+        for step, given in enumerate([[4.0, 8.0], [1.0, -2.0], [3.0, 0.0]], 1):
+            averages = 0.75 * averages + 0.25 * numpy.array(given)
+            sums = 0.75 * sums + 0.25 * numpy.array(given)
+            found = session.run([first, second], {value: given})
+            numpy.testing.assert_allclose(found, [averages, sums / (1 - 0.75**step)], rtol=1e-5)
+        names = [one.name for one in tf.global_variables()]
+    assert names[2:] == ["norm/norm/ratio/biased:0", "norm/norm/ratio/local_step:0"]

@@ -31,6 +31,17 @@ def test_flags(monkeypatch):
     assert seen == [["program", "more"]]
 
 
+def test_flags_by_the_names_of_arguments(monkeypatch):
+    flags = flag_file.Flags()
+    monkeypatch.setattr(flag_file, "FLAGS", flags)
+    monkeypatch.setattr("sys.argv", ["program", "--rate=0.5"])
+    tf.flags.DEFINE_float(name="rate", default=0.1, help="How far a step goes.")
+    tf.flags.DEFINE_integer(flag_name="steps", default_value=10, docstring="How many steps.")
+    tf.flags.DEFINE_boolean("train", default=True, help="")
+    tf.flags.DEFINE_enum(name="kind", default="a", enum_values=["a", "b"], help="")
+    assert (flags.rate, flags.steps, flags.train, flags.kind) == (0.5, 10, True, "a")
+
+
 def test_files(tmp_path):
     folder = str(tmp_path / "a" / "b")
     tf.gfile.MakeDirs(folder)

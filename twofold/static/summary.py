@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -20,25 +21,37 @@ from twofold.static.functions.host_calls import py_func
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import name_scope
 from twofold.static.protobuf.summary import Event as Event
 from twofold.static.protobuf.summary import Summary as Summary
+
+
+def _clean(name: str) -> str:
+    """A name without the characters that names of operations cannot have."""
+    return re.sub(r"[^-/\w.]", "_", name, flags=re.ASCII).lstrip("/")
 
 
 def _summary(
     make: Callable[[str, Any], bytes], name: str, value: Any, collections: Any, family: Any = None
 ) -> Any:
-    """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries."""
+    """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries.
+
+    The tag is the name of the operation, so that it is unique and tells the scopes; a family stands before it once more.
+    """
     graph = get_default_graph()
-    label = (f"{family}/{name}" if family else name).replace(" ", "_").replace(":", "_")
+    name, family = _clean(name), _clean(family) if family else None
+    with name_scope(f"{family}/{name}" if family else name) as scope:
+        label = scope.rstrip("/")
+    tag = f"{family}/{label}" if family else label
 
     def message(array: Any) -> Any:
         try:
-            return numpy.array(make(label, array), object)
+            return numpy.array(make(tag, array), object)
         except TwofoldError as error:
             where = _core.location_of(made)
             raise end_at(at_operation(error, label, [], _core.location_text(where)), where) from None
 
-    made = py_func(message, [value], string, name=label)
+    made = py_func(message, [value], string, name=scope)
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from twofold.lazy import attach as _attach
 
 if TYPE_CHECKING:
-    from twofold.static import distributions, keras, lookup
+    from twofold.static import distributions, keras, lookup, saved_model, signal
     from twofold.static.contrib import (
         crf,
         data,
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         layers,
         learn,
         legacy_seq2seq,
+        losses,
         metrics,
         opt,
         rnn,

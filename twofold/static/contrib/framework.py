@@ -13,6 +13,7 @@ from twofold.static import nest as nest
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
+from twofold.static.python.positions import enter
 from twofold.static.python.tensor_util import smart_cond as smart_cond
 from twofold.static.saving.checkpoint_reader import list_variables as list_variables
 from twofold.static.saving.checkpoint_reader import load_checkpoint as load_checkpoint
@@ -147,3 +148,6 @@ def assign_from_checkpoint_fn(
         raise ArgumentError(f"assign_from_checkpoint_fn: missing or reshaped variables, at {here()}", fix)
     saver = Saver(var_list)
     return lambda session: saver.restore(session, model_path)
+
+
+enter(__name__, {"python.ops python.ops.variables": "contrib.framework"})

@@ -15,6 +15,7 @@ from twofold.static.contrib.seq2seq_losses import sequence_loss_of_lists as sequ
 from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.docstrings import example
 from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.python.positions import enter
 from twofold.static.recurrent.projected_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
 from twofold.static.recurrent.rnn import static_rnn
 from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
@@ -278,3 +279,6 @@ def model_with_buckets(
                 own = {"softmax_loss_function": options["softmax_loss_function"]}
                 losses.append(loss(found, targets[:target], weights[:target], **own))
     return outputs, losses
+
+
+enter(__name__, {"python.ops.seq2seq": "contrib.legacy_seq2seq"})

@@ -17,6 +17,7 @@ from twofold.static.recurrent.projected_cells import EmbeddingWrapper as Embeddi
 from twofold.static.recurrent.projected_cells import InputProjectionWrapper as InputProjectionWrapper
 from twofold.static.recurrent.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
 from twofold.static.recurrent.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
+from twofold.static.recurrent.projected_cells import linear as _linear  # noqa: F401
 from twofold.static.recurrent.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
 from twofold.static.recurrent.rnn import static_bidirectional_rnn as static_bidirectional_rnn
 from twofold.static.recurrent.rnn import static_rnn as static_rnn
@@ -35,6 +36,6 @@ enter(
     __name__,
     {
         "python.ops.rnn python.ops.core_rnn python.ops.rnn_cell python.ops.core_rnn_cell": "contrib.rnn",
-        "python.ops.lstm_ops python.ops.gru_ops": "contrib.rnn",
+        "python.ops.lstm_ops python.ops.gru_ops python.ops.core_rnn_cell_impl": "contrib.rnn",
     },
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from twofold.static import losses as losses
 from twofold.static.contrib import framework
 from twofold.static.contrib import layers as _layers
+from twofold.static.contrib import losses as losses
+from twofold.static.contrib import metrics as metrics
 from twofold.static.contrib.framework import *  # noqa: F403
 from twofold.static.contrib.layers import *  # noqa: F403
 

@@ -9,8 +9,8 @@ from twofold.dtypes import float32
 from twofold.errors import ArgumentError
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
-from twofold.static import math
-from twofold.static.api.op_functions import as_tensor
+from twofold.static import initializers, math
+from twofold.static.api.op_functions import as_tensor, convert_to_tensor
 from twofold.static.arrays import creation
 from twofold.static.control_flow.dependencies import group
 from twofold.static.graph.collection_keys import GraphKeys
@@ -18,6 +18,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
 from twofold.static.variables.variable import Variable, moving_average_variables, trainable_variables, update
+from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
 @example(
@@ -120,6 +121,38 @@ class ExponentialMovingAverage:
             if id(variable) not in kept:
                 found.setdefault(variable.op.name, variable)
         return found
+
+
+@example(
+    "from twofold.static.python.training import moving_averages",
+    "v = tf.get_variable('v', [], initializer=tf.zeros_initializer())",
+    "update = moving_averages.assign_moving_average(v, 4.0, 0.75, zero_debias=False)",
+    "session.run(tf.global_variables_initializer())",
+    "session.run(update), session.run(update)",
+    "(np.float32(1.0), np.float32(1.75))",
+)
+def assign_moving_average(
+    variable: Variable, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Update a variable to ``decay * variable + (1 - decay) * value``, and return the average.
+
+    Args:
+        variable: The variable that holds the average.
+        value: What is averaged.
+        decay: A number or tensor from 0 to 1, near 1.
+        zero_debias: Whether the average counts as started from zeros, and is divided by ``1 - decay ** steps``; the
+            sum and the number of steps are variables of their own, ``biased`` and ``local_step``.
+        name: The name of the update.
+    """
+    dtype = variable.dtype.base_dtype
+    given, states = convert_to_tensor(value, dtype), [variable]
+    if zero_debias:
+        with variable_scope(variable.op.name):
+            for key, shape in (("biased", variable.get_shape()), ("local_step", [])):
+                zeros = initializers.zeros_initializer()
+                states.append(get_variable(key, shape, dtype, zeros, trainable=False))
+    body = _debiased if zero_debias else _averaged
+    return update("AssignMovingAvg", states, body, [given], {"decay": as_tensor(decay)}, name).outputs[0]
 
 
 def _averaged(state: Any, value: Any, decay: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -89,22 +90,34 @@ FLAGS = Flags()
 """The flags of the program."""
 
 
+_OLDER = {"flag_name": "name", "default_value": "default", "docstring": "help"}
+"""What arguments were called before TensorFlow 1.5, by which it still takes them."""
+
+
+def _also_older(define: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(define)
+    def with_older(*args: Any, **kwargs: Any) -> None:
+        define(*args, **{_OLDER.get(key, key): value for key, value in kwargs.items()})
+
+    return with_older
+
+
 def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
-    def define(flag_name: str, default_value: Any, docstring: str | None = None) -> None:
-        FLAGS.define(flag_name, default_value, docstring, convert)
+    def define(name: str, default: Any, help: str | None = None) -> None:
+        FLAGS.define(name, default, help, convert)
 
     define.__doc__ = f"Add a flag that is {words}."
-    return define
+    return _also_older(define)
 
 
-def _define_switch(flag_name: str, default_value: Any, docstring: str | None = None) -> None:
+@_also_older
+def _define_switch(name: str, default: Any, help: str | None = None) -> None:
     """Add a flag that is true or false."""
-    FLAGS.define_switch(flag_name, default_value, docstring)
+    FLAGS.define_switch(name, default, help)
 
 
-def _define_enum(
-    flag_name: str, default_value: Any, enum_values: Sequence[str], docstring: str | None = None
-) -> None:
+@_also_older
+def _define_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None) -> None:
     """Add a flag that is one of some texts."""
 
     def chosen(text: str) -> str:
@@ -112,7 +125,7 @@ def _define_enum(
             raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(enum_values)}")
         return text
 
-    FLAGS.define(flag_name, default_value, docstring, chosen)
+    FLAGS.define(name, default, help, chosen)
 
 
 def _listed(text: str) -> list[str]:

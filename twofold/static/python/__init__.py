@@ -2,6 +2,11 @@
 
 from twofold.static.python.positions import enter
 
+_KERAS = (
+    "activations backend callbacks constraints datasets initializers layers losses metrics models optimizers "
+    "preprocessing preprocessing.sequence regularizers utils"
+)
+
 enter(
     __name__,
     {
@@ -15,6 +20,13 @@ enter(
         "saved_model.signature_constants": "saved_model.signature_constants",
         "saved_model.constants": "saved_model.constants",
         "estimator.estimator": "estimator",
-        "data.ops.dataset_ops": "data",
+        "data data.ops.dataset_ops": "data",
+        "lib.io.tf_record": "python_io",
+        "summary.summary summary.writer.writer": "summary",
+        "summary.summary_iterator": "train",
+        "estimator.inputs estimator.inputs.inputs estimator.inputs.numpy_io estimator.inputs.pandas_io": "estimator.inputs",
+        "keras": "keras",
+        **{f"keras.{name}": f"keras.{name}" for name in _KERAS.split()},
+        "keras.engine keras.engine.base_layer keras.engine.topology": "keras.layers",
     },
 )

@@ -13,14 +13,18 @@ from twofold.static.recurrent.rnn_cell import LSTMStateTuple, RNNCell, Wrapper, 
 from twofold.static.variables.variable_scope import get_variable
 
 
-def linear(inputs: Any, size: int, bias: bool) -> Any:
-    """``inputs @ kernel + bias`` with variables in the present scope."""
-    kernel = get_variable("kernel", [last_size("linear", inputs.get_shape()), size], inputs.dtype)
+def linear(
+    args: Any, output_size: int, bias: bool, bias_initializer: Any = None, kernel_initializer: Any = None
+) -> Any:
+    """``args @ kernel + bias`` with variables in the present scope; several matrices are joined."""
+    inputs = shape_ops.concat(args, 1) if isinstance(args, (list, tuple)) else args
+    sizes = [last_size("linear", inputs.get_shape()), output_size]
+    kernel = get_variable("kernel", sizes, inputs.dtype, kernel_initializer)
     made = math.matmul(inputs, kernel)
     if not bias:
         return made
-    first = initializers.zeros_initializer()
-    return nn.bias_add(made, get_variable("bias", [size], inputs.dtype, first))
+    first = bias_initializer or initializers.zeros_initializer()
+    return nn.bias_add(made, get_variable("bias", [output_size], inputs.dtype, first))
 
 
 class OutputProjectionWrapper(Wrapper):

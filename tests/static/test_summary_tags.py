@@ -1,0 +1,43 @@
+"""Tags of summaries; the expected ones are TensorFlow 1.15's, of ``summary_scope``."""
+
+import pytest
+
+import twofold.static as tf
+
+
+def tags(message):
+    return [one.tag for one in tf.Summary.FromString(message).value]
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as found:
+        yield found
+
+
+def test_a_tag_tells_the_scopes_and_is_unique(session):
+    with tf.name_scope("layer"):
+        inner = [tf.summary.scalar("loss", 1.0), tf.summary.scalar("loss", 1.0)]
+    outer = [tf.summary.scalar("loss", 1.0), tf.summary.histogram("loss", [1.0])]
+    found = [tags(one)[0] for one in session.run([*inner, *outer])]
+    assert found == ["layer/loss", "layer/loss_1", "loss", "loss_1"]
+    assert [one.op.name for one in (*inner, *outer)] == found
+
+
+def test_a_family_comes_first(session):
+    with tf.name_scope("layer"):
+        made = tf.summary.scalar("loss", 1.0, family="train")
+    assert tags(session.run(made)) == ["train/layer/train/loss"]
+
+
+def test_images_are_counted_behind_the_scope(session):
+    with tf.name_scope("layer"):
+        one = tf.summary.image("digit", tf.ones([2, 2, 2, 1]), max_outputs=1)
+        more = tf.summary.image("digit", tf.ones([2, 2, 2, 1]))
+    assert tags(session.run(one)) == ["layer/digit/image"]
+    assert tags(session.run(more)) == ["layer/digit_1/image/0", "layer/digit_1/image/1"]
+
+
+def test_characters_that_names_cannot_have(session):
+    made = tf.summary.scalar("/Post-update loss, step 1 (50%)", 1.0)
+    assert tags(session.run(made)) == ["Post-update_loss__step_1__50__"]
