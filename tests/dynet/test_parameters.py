@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import subprocess  # noqa: F401
 import sys
 from pathlib import Path
 from typing import Any
@@ -238,14 +240,52 @@ def test_objects_are_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         pairs = zip(one.param_collection().parameters_list(), two.param_collection().parameters_list())
         assert all((a.as_array() == b.as_array()).all() for a, b in pairs)
     with pytest.raises(TypeError, match="in a spec"):
-        network.spec = np.zeros(2)
+        network.spec = iter(())
         dy.save(base, [network])
+
+
+class Words:
+    """What a spec may hold: an object with attributes."""
+
+    def __init__(self) -> None:
+        self.index = {"a": 0, ("b", 1): np.int64(1)}
+        self.rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+        self.counts, self.seen = collections.Counter("aab"), {1, 2}
+
+    def size(self) -> int:
+        return len(self.index)
+
+
+class Restored(Network):
+    """A user's own class of any spec."""
+
+    @staticmethod
+    def from_spec(spec: Any, model: Any) -> Any:
+        made = Restored(model, 2, dy.tanh)
+        made.spec = spec
+        return made
+
+
+def test_specs_hold_objects_and_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = Anything()
+    monkeypatch.setitem(sys.modules, Network.__module__, sys.modules.get(__name__) or holder)
+    network = Restored(dy.ParameterCollection(), 2, dy.tanh)
+    network.spec = ["words", Words()]
+    dy.save(str(tmp_path / "model"), [network])
+    (found,) = dy.load(str(tmp_path / "model"), dy.ParameterCollection())
+    kind, words = found.spec
+    assert kind == "words" and type(words) is Words and words.size() == 2
+    assert words.index == {"a": 0, ("b", 1): 1} and words.seen == {1, 2}
+    assert type(words.counts) is collections.Counter and words.counts["a"] == 2
+    assert words.rows.dtype == np.float32 and words.rows.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 class Anything:
     """A module of the user's."""
 
     Network = Network
+    Words = Words
+    Restored = Restored
 
 
 def test_files_name_nothing_that_is_called(tmp_path: Path) -> None:
@@ -256,6 +296,11 @@ def test_files_name_nothing_that_is_called(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="import or define"):
         dy.load(str(tmp_path / "model"), dy.ParameterCollection())
     assert "antigravity" not in sys.modules
+    (tmp_path / "model.meta").write_text(
+        '{"twofold.dynet": [[{"object": [{"name": ["subprocess", "Popen"]}, {"dict": []}]}, null, "/"]]}'
+    )
+    with pytest.raises(ValueError, match="nothing but attributes"):
+        dy.load(str(tmp_path / "model"), dy.ParameterCollection())
     (tmp_path / "model.meta").write_bytes(b"\x80\x04N.")
     with pytest.raises(ValueError, match="not saved by"):
         dy.load(str(tmp_path / "model"), dy.ParameterCollection())
