@@ -251,6 +251,7 @@ class Words:
         self.index = {"a": 0, ("b", 1): np.int64(1)}
         self.rows = np.arange(6, dtype=np.float32).reshape(2, 3)
         self.counts, self.seen = collections.Counter("aab"), {1, 2}
+        self.rest = collections.defaultdict(list, {"a": [1]})
 
     def size(self) -> int:
         return len(self.index)
@@ -277,6 +278,7 @@ def test_specs_hold_objects_and_arrays(tmp_path: Path, monkeypatch: pytest.Monke
     assert kind == "words" and type(words) is Words and words.size() == 2
     assert words.index == {"a": 0, ("b", 1): 1} and words.seen == {1, 2}
     assert type(words.counts) is collections.Counter and words.counts["a"] == 2
+    assert words.rest == {"a": [1]} and words.rest["b"] == []
     assert words.rows.dtype == np.float32 and words.rows.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

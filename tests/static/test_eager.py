@@ -364,3 +364,9 @@ def test_output_gradients_are_cast_or_refused():
         y = x * x
     with pytest.raises(RuntimeError, match="is given as bool"):
         tape.gradient(y, x, output_gradients=True)
+
+
+def test_training_that_a_tensor_tells():
+    x = tf.ones([20, 30])
+    assert (tf.layers.dropout(x, 0.5, training=tf.constant(False)).numpy() == 1).all()
+    assert (tf.layers.dropout(x, 0.5, training=tf.constant(True)).numpy() == 0).any()

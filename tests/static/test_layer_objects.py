@@ -73,3 +73,16 @@ def test_other_modes(session):
     x = tf.ones([50])
     kept, dropped = session.run([drop(x), drop(x, training=True)])
     assert (kept == 1).all() and set(dropped.tolist()) == {0.0, 2.0}
+
+
+def test_training_that_a_constant_tells_is_known():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(numpy.ones((20, 30), "f"))
+        trained = tf.layers.dropout(
+            x, 0.5, training=tf.convert_to_tensor("train")
+        )  # a text that is not empty
+        kept = tf.layers.dropout(x, 0.5, training=tf.constant(False))
+        tf.layers.batch_normalization(x, training=tf.constant(False))
+        assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
+        found, same = session.run([trained, kept])
+    assert 0 < (found == 0).mean() < 1 and (same == 1).all()

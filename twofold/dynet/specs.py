@@ -14,6 +14,7 @@ import numpy
 
 _SEQUENCES = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 _MAPPINGS = {"dict": dict, "ordered": collections.OrderedDict, "counter": collections.Counter}
+_FACTORIES = {cls.__name__: cls for cls in (int, float, bool, str, list, tuple, dict, set)}
 _OWN_WAYS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__new__", "__del__")
 
 
@@ -31,6 +32,10 @@ def described(value: Any) -> Any:
     for kind, mapping in _MAPPINGS.items():
         if type(value) is mapping:
             return {kind: [[described(key), described(one)] for key, one in value.items()]}
+    if type(value) is collections.defaultdict:
+        for name, factory in _FACTORIES.items():
+            if value.default_factory is factory:
+                return {"default": [name, described(dict(value))]}
     if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
         return {"name": [value.__module__, value.__qualname__]}
     if _is_plain(type(value)):
@@ -68,6 +73,8 @@ def read(value: Any) -> Any:
     if kind == "array":
         dtype, shape, data = content
         return numpy.frombuffer(base64.b64decode(data), numpy.dtype(dtype)).reshape(shape).copy()
+    if kind == "default":
+        return collections.defaultdict(_FACTORIES[content[0]], read(content[1]))
     if kind == "object":
         return _made(read(content[0]), read(content[1]))
     if kind in _MAPPINGS:
@@ -78,6 +85,6 @@ def read(value: Any) -> Any:
 def _made(cls: Any, attributes: dict[str, Any]) -> Any:
     if not isinstance(cls, type) or not _is_plain(cls):
         raise ValueError(f"load: {cls!r} is no class whose objects have nothing but attributes")
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     vars(made).update(attributes)
     return made

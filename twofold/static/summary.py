@@ -36,7 +36,8 @@ def _summary(
 ) -> Any:
     """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries.
 
-    The tag is the name of the operation, so that it is unique and tells the scopes; a family stands before it once more.
+    The tag is the name of the operation, so that it is unique and tells the scopes; a family stands
+    before it once more.
     """
     graph = get_default_graph()
     name, family = _clean(name), _clean(family) if family else None

@@ -18,6 +18,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first
+from twofold.static.python.tensor_util import smart_constant_value
 from twofold.static.variables.variable import update
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
@@ -102,11 +103,12 @@ class _Layer:
         return [self._normalized(self.mean, self.variance), self.mean.value(), self.variance.value()]
 
     def made(self, training: Any, momentum: float) -> Any:
-        if isinstance(training, (bool, int)):
-            found = self._by_batch() if training else self._by_average()
+        known = smart_constant_value(training)
+        if known is not None:
+            found = self._by_batch() if known else self._by_average()
         else:
             found = cond(training, self._by_batch, self._by_average)
-        if not isinstance(training, (bool, int)) or training:
+        if known is not False:
             for average, value in ((self.mean, found[1]), (self.variance, found[2])):
                 kept = update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
                 get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)

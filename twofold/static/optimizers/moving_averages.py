@@ -144,7 +144,7 @@ def assign_moving_average(
             sum and the number of steps are variables of their own, ``biased`` and ``local_step``.
         name: The name of the update.
     """
-    dtype = variable.dtype.base_dtype
+    dtype = variable.dtype
     given, states = convert_to_tensor(value, dtype), [variable]
     if zero_debias:
         with variable_scope(variable.op.name):

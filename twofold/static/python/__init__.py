@@ -24,7 +24,7 @@ enter(
         "lib.io.tf_record": "python_io",
         "summary.summary summary.writer.writer": "summary",
         "summary.summary_iterator": "train",
-        "estimator.inputs estimator.inputs.inputs estimator.inputs.numpy_io estimator.inputs.pandas_io": "estimator.inputs",
+        "estimator.inputs estimator.inputs.inputs estimator.inputs.numpy_io": "estimator.inputs",
         "keras": "keras",
         **{f"keras.{name}": f"keras.{name}" for name in _KERAS.split()},
         "keras.engine keras.engine.base_layer keras.engine.topology": "keras.layers",

@@ -11,6 +11,7 @@ from twofold.dtypes import string
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like
 from twofold.static.control_flow.conditional import cond
+from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.string_table import decode
 from twofold.static.graph_util import make_ndarray as make_ndarray
@@ -24,6 +25,8 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
     With ``partial`` a stack of values of which some are known is an array with None for the others.
     """
     value = convert_to_tensor(tensor)
+    if at_once():
+        return value.numpy()
     operation = value.op
     if operation.constant is not None:
         found = operation.constant.detach().numpy()
