@@ -389,3 +389,18 @@ def test_numbers_whose_count_a_run_tells_are_not_made_up(monkeypatch):
         (found,) = tf.import_graph_def(message, return_elements=["y:0"], name="in")
         assert found.shape.ndims is None
     assert len(counts) < 100
+
+
+def test_numbers_of_messages_are_rounded_as_they_are_set():
+    value = tf.Summary.Value(tag="loss", simple_value=0.2)
+    assert value.simple_value == float(numpy.float32(0.2)) and "simple_value: 0.2\n" in str(value)
+    value.simple_value = 1e300
+    assert value.simple_value == float("inf")
+    value.simple_value = 1 / 3
+    assert "simple_value: 0.333333343\n" in str(value)
+    other = tf.Summary.Value()
+    other.CopyFrom(value)
+    value.tag = "changed"
+    assert other.tag == "loss" and other.simple_value == value.simple_value
+    with pytest.raises(TypeError, match="CopyFrom: Summary is no"):
+        other.CopyFrom(tf.Summary())

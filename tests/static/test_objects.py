@@ -237,3 +237,10 @@ def test_a_subclass_may_take_the_arguments_of_its_gradients_by_name():
         session.run(v.initializer)
         session.run(step)
         assert session.run(v) == 0.5
+
+
+def test_a_set_of_variables_is_initialised():
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = {tf.Variable(1.0), tf.Variable(2.0)}
+        session.run(tf.variables_initializer(made))
+        assert sorted(session.run(list(made))) == [1.0, 2.0]

@@ -6,6 +6,7 @@ A class says its fields as the published schema does; this module gives it attri
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 import sys
@@ -166,10 +167,32 @@ class Message:
 
     def CopyFrom(self, other: Any) -> None:
         """Become equal to ``other``."""
-        content = other.SerializeToString()
+        if other is self:
+            return
+        if type(other) is not type(self):
+            raise TypeError(f"CopyFrom: {type(other).__name__} is no {type(self).__name__}")
         self.Clear()
         self.SetInParent()
-        self.MergeFromString(content)
+        self._take(other)
+
+    def _take(self, other: Any) -> None:
+        """Copy what is set in ``other``; nothing is set here."""
+        for name, value in other._values.items():
+            field = self.FIELDS[name]
+            if not other.HasField(name):
+                continue
+            if field.map:
+                found = getattr(self, name)
+                for key, item in value.items():
+                    found[key]._take(item)
+            elif not _is_message(field):
+                self._values[name] = list(value) if field.repeated else value
+            elif field.repeated:
+                getattr(self, name).extend(_copied(item) for item in value)
+            else:
+                found = getattr(self, name)
+                found.SetInParent()
+                found._take(value)
 
     def MergeFrom(self, other: Any) -> None:
         """Take over what is set in ``other``; repeated fields become longer."""
@@ -197,9 +220,9 @@ class Message:
     def SerializeToString(self, deterministic: bool = True) -> bytes:
         """The message in the wire format, in the order of the numbers of the fields; maps are sorted."""
         out = bytearray()
-        for name, field in sorted(self.FIELDS.items(), key=lambda item: item[1].number):
+        for _, name in sorted((self.FIELDS[name].number, name) for name in self._values):
             if self.HasField(name):
-                _write(out, field, self._values[name])
+                _write(out, self.FIELDS[name], self._values[name])
         return bytes(out)
 
     @classmethod
@@ -266,6 +289,12 @@ class Message:
                     yield f"{name}: {_text(field, item)}"
 
 
+def _copied(message: Any) -> Any:
+    made = type(message)()
+    made._take(message)
+    return made
+
+
 def _is_message(field: Field) -> bool:
     return isinstance(field.kind, type)
 
@@ -286,8 +315,18 @@ def _checked(field: Field, value: Any) -> Any:
     if wanted is not None and not isinstance(value, wanted):
         raise TypeError(f"{value!r} of type {type(value).__name__} is not {wanted.__name__}")
     if kind in ("float", "double"):
-        return float(value)
+        return _rounded(kind, float(value))
     return value if wanted is not None else bool(value) if kind == "bool" else operator.index(value)
+
+
+def _rounded(kind: str, value: float) -> float:
+    """The nearest number that a field of a kind can hold."""
+    if kind == "double":
+        return value
+    try:
+        return struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _write(out: bytearray, field: Field, value: Any) -> None:
@@ -357,7 +396,12 @@ def _text(field: Field, value: Any) -> str:
     if kind == "bool":
         return "true" if value else "false"
     if kind in ("float", "double"):
-        return format(value, ".9g" if kind == "float" else ".17g").replace("e+", "e+")
+        short = format(value, ".6g" if kind == "float" else ".15g")
+        return (
+            short
+            if _rounded(kind, float(short)) == value
+            else format(value, ".9g" if kind == "float" else ".17g")
+        )
     names = field.kind if isinstance(field.kind, dict) else {}
     return str(names.get(value, value))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -496,8 +496,9 @@ def variable_of(ref: Any) -> Variable:
 
 
 @example("v = tf.Variable(7)", "session.run(tf.variables_initializer([v]))", "v", "7")
-def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> Operation:
     """An operation that initialises the variables given."""
+    var_list = list(var_list)
     graph = var_list[0].graph if var_list else get_default_graph()
     made = graph.add("NoOp", name, (), ())
     made.control_inputs = tuple(variable.initializer for variable in var_list)
