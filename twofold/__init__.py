@@ -67,6 +67,7 @@ from twofold.frontend.sampling import (
 
 if TYPE_CHECKING:
     from twofold import (
+        _utils,
         accelerator,
         amp,
         array_api,
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         fft,
         files,
         func,
+        functional,
         fx,
         hub,
         jit,
@@ -101,8 +103,10 @@ if TYPE_CHECKING:
         special,
         testing,
         torch_version,
+        types,
         utils,
         version,
+        xpu,
     )
     from twofold.amp import (
         GradScaler,

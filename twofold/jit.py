@@ -7,11 +7,32 @@ of scripted modules are not written or read: keep the ``state_dict``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from twofold.nn.module import Module
 
 T = TypeVar("T")
+
+__all__ = [
+    "Final",
+    "ScriptModule",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "trace",
+    "unused",
+    "wait",
+]
 
 ScriptModule = Module
 _FILES = "Keep the state_dict with torch.save, and make the module in the program that loads it."
@@ -35,7 +56,7 @@ def script_method(fn: T) -> T:
     return fn
 
 
-export = unused = script_method
+export = unused = script_if_tracing = script_method
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
@@ -57,6 +78,22 @@ def trace(func: T, example_inputs: Any = None, check_trace: bool = True, strict:
     if example_inputs is not None:
         call(*(example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
     return func
+
+
+def freeze(
+    mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True, preserve_parameters: bool = False
+) -> T:
+    """The module itself; RuntimeError for one that trains."""
+    if getattr(mod, "training", False):
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() first."
+        )
+    return mod
+
+
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """The module itself; RuntimeError for one that trains."""
+    return freeze(mod)
 
 
 def annotate(the_type: Any, the_value: T) -> T:

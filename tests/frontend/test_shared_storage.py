@@ -155,3 +155,17 @@ def test_many_exchanges_leave_nothing_behind():
             a.add_(1)
     total = a.tolist()[0] + b.tolist()[0]
     assert total == 21.0
+
+
+def test_elements_of_a_storage():
+    x = torch.arange(6.0).reshape(2, 3)
+    own = x.t()[1].storage()
+    assert (len(own), own.size(), own.nbytes(), own.element_size()) == (6, 6, 24, 4)
+    assert own.tolist() == list(own) == [0, 1, 2, 3, 4, 5] and own[2] == 2.0 and own.dtype is torch.float32
+    assert own.data_ptr() == x.data_ptr() and own == x.storage() and own.untyped() == x.untyped_storage()
+    assert repr(x[:1, :1].clone().storage()).startswith(" 0.0\n[torch.storage.TypedStorage(dtype=")
+    own[1] = 7.0
+    assert x[0, 1] == 7
+    own.fill_(2)
+    assert (x == 2).all()
+    assert x.view(torch.int32).storage().tolist() == [2**30] * 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from twofold.cuda import amp as amp
@@ -50,6 +51,17 @@ manual_seed = manual_seed_all
 
 def empty_cache() -> None:
     """Nothing to empty."""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of the random number generators of all graphics cards: none."""
+    return []
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Set the states of generators on graphics cards; RuntimeError if there are any to set."""
+    for state in new_states:
+        _missing(state)
 
 
 def synchronize(device: Any = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NoReturn
 
 _FIX = "Run one process, and leave the process group out where is_available() is False."
@@ -50,5 +51,12 @@ def _no_group(*args: Any, **kwargs: Any) -> NoReturn:
     raise ValueError(f"Default process group has not been initialized. {_FIX}")
 
 
+class ReduceOp(Enum):
+    """How values of several processes are joined."""
+
+    SUM, PRODUCT, MIN, MAX, BAND, BOR, BXOR, AVG = range(8)
+
+
+all_gather_object = broadcast_object_list = gather_object = all_to_all = isend = irecv = _no_group
 get_rank = get_world_size = get_backend = new_group = barrier = destroy_process_group = _no_group
 all_reduce = all_gather = reduce = reduce_scatter = broadcast = gather = scatter = send = recv = _no_group

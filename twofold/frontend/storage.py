@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -179,6 +180,87 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage(root_of(self))
 
 
+class TypedStorage:
+    """The memory that a tensor and its views share, as elements of the tensor's dtype in the order of addresses.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([[1, 2], [3, 4]])
+    >>> x.t()[1].storage().tolist(), len(x.storage()), x.storage()[2]
+    ([1, 2, 3, 4], 4, 3)
+    """
+
+    def __init__(self, root: Tensor, dtype: Any) -> None:
+        self._root, self.dtype = root, dtype
+        self.device = root.device
+
+    def _elements(self) -> Any:
+        count = self._root.type_.size
+        line = self._root.detach().as_strided((count,), (1,))
+        return line if line.dtype is self.dtype else line.view(self.dtype)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return data_ptr(self._root)
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return int(self._root.type_.nbytes)
+
+    def element_size(self) -> int:
+        """How many bytes an element takes."""
+        return int(self.dtype.itemsize)
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.nbytes() // self.element_size()
+
+    __len__ = size
+
+    def tolist(self) -> list[Any]:
+        """All elements."""
+        return self._elements().tolist()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: int) -> Any:
+        return self._elements()[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements()[index] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Set all elements to a number."""
+        self._elements().fill_(value)
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return UntypedStorage(self._root)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self._root is other._root and self.dtype is other.dtype
+
+    def __hash__(self) -> int:
+        return id(self._root)
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {value}\n" for value in self.tolist())
+        end = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+        return f"{lines}{end}"
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory that the tensor shares with its views, as elements of its dtype.
+
+    >>> import twofold as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x[1].storage().size(), x[1].storage().data_ptr() == x.data_ptr()
+    (6, True)
+    """
+    return TypedStorage(root_of(self), self.dtype)
+
+
 def is_set_to(self: Tensor, other: Tensor) -> bool:
     """Whether both show the same memory, with the same sizes and strides.
 
@@ -197,5 +279,6 @@ METHODS: dict[str, Any] = {
     "is_contiguous": is_contiguous,
     "is_set_to": is_set_to,
     "data_ptr": data_ptr,
+    "storage": storage,
     "untyped_storage": untyped_storage,
 }
