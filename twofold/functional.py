@@ -1,31 +1,11 @@
 """Functions under the name of PyTorch's file ``functional.py``."""
 
-from twofold import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    block_diag,
-    broadcast_shapes,
-    broadcast_tensors,
-    cartesian_prod,
-    cdist,
-    chain_matmul,
-    einsum,
-    istft,
-    lu,
-    meshgrid,
-    norm,
-    pca_lowrank,
-    split,
-    stft,
-    svd_lowrank,
-    tensordot,
-    unique,
-    unique_consecutive,
-    unravel_index,
-)
+from __future__ import annotations
 
-__all__ = [
+from importlib import import_module
+from typing import Any
+
+_NAMES = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -49,3 +29,13 @@ __all__ = [
     "unique_consecutive",
     "unravel_index",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'functional' has no attribute {name!r}", name=name)
+    return getattr(import_module("twofold"), name)
+
+
+def __dir__() -> list[str]:
+    return list(_NAMES)

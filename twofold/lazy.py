@@ -180,24 +180,26 @@ def submodules(package: str, contents: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def other_files(package: str, table: Mapping[str, str]) -> None:
-    """``submodules`` by the names that the package has, looked up when they are used: a text of names for each file."""
+    """``submodules`` by the names that the package has, looked up when they are used: a text of names for each file.
+
+    ``name=twofold.hub:other`` is what another module has, which may itself need the package.
+    """
     space = vars(sys.modules[package])
 
-    def finder(module: str, names: list[str]) -> Callable[[str], Any]:
+    def finder(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
         def find(name: str) -> Any:
-            if name not in names:
+            if name not in places:
                 raise AttributeError(f"module {package}.{module} has no attribute {name!r}", name=name)
-            return space[name]
+            holder, _, own = places[name].partition(":")
+            return getattr(import_module(holder), own) if holder else space[name]
 
         return find
 
-    submodules(
-        package,
-        {
-            module: {"__getattr__": finder(module, names.split()), "__all__": names.split()}
-            for module, names in table.items()
-        },
-    )
+    contents = {}
+    for module, names in table.items():
+        places = {name: place for name, _, place in (entry.partition("=") for entry in names.split())}
+        contents[module] = {"__getattr__": finder(module, places), "__all__": list(places)}
+    submodules(package, contents)
 
 
 def _drop_unfinished_imports() -> None:
