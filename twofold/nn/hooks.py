@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +10,28 @@ from typing import Any
 from twofold import _core
 from twofold.frontend.purity import watch_calls
 from twofold.ops.base import FUNCTIONS
-from twofold.utils.hooks import RemovableHandle
 
 Tensor = _core.Tensor
+
+_numbers = itertools.count()
+
+
+class RemovableHandle:
+    """Takes a hook away again with ``remove``, or at the end of a ``with`` block."""
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self._hooks = hooks
+        self.id = next(_numbers)
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
 
 
 def add_hook(

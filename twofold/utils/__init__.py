@@ -9,9 +9,10 @@ __all__ = ["checkpoint", "data", "dlpack"]
 _other_files(
     __name__,
     {
+        "hooks": "RemovableHandle=twofold.nn.hooks:RemovableHandle",
         "model_zoo": (
             "download_url_to_file=twofold.hub:download_url_to_file load_url=twofold.hub:load_state_dict_from_url"
-        )
+        ),
     },
 )
 _guard_namespace(globals())
