@@ -111,6 +111,7 @@ def test_an_index_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_compiler_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     path = program_of("Verify", "def network", tmp_path)
+    torch._core.flush()  # the script shows the whole trace, also what tests before recorded
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     wrong_compiler.plant(monkeypatch)
     try:
