@@ -186,19 +186,19 @@ def other_files(package: str, table: Mapping[str, str]) -> None:
     """
     space = vars(sys.modules[package])
 
-    def finder(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    def finder(module: str, origins: Mapping[str, str]) -> Callable[[str], Any]:
         def find(name: str) -> Any:
-            if name not in places:
+            if name not in origins:
                 raise AttributeError(f"module {package}.{module} has no attribute {name!r}", name=name)
-            holder, _, own = places[name].partition(":")
+            holder, _, own = origins[name].partition(":")
             return getattr(import_module(holder), own) if holder else space[name]
 
         return find
 
     contents = {}
     for module, names in table.items():
-        places = {name: place for name, _, place in (entry.partition("=") for entry in names.split())}
-        contents[module] = {"__getattr__": finder(module, places), "__all__": list(places)}
+        origins = {name: origin for name, _, origin in (entry.partition("=") for entry in names.split())}
+        contents[module] = {"__getattr__": finder(module, origins), "__all__": list(origins)}
     submodules(package, contents)
 
 

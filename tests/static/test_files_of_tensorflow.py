@@ -7,7 +7,7 @@ import pytest
 
 import twofold.static as tf
 
-PLACES = [
+FILES = [
     ("contrib.framework.python.ops", "arg_scope", lambda: tf.contrib.framework.arg_scope),
     ("contrib.framework.python.ops.variables", "model_variable", lambda: tf.contrib.framework.model_variable),
     (
@@ -38,7 +38,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("file, name, public", PLACES)
+@pytest.mark.parametrize("file, name, public", FILES)
 def test_a_file_has_what_the_public_module_has(file, name, public):
     assert getattr(import_module(f"twofold.static.{file}"), name) is public()
 

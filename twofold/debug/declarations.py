@@ -73,7 +73,7 @@ class Declarations(LineTrace):
         local.noted = self._outer
 
     def is_following(self) -> bool:
-        """Whether nothing else has taken its place."""
+        """Whether this still follows the thread."""
         return bool(sys.gettrace() == self.follows)
 
     def is_complete(self) -> bool:

@@ -218,7 +218,7 @@ class LineTrace:
 
 
 class Resolver:
-    """Makes what was noted anew, with calls and values of a run in place of what stands for them."""
+    """Makes what was noted anew, with calls and values of a run instead of what stands for them."""
 
     def did(self, step: Step) -> list[Any]:
         """What a line did in the run."""

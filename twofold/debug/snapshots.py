@@ -137,7 +137,7 @@ class Snapshot:
             self.names = {}
 
     def resolved(self, number_of: NumberOf, done: dict[int, tuple[Any, Held]]) -> dict[str, Held]:
-        """The variables with numbers in place of values, without those that hold what has none.
+        """The variables with numbers instead of values, without those that hold what has none.
 
         ``done`` are shapes that have them, by ``id``. In a container a tensor of a graph that has none is itself.
         """

@@ -37,7 +37,7 @@ def _summary(
     """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries.
 
     The tag is the name of the operation, so that it is unique and tells the scopes; a family stands
-    before it once more.
+    before it again.
     """
     graph = get_default_graph()
     name, family = _clean(name), _clean(family) if family else None
