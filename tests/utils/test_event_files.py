@@ -81,7 +81,7 @@ def test_tensorboard_reads_the_same(tmp_path: Path) -> None:
 def test_sessions_write_summaries(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [None], name="x")
-        tf.summary.scalar("mean", tf.reduce_mean(x))
+        tf.summary.scalar("average", tf.reduce_mean(x))
         tf.summary.histogram("all", x)
         tf.summary.text("says", tf.constant("yes"))
         tf.summary.image("seen", tf.reshape(x, [1, 2, 2, 1]))
@@ -95,8 +95,8 @@ def test_sessions_write_summaries(tmp_path: Path) -> None:
     declared, summary, profile = events_in(tmp_path)
     assert declared[4] == graph.as_graph_def().SerializeToString()
     found = values_of(summary)
-    assert summary[2] == 5 and as_float(found["mean"][2]) == 3.0
-    assert set(found) == {"mean", "all", "says", "seen/image/0"}
+    assert summary[2] == 5 and as_float(found["average"][2]) == 3.0
+    assert set(found) == {"average", "all", "says", "seen/image/0"}
     assert dict(fields(profile[8]))[1] == b"step5"
 
 

@@ -225,7 +225,6 @@ class cross_product:
     """The vectors at right angles to pairs of vectors of 3 elements along an axis; other axes broadcast."""
 
     autograd_name = "LinalgCrossBackward0"
-    memory = (3, "values in between are stored")
 
     functions = ()
     methods = ()

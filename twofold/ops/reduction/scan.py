@@ -198,8 +198,16 @@ def doubled(z: Any, combine: str) -> Any:
     return z
 
 
-def _along_axis(name: str, primitive: str, on_complex: Any, function: Any, doc: str) -> Any:
+def _along_axis(
+    name: str,
+    primitive: str,
+    on_complex: Any,
+    function: Any,
+    doc: str,
+    needs: tuple[float, str] = (2, ""),
+) -> Any:
     class body:
+        memory = needs
         methods = (name,)
         inplace = True
 
@@ -254,4 +262,5 @@ cumprod = _along_axis(
         ">>> torch.cumprod(torch.tensor([1, 2, 3, 4]), dim=0)",
         "tensor([ 1,  2,  6, 24])",
     ),
+    (2.5, "of complex numbers the two last steps are stored"),
 )

@@ -92,7 +92,7 @@ def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, s
     return _losses.sparse_softmax_cross_entropy(labels, logits, weights, scope)
 
 
-@example("tf.contrib.losses.hinge_loss([0.5, 0.5], [1.0, 0.0])", "array([0.5, 1.5], dtype=float32)")
+@example("tf.contrib.losses.hinge_loss([0.5, 0.5], [1.0, 0.0])", "[0.5 1.5]")
 def hinge_loss(logits: Any, labels: Any = None, scope: Any = None) -> Any:
     """The hinge loss of each element; unlike others it is in no collection."""
     with name_scope(scope or "hinge_loss"):

@@ -29,7 +29,7 @@ from twofold.static.nn.pooling import average_pooling3d as average_pooling3d
 from twofold.static.nn.pooling import max_pooling1d as max_pooling1d
 from twofold.static.nn.pooling import max_pooling2d as max_pooling2d
 from twofold.static.nn.pooling import max_pooling3d as max_pooling3d
-from twofold.static.python.tensor_util import smart_constant_value
+from twofold.static.python import tensor_util as _tensor_util
 from twofold.static.variables.variable_scope import variable_scope
 
 
@@ -73,7 +73,7 @@ def dropout(
     name: str | None = None,
 ) -> Any:
     """``tf.nn.dropout`` while ``training`` is true (a Python value or a bool tensor)."""
-    known = smart_constant_value(training)
+    known = _tensor_util.smart_constant_value(training)
     if known is not None:
         if not known:
             return shape_ops.identity(inputs, name=name or "dropout")

@@ -18,7 +18,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first
-from twofold.static.python.tensor_util import smart_constant_value
+from twofold.static.python import tensor_util
 from twofold.static.variables.variable import update
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
@@ -103,7 +103,7 @@ class _Layer:
         return [self._normalized(self.mean, self.variance), self.mean.value(), self.variance.value()]
 
     def made(self, training: Any, momentum: float) -> Any:
-        known = smart_constant_value(training)
+        known = tensor_util.smart_constant_value(training)
         if known is not None:
             found = self._by_batch() if known else self._by_average()
         else:

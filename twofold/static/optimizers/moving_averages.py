@@ -128,8 +128,9 @@ class ExponentialMovingAverage:
     "v = tf.get_variable('v', [], initializer=tf.zeros_initializer())",
     "update = moving_averages.assign_moving_average(v, 4.0, 0.75, zero_debias=False)",
     "session.run(tf.global_variables_initializer())",
-    "session.run(update), session.run(update)",
-    "(np.float32(1.0), np.float32(1.75))",
+    "session.run(update)",
+    "update",
+    "1.75",
 )
 def assign_moving_average(
     variable: Variable, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
