@@ -9,14 +9,14 @@ _NAMES = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist "
     "chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique "
     "unique_consecutive unravel_index"
-).split()
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
+    if name not in _NAMES.split():
         raise AttributeError(f"module {__name__} has no attribute {name!r}", name=name)
     return getattr(import_module("twofold"), name)
 
 
 def __dir__() -> list[str]:
-    return list(_NAMES)
+    return _NAMES.split()

@@ -128,7 +128,7 @@ class ExponentialMovingAverage:
     "v = tf.get_variable('v', [], initializer=tf.zeros_initializer())",
     "update = moving_averages.assign_moving_average(v, 4.0, 0.75, zero_debias=False)",
     "session.run(tf.global_variables_initializer())",
-    "session.run(update)",
+    "before = session.run(update)",
     "update",
     "1.75",
 )
