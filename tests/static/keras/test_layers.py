@@ -160,3 +160,48 @@ def test_named_values():
     assert tf.keras.activations.relu is tf.nn.relu and "relu" in dir(tf.keras.activations)
     with pytest.raises(AttributeError, match="no attribute 'none'"):
         tf.keras.activations.none  # noqa: B018
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize(("stride", "padding"), [(1, "valid"), (2, "same"), (1, "same")])
+def test_depthwise_convolution(session, last, stride, padding):
+    x = R.standard_normal((2, 6, 7, 3)).astype("f")
+    layer = L.DepthwiseConv2D(
+        3,
+        stride,
+        padding,
+        depth_multiplier=2,
+        data_format="channels_last" if last else "channels_first",
+        activation="relu",
+        bias_initializer=tf.constant_initializer(0.25),
+    )
+    found = computed(session, layer, x if last else x.transpose(0, 3, 1, 2))
+    kernel, bias = layer.get_weights()
+    assert kernel.shape == (3, 3, 3, 2) and bias.shape == (6,)
+    sizes = [-(-n // stride) if padding == "same" else n - 2 for n in (6, 7)]
+    added = [max((m - 1) * stride + 3 - n, 0) if padding == "same" else 0 for m, n in zip(sizes, (6, 7))]
+    padded = numpy.pad(x, [(0, 0), *[(a // 2, a - a // 2) for a in added], (0, 0)])
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::stride, ::stride]
+    wanted = numpy.einsum("bhwcij,ijcm->bhwcm", windows, kernel).reshape(2, *sizes, 6) + bias
+    wanted = numpy.maximum(wanted, 0)
+    wanted = wanted if last else wanted.transpose(0, 3, 1, 2)
+    numpy.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [-1, 1, [1, 2]])
+def test_layer_normalization(session, axis):
+    x = R.standard_normal((2, 4, 5)).astype("f")
+    layer = L.LayerNormalization(
+        axis,
+        1e-2,
+        gamma_initializer=tf.constant_initializer(2.0),
+        beta_initializer=tf.constant_initializer(0.5),
+    )
+    axes = tuple(axis) if isinstance(axis, list) else (axis,)
+    mean, variance = (part(x, axes, keepdims=True) for part in (numpy.mean, numpy.var))
+    wanted = 2 * (x - mean) / numpy.sqrt(variance + 1e-2) + 0.5
+    numpy.testing.assert_allclose(computed(session, layer, x), wanted, rtol=1e-4, atol=1e-5)
+    assert [w.shape for w in layer.get_weights()] == [tuple(x.shape[k] for k in axes)] * 2
+    plain = L.LayerNormalization(axis, center=False, scale=False)
+    plain(tf.constant(x))
+    assert plain.weights == []

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.static import image, layers, math, nn, random
+from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.keras.base_layer import Layer as Layer
@@ -18,6 +19,7 @@ from twofold.static.keras.recurrent import Bidirectional as Bidirectional
 from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
 from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
 from twofold.static.keras.table import layer_of
+from twofold.static.layers.convolutional import Variables, layer_parameters
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.variables.variable_scope import get_variable
 
@@ -34,6 +36,81 @@ Dense, BatchNormalization, Flatten, Dropout = map(
 )
 Conv1D, Conv2D, Conv3D = (_of_layers(f"Conv{count}D") for count in (1, 2, 3))
 Conv2DTranspose, SeparableConv2D = _of_layers("Conv2DTranspose"), _of_layers("SeparableConv2D")
+
+
+@takes(**layer_parameters("depthwise"))
+def _depthwise_conv2d(
+    inputs: Any,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    depth_multiplier: int = 1,
+    data_format: str = "channels_last",
+    **options: Any,
+) -> Any:
+    made = Variables("DepthwiseConv2D", inputs, options, 2, data_format)
+    size, steps = (
+        list(one) if isinstance(one, (tuple, list)) else [one, one] for one in (kernel_size, strides)
+    )
+    shape = [*size, made.channels, depth_multiplier]
+    kernel = made.variable("depthwise_kernel", shape, "depthwise")
+    lengths = [1, *steps, 1] if made.last else [1, 1, *steps]
+    result = nn.depthwise_conv2d(made.tensor, kernel, lengths, padding.upper(), data_format=made.data_format)
+    return made.finish(result, made.channels * depth_multiplier)
+
+
+DepthwiseConv2D = layer_of(
+    "DepthwiseConv2D",
+    _depthwise_conv2d,
+    "Each channel convolved on its own: variables ``depthwise_kernel`` and ``bias``.",
+    "(3)",
+    "[2, 4, 4, 3]",
+    "(2, 2, 2, 3)",
+    depthwise_initializer="glorot_uniform",
+    bias_initializer="zeros",
+)
+
+
+def _layer_normalization(
+    inputs: Any,
+    axis: Any = -1,
+    epsilon: float = 0.001,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = "zeros",
+    gamma_initializer: Any = "ones",
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    reuse: Any = None,
+    trainable: bool = True,
+    name: Any = None,
+) -> Any:
+    sizes = inputs.type_.shape
+    axes = sorted(one % len(sizes) for one in ([axis] if isinstance(axis, int) else axis))
+    own = [sizes[k] for k in axes]
+    broadcast = [size if k in axes else 1 for k, size in enumerate(sizes)]
+
+    def variable(key: str, first: Any, regularizer: Any, constraint: Any) -> Any:
+        options = {"trainable": trainable, "constraint": constraint}
+        made = get_variable(key, own, inputs.dtype, first, regularizer, **options)
+        return shape_ops.reshape(made, broadcast)
+
+    gamma = variable("gamma", gamma_initializer, gamma_regularizer, gamma_constraint) if scale else None
+    beta = variable("beta", beta_initializer, beta_regularizer, beta_constraint) if center else None
+    mean, variance = nn.moments(inputs, axes, keep_dims=True)
+    return nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+
+
+LayerNormalization = layer_of(
+    "LayerNormalization",
+    _layer_normalization,
+    "Mean 0 and variance 1 of each sample over ``axis``, times ``gamma`` plus ``beta`` (Ba et al., 2016).",
+    "()",
+    "[2, 3]",
+    "(2, 3)",
+)
 _WINDOWS = {"pool_size": 2, "strides": None}
 MaxPooling1D, MaxPooling2D, MaxPooling3D = (
     _of_layers(f"MaxPooling{count}D", **_WINDOWS) for count in (1, 2, 3)
