@@ -124,20 +124,30 @@ def compare(stepped: StepRecorder, straight: StepRecorder, headers: Collection[i
         assert one.collections == {name: other.collections.get(name) for name in one.collections}
 
 
-def compare_declared(module: Any, program: Any, headers: Collection[int]) -> None:
-    """A program's declared graph steps as the program does where each operation is computed at once."""
+def declared_and_at_once(
+    module: Any, program: Any, of: Callable[[Any, Any], Any] = lambda result, x: result
+) -> tuple[StepRecorder, StepRecorder]:
+    """The steps of a program's declared graph, and of the program where each operation is computed at once.
+
+    The graph is run for what ``of`` makes of the program's result and its input.
+    """
     value = [0.5, -1.0]
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])
-        fetched = program(x)
+        fetched = of(program(x), x)
         usual = session.run(fetched, {x: value})
         recorder = stepped(module, lambda: session.run(fetched, {x: value}, debug=True))
     assert recorder.result.tolist() == usual.tolist()
     tf.enable_eager_execution()
     try:
-        compare(recorder, stepped(module, program, tf.constant(value)), headers)
+        return recorder, stepped(module, program, tf.constant(value))
     finally:
         tf.disable_eager_execution()
+
+
+def compare_declared(module: Any, program: Any, headers: Collection[int]) -> None:
+    """A program's declared graph steps as the program does where each operation is computed at once."""
+    compare(*declared_and_at_once(module, program), headers)
 
 
 def programs_of(module: Any) -> list[Any]:

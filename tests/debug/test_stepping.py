@@ -13,7 +13,14 @@ import twofold.debug as debug
 import twofold.dynet as dy
 import twofold.static as tf
 from tests.debug import stepped_programs as programs
-from tests.debug.step_recorder import StepRecorder, compare, compare_declared, stepped, value_of
+from tests.debug.step_recorder import (
+    StepRecorder,
+    compare,
+    compare_declared,
+    declared_and_at_once,
+    stepped,
+    value_of,
+)
 from twofold.errors import ArgumentError
 
 
@@ -133,18 +140,8 @@ def test_the_backward_pass_of_a_module_is_the_mirror() -> None:
 
 @pytest.mark.parametrize("function", DECLARED, ids=lambda one: one.__name__)
 def test_the_backward_pass_of_a_declared_graph_is_the_mirror(function: Any) -> None:
-    value = [0.5, -1.0]
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [2])
-        (gradient,) = tf.gradients(function(x), [x])
-        usual = session.run(gradient, {x: value})
-        recorder = stepped(programs, lambda: session.run(gradient, {x: value}, debug=True))
-    assert recorder.result.tolist() == usual.tolist()
-    tf.enable_eager_execution()
-    try:
-        mirrored(recorder, stepped(programs, function, tf.constant(value)), HEADERS)
-    finally:
-        tf.disable_eager_execution()
+    steps = declared_and_at_once(programs, function, lambda result, x: tf.gradients(result, [x])[0])
+    mirrored(*steps, HEADERS)
 
 
 def mirrored(recorder: StepRecorder, straight: StepRecorder, headers: Collection[int] = ()) -> None:

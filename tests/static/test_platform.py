@@ -40,6 +40,8 @@ def test_flags_by_the_names_of_arguments(monkeypatch):
     tf.flags.DEFINE_boolean("train", default=True, help="")
     tf.flags.DEFINE_enum(name="kind", default="a", enum_values=["a", "b"], help="")
     assert (flags.rate, flags.steps, flags.train, flags.kind) == (0.5, 10, True, "a")
+    with pytest.raises(TypeError, match="'name' is given twice"):
+        tf.flags.DEFINE_integer(flag_name="more", name="less", default=1)
 
 
 def test_files(tmp_path):

@@ -19,7 +19,7 @@ from twofold.static.keras.recurrent import Bidirectional as Bidirectional
 from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
 from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
 from twofold.static.keras.table import layer_of
-from twofold.static.layers.convolutional import Variables, layer_parameters
+from twofold.static.layers.convolutional import Variables, for_each_axis, layer_parameters
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.variables.variable_scope import get_variable
 
@@ -49,13 +49,10 @@ def _depthwise_conv2d(
     **options: Any,
 ) -> Any:
     made = Variables("DepthwiseConv2D", inputs, options, 2, data_format)
-    size, steps = (
-        list(one) if isinstance(one, (tuple, list)) else [one, one] for one in (kernel_size, strides)
-    )
-    shape = [*size, made.channels, depth_multiplier]
+    shape = [*for_each_axis(kernel_size, 2), made.channels, depth_multiplier]
     kernel = made.variable("depthwise_kernel", shape, "depthwise")
-    lengths = [1, *steps, 1] if made.last else [1, 1, *steps]
-    result = nn.depthwise_conv2d(made.tensor, kernel, lengths, padding.upper(), data_format=made.data_format)
+    steps = for_each_axis(strides, 2)
+    result = nn.depthwise_conv2d(made.tensor, kernel, steps, padding.upper(), data_format=made.data_format)
     return made.finish(result, made.channels * depth_multiplier)
 
 
@@ -66,8 +63,6 @@ DepthwiseConv2D = layer_of(
     "(3)",
     "[2, 4, 4, 3]",
     "(2, 2, 2, 3)",
-    depthwise_initializer="glorot_uniform",
-    bias_initializer="zeros",
 )
 
 

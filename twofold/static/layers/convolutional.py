@@ -18,7 +18,8 @@ from twofold.static.nn.pooling import LAYOUTS, channels_first
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
-def _each(value: Any, count: int) -> list[int]:
+def for_each_axis(value: Any, count: int) -> list[int]:
+    """A size for each of ``count`` axes, of which one number stands for all."""
     return [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)] * count
 
 
@@ -97,9 +98,11 @@ def _plain(count: int, convolve: Callable[..., Any], *example: str) -> Callable[
     ) -> Any:
         made = Variables(own, inputs, options, count, data_format)
         with variable_scope(options["name"], own, reuse=options["reuse"]):
-            kernel = made.variable("kernel", [*_each(kernel_size, count), made.channels, int(filters)])
-            settings = {"data_format": made.data_format, "dilations": _each(dilation_rate, count)}
-            step = _each(strides, count)
+            kernel = made.variable(
+                "kernel", [*for_each_axis(kernel_size, count), made.channels, int(filters)]
+            )
+            settings = {"data_format": made.data_format, "dilations": for_each_axis(dilation_rate, count)}
+            step = for_each_axis(strides, count)
             result = convolve(made.tensor, kernel, step, padding.upper(), name=f"Conv{count}D", **settings)
             return made.finish(result, int(filters))
 
@@ -140,7 +143,7 @@ def conv2d_transpose(
 ) -> Any:
     """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
     made = Variables("conv2d_transpose", inputs, options, 2, data_format)
-    size, step = _each(kernel_size, 2), _each(strides, 2)
+    size, step = for_each_axis(kernel_size, 2), for_each_axis(strides, 2)
     with variable_scope(options["name"], "conv2d_transpose", reuse=options["reuse"]):
         kernel = made.variable("kernel", [*size, int(filters), made.channels])
         extra = [0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)]
@@ -182,12 +185,15 @@ def separable_conv2d(
     made = Variables("separable_conv2d", inputs, options, 2, data_format)
     with variable_scope(options["name"], "separable_conv2d", reuse=options["reuse"]):
         apart = made.variable(
-            "depthwise_kernel", [*_each(kernel_size, 2), made.channels, int(depth_multiplier)], "depthwise"
+            "depthwise_kernel",
+            [*for_each_axis(kernel_size, 2), made.channels, int(depth_multiplier)],
+            "depthwise",
         )
         mix = made.variable(
             "pointwise_kernel", [1, 1, made.channels * int(depth_multiplier), int(filters)], "pointwise"
         )
+        step, apart_by = for_each_axis(strides, 2), for_each_axis(dilation_rate, 2)
         result = nn.separable_conv2d(
-            made.tensor, apart, mix, _each(strides, 2), padding.upper(), _each(dilation_rate, 2), None, made.data_format
-        )  # fmt: skip
+            made.tensor, apart, mix, step, padding.upper(), apart_by, None, made.data_format
+        )
         return made.finish(result, int(filters))

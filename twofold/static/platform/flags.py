@@ -97,6 +97,9 @@ _OLDER = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 def _also_older(define: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(define)
     def with_older(*args: Any, **kwargs: Any) -> None:
+        for older, name in _OLDER.items():
+            if older in kwargs and name in kwargs:
+                raise TypeError(f"{name!r} is given twice, also as {older!r}")
         define(*args, **{_OLDER.get(key, key): value for key, value in kwargs.items()})
 
     return with_older

@@ -396,12 +396,9 @@ def _text(field: Field, value: Any) -> str:
     if kind == "bool":
         return "true" if value else "false"
     if kind in ("float", "double"):
-        short = format(value, ".6g" if kind == "float" else ".15g")
-        return (
-            short
-            if _rounded(kind, float(short)) == value
-            else format(value, ".9g" if kind == "float" else ".17g")
-        )
+        short, exact = (".6g", ".9g") if kind == "float" else (".15g", ".17g")
+        text = format(value, short)
+        return text if _rounded(kind, float(text)) == value else format(value, exact)
     names = field.kind if isinstance(field.kind, dict) else {}
     return str(names.get(value, value))
 
