@@ -202,6 +202,8 @@ REASONS: dict[tuple[str, str], str] = {
     ("Model.summary", "positions"): "changes only how the table is printed, whose columns fit their texts",
     ("_embedding", "name"): "the layer that calls it has opened the scope of this name",
     ("_embedding", "reuse"): "the layer that calls it has opened the scope that reuses",
+    ("_layer_normalization", "name"): "the layer that calls it has opened the scope of this name",
+    ("_layer_normalization", "reuse"): "the layer that calls it has opened the scope that reuses",
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {
