@@ -21,7 +21,7 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import twofold
-from matmul import peak_program
+from matmul import PEAK_FLOPS, peak_program
 from turns import for_each_number_of_threads, least
 from twofold.ops.base import apply
 
@@ -120,7 +120,7 @@ def measure(threads: int, rounds: int, only: str, clock: Callable[[], float]) ->
         found, flops = calls_of(layer, torch)
         calls = [call for some in found.values() for call in some]
         times = least([*calls, lambda: peak.seconds(_TURNS)], rounds, clock)
-        top = 32 * 24 * 1000 * threads * _TURNS / times[-1]
+        top = PEAK_FLOPS * threads * _TURNS / times[-1]
         row = f"{layer.name:>22} {flops * 1e-6:7.0f}"
         for number in range(3):
             rate = flops / times[number]

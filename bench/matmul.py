@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from twofold import dtypes
 from twofold.compiler.jit import compile_kernels
 from twofold.compiler.lower.gemm import MatmulProblem, Operand, plan_matmul
+from twofold.compiler.lower.target import vector_bits
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 VECTOR = "<16 x float>"
@@ -105,7 +106,14 @@ done:
 """Runs a list of calls many times over; threads meet after every call."""
 
 
-def peak_text(chains: int = 24) -> str:
+_CHAINS = 24 if vector_bits() == 512 else 6
+"""Independent sums of sixteen lanes that registers hold: too few wait for each other, too many go through memory."""
+
+PEAK_FLOPS = 32 * _CHAINS * 1000
+"""Floating-point operations of one unit of work of ``peak_program`` on one thread."""
+
+
+def peak_text(chains: int) -> str:
     """A kernel of nothing but independent multiply-adds: 32 * ``chains`` operations each turn."""
     fma = f"@llvm.fma.v16f32({VECTOR}, {VECTOR}, {VECTOR})"
     lines = [
@@ -167,8 +175,8 @@ class Program:
 
 def peak_program(threads: int) -> Program:
     """One unit of work is 1000 turns of the peak kernel on each thread."""
-    memory = [numpy.full(24 * 16, 1e-3, numpy.float32) for _ in range(threads)]
-    address = compile_kernels({"peak": peak_text()})["peak"]
+    memory = [numpy.full(_CHAINS * 16, 1e-3, numpy.float32) for _ in range(threads)]
+    address = compile_kernels({"peak": peak_text(_CHAINS)})["peak"]
     pointers = (ctypes.c_void_p * 1)(memory[0].ctypes.data)
     program = Program([(address, pointers, (ctypes.c_int64 * 1)(), 1000 * threads)], threads)
     own = [(ctypes.c_void_p * 1)(x.ctypes.data) for x in memory]
@@ -258,7 +266,7 @@ def measure(threads: int, rounds: int, seconds: float, only: str, best: bool) ->
         torch = None
     generator = numpy.random.default_rng(0)
     peak = peak_program(threads)
-    work, top = 32 * 24 * 1000 * threads, 0.0
+    work, top = PEAK_FLOPS * threads, 0.0
     print(f"\n{threads} thread(s), GFLOP/s; peak is a loop of multiply-adds timed in the same rounds")
     print(
         f"{'product':>22} {'us':>10} {'generated':>9} {'% peak':>6} {'numpy':>7} {'torch':>7} {'x numpy':>7}"

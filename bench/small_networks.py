@@ -22,7 +22,7 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import twofold
-from matmul import peak_program
+from matmul import PEAK_FLOPS, peak_program
 from turns import for_each_number_of_threads, least
 
 BLOCKS = [(16, 24, 2), (24, 24, 1), (24, 48, 2), (48, 48, 1), (48, 96, 2), (96, 96, 1)]
@@ -91,7 +91,7 @@ def measure(threads: int, rounds: int, only: str, clock: Callable[[], float]) ->
             calls[0]()
         twofold.wait_for_compiler()
         times = least([*calls, lambda: peak.seconds(_TURNS)], rounds, clock)
-        top = 32 * 24 * 1000 * threads * _TURNS / times[-1]
+        top = PEAK_FLOPS * threads * _TURNS / times[-1]
         ratio = times[1] / times[0] if len(modules) > 1 else float("nan")
         share = 100 * flops(batch, size) / times[0] / top
         print(f"{name:>16} {times[0] * 1e3:10.3f} {share:5.0f} {ratio:6.2f}", flush=True)
