@@ -160,6 +160,105 @@ def images() -> Iterator[Step]:
             yield evaluated
 
 
+class Weighed(nn.Module):
+    """A convolution of each channel, and channels times a number that their means give."""
+
+    def __init__(self, width: int, size: int, stride: int) -> None:
+        super().__init__()
+        self.each = nn.Sequential(
+            nn.Conv2d(width, width, size, stride, padding=size // 2, groups=width, bias=False),
+            nn.BatchNorm2d(width),
+            nn.SiLU(),
+        )
+        self.weights = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1),
+            nn.Conv2d(width, 8, 1),
+            nn.SiLU(),
+            nn.Conv2d(8, width, 1),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.each(x)
+        return y * self.weights(y)
+
+
+class Joined(nn.Module):
+    """A level of a network that goes down and up again, with what was there before beside it."""
+
+    def __init__(self, width: int, up: nn.Module) -> None:
+        super().__init__()
+        self.before, self.below = (
+            nn.Conv2d(width, width, 3, padding=1),
+            nn.Conv2d(width, 2 * width, 3, 2, padding=1),
+        )
+        self.up, self.after = up, nn.LazyConv2d(width, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.relu(self.before(x))
+        return self.after(torch.cat([x, self.up(functional.relu(self.below(x)))], 1))
+
+
+def pictures() -> Iterator[Step]:
+    """Networks that make pictures, weigh channels, or see few large windows."""
+    made = [
+        nn.Sequential(
+            nn.ConvTranspose2d(32, 64, 4, 1, 0), nn.BatchNorm2d(64), nn.ReLU(),
+            nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.LeakyReLU(0.2), nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Tanh(),
+        ),
+        nn.Sequential(
+            nn.Conv2d(32, 64, 4, 2, 1), nn.LeakyReLU(0.2),
+            nn.Upsample(scale_factor=2), nn.Conv2d(64, 32, 3, padding=1),
+        ),
+        nn.Sequential(
+            nn.GroupNorm(8, 32), nn.SiLU(), nn.Conv2d(32, 32, 3, padding=1),
+            Joined(32, nn.ConvTranspose2d(64, 32, 2, 2)), Joined(32, nn.Upsample(scale_factor=2, mode="bilinear")),
+        ),
+        nn.Sequential(
+            nn.Conv2d(32, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(),
+            nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
+        ),
+        nn.Sequential(*[Weighed(32, size, stride) for size, stride in ((3, 1), (5, 1), (5, 2), (3, 2), (7, 1))]),
+        nn.Sequential(
+            nn.Conv2d(32, 32, 1, groups=4), nn.ChannelShuffle(4),
+            nn.PixelShuffle(2), nn.Conv2d(8, 32, 3, padding=1),
+        ),
+    ]  # fmt: skip
+    for batch, side, net in itertools.product((1, 4), (16, 48), made):
+        if side == 16 and isinstance(net[-1], nn.Flatten):
+            continue  # its windows are larger
+        x = normal(batch, 32, side, side)
+        net.train()
+        net(x)
+        yield from training(net, lambda n=net, x=x: n(x).square().mean())
+
+        def evaluated(net: nn.Module = net, x: torch.Tensor = x) -> object:
+            net.eval()
+            with torch.no_grad():
+                return net(x).numpy()
+
+        yield evaluated
+
+
+def windows() -> Iterator[Step]:
+    """Convolutions over time and over volumes, and sums over bags of rows."""
+    for batch, length in ((1, 50), (8, 200)):
+        x = normal(batch, 16, length)
+        layers = [nn.Conv1d(16, 16, 3, padding=2**level, dilation=2**level) for level in range(4)]
+        net = nn.Sequential(
+            *layers, nn.BatchNorm1d(16), nn.ReLU(), nn.Conv1d(16, 32, 1), nn.AdaptiveMaxPool1d(1)
+        )
+        yield from training(net, lambda n=net, x=x: n(x).square().mean())
+        volume = normal(batch, 1, 8, 8, 8)
+        net = nn.Sequential(
+            nn.Conv3d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool3d(2), nn.Conv3d(8, 16, 3, padding=1)
+        )
+        yield from training(net, lambda n=net, x=volume: n(x).square().mean())
+        bags = nn.EmbeddingBag(500, 32, mode="sum")
+        rows = classes(500, batch, 20)
+        yield from training(bags, lambda n=bags, x=rows: n(x).square().mean())
+
+
 class Block(nn.Module):
     """A layer of a transformer with its products written out."""
 
@@ -206,6 +305,8 @@ def sequences() -> Iterator[Step]:
             yield from training(
                 net, lambda n=net, x=x, y=y: functional.cross_entropy(n[1](n[0](x)[0][-1]), y)
             )
+            deep = kind(given, width, 2, batch_first=True, bidirectional=True)
+            yield from training(deep, lambda n=deep, x=x: n(x.transpose(0, 1))[0].square().mean())
         for cell in (nn.LSTMCell(given, width), nn.GRUCell(given, width), nn.RNNCell(given, width)):
             net = nn.ModuleList([cell, nn.Linear(width, 10)])
 
@@ -318,5 +419,14 @@ def copies() -> Iterator[Step]:
 def programs() -> Iterator[Step]:
     """Steps of all of them, each to be taken a few times."""
     return itertools.chain(
-        perceptrons(), layers(), images(), texts(), sequences(), arithmetic(), values(), copies()
+        perceptrons(),
+        layers(),
+        images(),
+        pictures(),
+        windows(),
+        texts(),
+        sequences(),
+        arithmetic(),
+        values(),
+        copies(),
     )

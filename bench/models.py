@@ -1,0 +1,127 @@
+"""Whole models beside PyTorch: milliseconds of a step of inference or training, and the floor of its products.
+
+    python bench/models.py [--only BERT] [--threads 2] [--rounds 5] [--peer PYTHON] [--json FILE]
+
+Each library has a process of its own, in which all models live; they take turns, least times are shown. The floor is
+the time that the multiply-adds of the model (three times those of its inference in training) take at the peak of the
+processor (``twofold.debug.machine``). A model counts after its first steps, once its programs are compiled. PYTHON
+is an interpreter that has PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from workloads.models import MODELS
+
+_WARM_UP, _SECONDS, _MOST = 12, 0.3, 400
+
+
+def floor(library: Any, model: str) -> float:
+    """The seconds that the multiply-adds of a step take at least."""
+    from twofold.debug.machine import machine
+
+    work = MODELS[model].flops(library) * (3 if MODELS[model].trains else 1)
+    return machine().floor(work, 0)
+
+
+def serve(name: str) -> None:
+    """The process of one library: answers ``prepare``, ``run`` and ``floor NAME`` by milliseconds."""
+    library = __import__(name)
+    steps: dict[str, Any] = {}
+    for line in sys.stdin:
+        command, _, model = line.strip().partition(" ")
+        if command == "prepare":
+            library.manual_seed(0)
+            steps[model] = MODELS[model].step(library)
+            begin = time.perf_counter()
+            steps[model]()
+            first = time.perf_counter() - begin
+            for _ in range(_WARM_UP):
+                steps[model]()
+                if name == "twofold":
+                    library.wait_for_compiler()
+            print(1000 * first, flush=True)
+            continue
+        if command == "floor":
+            print(1000 * floor(library, model), flush=True)
+            continue
+        begin, count = time.perf_counter(), 0
+        while count < _MOST and time.perf_counter() - begin < _SECONDS:
+            steps[model]()
+            count += 1
+        print(1000 * (time.perf_counter() - begin) / count, flush=True)
+
+
+class Contestant:
+    """The process of a library."""
+
+    def __init__(self, python: str, library: str, threads: int) -> None:
+        own = {"TWOFOLD_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        self._process = subprocess.Popen(
+            [python, __file__, "--serve", library],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | own,
+        )
+
+    def ask(self, command: str, model: str) -> float:
+        """Milliseconds."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{command} {model}\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+
+def _row(name: str, cells: list[str]) -> None:
+    print(f"{name:40}" + "".join(f"{cell:>11}" for cell in cells), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="part of a name")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peer")
+    parser.add_argument("--json")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve(options.serve)
+    contestants = [Contestant(sys.executable, "twofold", options.threads)]
+    if options.peer:
+        contestants.append(Contestant(options.peer, "torch", options.threads))
+    heads = [
+        "floor",
+        "twofold",
+        *(("torch", "ratio") if options.peer else ()),
+        *["first step"] * len(contestants),
+    ]
+    _row(f"ms a step, {options.threads} threads", heads)
+    found = {}
+    for model in MODELS:
+        if options.only not in model:
+            continue
+        first = [one.ask("prepare", model) for one in contestants]
+        rounds = [[one.ask("run", model) for one in contestants] for _ in range(options.rounds)]
+        times = [min(part) for part in zip(*rounds)]
+        ratio = [times[1] / times[0]] if options.peer else []
+        found[model] = [contestants[0].ask("floor", model), *times, *ratio, *first]
+        _row(model, [f"{number:.3f}" for number in found[model]])
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+    return None
+
+
+if __name__ == "__main__":
+    main()
