@@ -53,15 +53,16 @@ scope are emitted once. Loads are never merged or moved.
 from __future__ import annotations
 
 from twofold.compiler.lower import math, target
-from twofold.compiler.lower.control import Branch, Control, Loop
+from twofold.compiler.lower.control import Branch, Loop
 from twofold.compiler.lower.emitter import Operand
+from twofold.compiler.lower.lanes import Lanes
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType
 
 __all__ = ["LANES", "Branch", "Builder", "Loop", "Operand", "Val"]
 
 
-class Builder(Control):
+class Builder(Lanes):
     """Writes one kernel; see the module docstring for the whole interface.
 
     >>> from twofold import dtypes

@@ -8,7 +8,6 @@ from typing import Any
 
 from twofold import dtypes
 from twofold.compiler.lower.memory import Memory
-from twofold.compiler.lower.target import masks_stores
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType
 
@@ -188,36 +187,6 @@ class Control(Memory):
         if condition.dtype is not dtypes.bool_ or condition.lanes != 1:
             raise TypeError(f"a branch needs a scalar bool, got {condition}")
         return Branch(self, condition)
-
-    def _store_masked(self, address: Val, raw: Val, mask: Val) -> None:
-        """Where no instruction is fast at that, the first lanes are stored as runs of 8, 4, 2 and 1."""
-        count = self._counts.get(mask.ref)
-        if count is None or masks_stores():
-            super()._store_masked(address, raw, mask)
-            return
-        assert raw.dtype is not None
-        branch = self.if_(self.cmp("eq", count, LANES))
-        with branch:
-            self._lines.append(f"  store {raw.typed}, ptr {address.ref}, align {raw.dtype.itemsize}")
-        with branch.else_():
-            count, rest = self.maximum(count, 0), raw
-            for lanes in (8, 4, 2, 1):
-                low, high = self._low_and_high(rest)
-                some = self.cmp("ne", self.and_(count, lanes), 0)
-                with self.if_(some):
-                    to = self.offset(address, self.and_(count, LANES - 2 * lanes), raw.dtype)
-                    self._lines.append(f"  store {low.typed}, ptr {to.ref}, align {raw.dtype.itemsize}")
-                rest = self._pure(f"select {some.typed}, {high.typed}, {low.typed}", raw.dtype, lanes)
-
-    def _low_and_high(self, x: Val) -> tuple[Val, Val]:
-        """The first and the second half of the lanes."""
-        if x.lanes == 2:
-            return self.extract(x, 0), self.extract(x, 1)
-        half = x.lanes // 2
-        orders = [", ".join(f"i32 {k + first}" for k in range(half)) for first in (0, half)]
-        texts = [f"shufflevector {x.typed}, {x.type} poison, <{half} x i32> <{order}>" for order in orders]
-        low, high = [self._pure(text, x.dtype, half) for text in texts]
-        return low, high
 
     def lane_range(self, low: Val | int, high: Val | int) -> Val:
         """The 16-lane bool vector ``low <= lane < high``, made from its bits as one number."""

@@ -65,8 +65,12 @@ def infinity_bits(dtype: DType) -> int:
     return 0x7F800000 if dtype.itemsize == 4 else 0x7FF << 52
 
 
-def _stored(dtype: DType) -> DType:
-    """The dtype that memory instructions name: bytes for bool."""
+def stored(dtype: DType) -> DType:
+    """The dtype that memory instructions name: bytes for bool.
+
+    >>> stored(dtypes.bool_)
+    twofold.uint8
+    """
     return dtypes.uint8 if dtype.kind == "b" else dtype
 
 
@@ -190,7 +194,7 @@ class Memory(FiniteChecks):
     def alloca(self, dtype: DType, count: int = 1) -> Val:
         """A pointer to ``count`` uninitialised elements on the stack, 64-byte aligned."""
         ref = Val(self._fresh(), None)
-        self._entry.append(f"  {ref.ref} = alloca {llvm_type(_stored(dtype))}, i64 {count}, align 64")
+        self._entry.append(f"  {ref.ref} = alloca {llvm_type(stored(dtype))}, i64 {count}, align 64")
         self._own.add(ref.ref)
         return ref
 
@@ -199,7 +203,7 @@ class Memory(FiniteChecks):
         if isinstance(index, int) and index == 0:
             return pointer
         where = index if isinstance(index, Val) and index.lanes != 1 else self.index(index)
-        text = f"getelementptr {llvm_type(_stored(dtype))}, ptr {pointer.ref}, {where.typed}"
+        text = f"getelementptr {llvm_type(stored(dtype))}, ptr {pointer.ref}, {where.typed}"
         found = self._pure(text, None, where.lanes)
         if pointer.ref in self._own:
             self._own.add(found.ref)
@@ -216,7 +220,7 @@ class Memory(FiniteChecks):
         self, pointer: Val, index: Val | int, dtype: DType, lanes: int = 1, mask: Val | None = None
     ) -> Val:
         """Element ``index`` and the ``lanes`` - 1 after it; masked-off lanes are not touched and give 0."""
-        memory = _stored(dtype)
+        memory = stored(dtype)
         address = self.offset(pointer, index, dtype)
         kind = llvm_type(memory, lanes)
         if mask is None:
@@ -280,7 +284,7 @@ class Memory(FiniteChecks):
 
     def load_indices(self, pointer: Val, indices: Val, dtype: DType, mask: Val | None = None) -> Val:
         """The elements at 16 int64 indices; masked-off lanes are not touched and give 0."""
-        memory = _stored(dtype)
+        memory = stored(dtype)
         addresses = self.offset(pointer, indices, dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
         if is_long(memory, LANES):
@@ -319,9 +323,15 @@ class Memory(FiniteChecks):
 
     def store_indices(self, pointer: Val, indices: Val, value: Val, mask: Val | None = None) -> None:
         """Store 16 lanes at 16 int64 indices; of equal indices the last lane stays."""
+        self._store_at(pointer, indices, self._settled_for(pointer, value, mask), mask)
+
+    def _settled_for(self, pointer: Val, value: Val, mask: Val | None) -> Val:
+        """The lanes of ``value`` as memory at ``pointer`` holds them."""
         value = self.splat(self.settled(value))
         self._note(pointer, value, mask)
-        raw = self._to_memory(value)
+        return self._to_memory(value)
+
+    def _store_at(self, pointer: Val, indices: Val, raw: Val, mask: Val | None) -> None:
         assert raw.dtype is not None
         addresses = self.offset(pointer, indices, raw.dtype)
         active = self._full_mask(mask, LANES) if mask is not None else self.const(True, dtypes.bool_, LANES)
@@ -348,4 +358,9 @@ class Memory(FiniteChecks):
         self, pointer: Val, index: Val | int, stride: Val | int, value: Val, mask: Val | None = None
     ) -> None:
         """Store 16 lanes at index, index + stride, ..."""
-        self.store_indices(pointer, self._strided(index, stride), value, mask)
+        self._store_apart(pointer, index, stride, self._settled_for(pointer, value, mask), mask)
+
+    def _store_apart(
+        self, pointer: Val, index: Val | int, stride: Val | int, raw: Val, mask: Val | None
+    ) -> None:
+        self._store_at(pointer, self._strided(index, stride), raw, mask)
