@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from twofold import dtypes
 from twofold.compiler.lower.values import LANES, SHARED, SUFFIXES, Val, literal, llvm_type
 from twofold.dtypes import DType
+from twofold.hashing import content_hash
 
 Number = bool | int | float
 Operand = Val | Number
 
 _AS_INTEGERS = frozenset(d for d in SUFFIXES if SUFFIXES[d][0] == "i" and d.kind not in "ib")
 """Dtypes that LLVM knows as integers with a sign: unsigned and complex numbers, half types."""
+
+
+def named_by_code(text: str) -> tuple[str, str]:
+    """The name that follows from the code of a function, and its module with that name for ``shared``."""
+    name = f"shared_{content_hash(text.encode()).hexdigest()[:16]}"
+    return name, text.replace("@shared(", f"@{name}(")
 
 
 class Emitter:
@@ -116,6 +123,14 @@ class Emitter:
         """A pure call of the function that ``module`` defines, which returns a vector."""
         self._called[name] = module
         return self._intrinsic(name, dtype, LANES, operands)
+
+    def _call_for_effect(self, name: str, module: str, operands: Sequence[Val]) -> None:
+        """A call of the function that ``module`` defines, which returns an int64 that nothing reads."""
+        self._called[name] = module
+        self._declare(f"declare i64 @{name}({', '.join([one.type for one in operands])})")
+        self._lines.append(
+            f"  {self._fresh()} = call i64 @{name}({', '.join([one.typed for one in operands])})"
+        )
 
     def const(self, value: Number, dtype: DType, lanes: int = 1) -> Val:
         """A constant; integers wrap to the width of ``dtype``.

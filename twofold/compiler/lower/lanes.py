@@ -1,30 +1,53 @@
-"""Vectors that are partly in memory, or lie apart in it: their lanes one by one where no instruction is fast at it.
+"""Vectors that are partly in memory, or lie apart in it, on processors without instructions that are fast at that.
 
-LLVM would write a branch for each lane of a masked gather: that compiles for long, and runs no faster.
+LLVM would write a branch for each lane of a masked gather: that compiles for long, and runs no faster than lanes one by
+one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from twofold import dtypes
 from twofold.compiler.lower.complex import is_long
 from twofold.compiler.lower.control import Control
+from twofold.compiler.lower.emitter import named_by_code
 from twofold.compiler.lower.memory import stored
 from twofold.compiler.lower.target import masks_stores
 from twofold.compiler.lower.values import LANES, Val, llvm_type
 from twofold.dtypes import DType
 
 
+@lru_cache
+def _storing_first(builder: type[Lanes], dtype: DType) -> tuple[str, str]:
+    """The name and the module of the function that stores the first lanes of a vector.
+
+    It is longer than most kernels, which call it for what is left at their end.
+    """
+    b = builder("shared")
+    value, address, count = Val("%x", dtype, LANES), Val("%to", None), Val("%count", dtypes.int64)
+    b.store_first(address, value, count)
+    return named_by_code(b.finish_function([value, address, count], b.const(0, dtypes.int64)))
+
+
 class Lanes(Control):
     """Access to the first lanes of vectors, and to lanes a stride or indices apart."""
 
     def _store_masked(self, address: Val, raw: Val, mask: Val) -> None:
-        """Where no instruction is fast at that, the first lanes are stored as runs of 8, 4, 2 and 1."""
         count = self._counts.get(mask.ref)
         if count is None or masks_stores():
             super()._store_masked(address, raw, mask)
             return
+        assert raw.dtype is not None
+        if self._loops:  # for each row: a call would be felt
+            self.store_first(address, raw, count)
+        else:
+            name, module = _storing_first(type(self), raw.dtype)
+            self._call_for_effect(name, module, [raw, address, count])
+
+    def store_first(self, address: Val, raw: Val, count: Val) -> None:
+        """Store the first lanes as runs of 8, 4, 2 and 1."""
         assert raw.dtype is not None
         branch = self.if_(self.cmp("eq", count, LANES))
         with branch:

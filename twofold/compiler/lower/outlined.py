@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from twofold.compiler.lower.builder import Builder
+from twofold.compiler.lower.emitter import named_by_code
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import DType, float32, float64
-from twofold.hashing import content_hash
 from twofold.ir.op import ElementwiseOp
 
 LONG = 100
@@ -32,9 +32,7 @@ def _function(
     if not isinstance(result, Val) or result.dtype not in _DTYPES or result.lanes != LANES:
         return None
     assert result.dtype is not None
-    text = b.finish_function(arguments, result)
-    name = f"shared_{content_hash(text.encode()).hexdigest()[:16]}"
-    return name, text.replace("@shared(", f"@{name}("), result.dtype
+    return *named_by_code(b.finish_function(arguments, result)), result.dtype
 
 
 def called(b: Builder, op: ElementwiseOp, attrs: Any, dtype: DType, arguments: Sequence[Val]) -> Val | None:
