@@ -10,7 +10,7 @@ import pytest
 
 from twofold import dtypes
 from twofold.compiler import jit
-from twofold.compiler.lower import control
+from twofold.compiler.lower import lanes
 from twofold.compiler.lower import target as processor
 from twofold.compiler.lower.builder import LANES, Builder, Val
 from twofold.dtypes import ALL, DType
@@ -282,7 +282,7 @@ def test_strided_and_indexed_memory(dtype: DType) -> None:
 def test_the_first_lanes_are_stored_and_no_others(
     dtype: DType, masks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "masks_stores", lambda: masks)
+    monkeypatch.setattr(lanes, "masks_stores", lambda: masks)
     source = numpy.resize(interesting(dtype), LANES)
     counts = range(-3, LANES + 3)
     b = Builder()
@@ -296,6 +296,35 @@ def test_the_first_lanes_are_stored_and_no_others(
         stored = min(max(count, 0), LANES)
         assert out[row, :stored].tobytes() == source[:stored].tobytes()
         assert out[row, stored:].tobytes() == before[row, stored:].tobytes()
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("count", [-3, 0, 1, 7, LANES, LANES + 3])
+def test_the_first_lanes_at_the_end_of_a_kernel(
+    count: int, dtype: DType, masks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored next to each other, and loaded and stored a stride or indices apart."""
+    monkeypatch.setattr(lanes, "masks_stores", lambda: masks)
+    source = numpy.resize(interesting(dtype), 64)
+    indices = numpy.random.default_rng(0).permutation(64)[:LANES]
+    b = Builder()
+    mask = b.lane_mask(b.param(0))
+    b.store(b.buffer(2), 0, b.load(b.input(0), 0, dtype, LANES), mask)
+    b.store(b.buffer(3), 0, b.load_strided(b.input(0), 1, b.param(1), dtype, mask))
+    chosen = b.load(b.input(1), 0, dtypes.int64, LANES)
+    b.store(b.buffer(4), 0, b.load_indices(b.input(0), chosen, dtype, mask))
+    b.store_strided(b.buffer(5), 1, b.param(1), b.load(b.input(0), 0, dtype, LANES), mask)
+    results = [numpy.resize(interesting(dtype)[::-1], 64).copy() for _ in range(4)]
+    beside, strided, picked, apart = (result.copy() for result in results)
+    run(b, [source, indices, *results], [count, 3])
+    known = min(max(count, 0), LANES)
+    beside[:known] = source[:known]
+    strided[:LANES] = picked[:LANES] = numpy.zeros(1, source.dtype)
+    strided[:known], picked[:known] = source[1::3][:known], source[indices[:known]]
+    apart[1::3][:known] = source[:known]
+    for found, wanted in zip(results, (beside, strided, picked, apart), strict=True):
+        assert found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.skipif(not processor.streams(), reason="vectors are not written past the caches here")

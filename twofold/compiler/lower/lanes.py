@@ -20,12 +20,12 @@ from twofold.dtypes import DType
 
 
 @lru_cache
-def _storing_first(builder: type[Lanes], dtype: DType) -> tuple[str, str]:
+def _storing_first(dtype: DType) -> tuple[str, str]:
     """The name and the module of the function that stores the first lanes of a vector.
 
     It is longer than most kernels, which call it for what is left at their end.
     """
-    b = builder("shared")
+    b = Lanes("shared")
     value, address, count = Val("%x", dtype, LANES), Val("%to", None), Val("%count", dtypes.int64)
     b.store_first(address, value, count)
     return named_by_code(b.finish_function([value, address, count], b.const(0, dtypes.int64)))
@@ -43,7 +43,7 @@ class Lanes(Control):
         if self._loops:  # for each row: a call would be felt
             self.store_first(address, raw, count)
         else:
-            name, module = _storing_first(type(self), raw.dtype)
+            name, module = _storing_first(raw.dtype)
             self._call_for_effect(name, module, [raw, address, count])
 
     def store_first(self, address: Val, raw: Val, count: Val) -> None:
