@@ -117,3 +117,67 @@ def test_resuming_at_an_epoch_does_not_decay_once_more(name: str, options: dict[
     resumed = getattr(lr_scheduler, name)(resumed_owner, **options, last_epoch=2)
     assert resumed.get_last_lr() == schedule.get_last_lr()
     assert steps(resumed, 6) == steps(schedule, 6)
+
+
+@pytest.mark.parametrize(
+    ("make", "exact"),
+    [
+        (lambda o: lr_scheduler.ConstantLR(o, 0.25, 3), lambda t: 0.25 if t < 3 else 1),
+        (lambda o: lr_scheduler.LinearLR(o, 0.2, 0.9, 4), lambda t: 0.2 + 0.7 * min(t, 4) / 4),
+        (lambda o: lr_scheduler.PolynomialLR(o, 6, 2.0), lambda t: max(1 - t / 6, 0) ** 2),
+        (lambda o: lr_scheduler.ExponentialLR(o, 0.5), lambda t: 0.5**t),
+    ],
+)
+def test_a_schedule_that_starts_later_or_goes_to_an_epoch_has_the_rates_of_its_formula(
+    make: Any, exact: Any
+) -> None:
+    owner = optimizer()
+    # what the schedule before leaves, half of the rate, has no effect on it
+    schedule = lr_scheduler.SequentialLR(owner, [lr_scheduler.ConstantLR(owner, 0.5, 99), make(owner)], [2])
+    found = []
+    for _ in range(7):
+        found.append(owner.param_groups[0]["lr"])
+        owner.step()
+        schedule.step()
+    assert found == pytest.approx([0.05, 0.05, *[0.1 * exact(t) for t in range(5)]])
+    owner = optimizer()
+    alone = make(owner)
+    for epoch in (0, 3, 1, 9):
+        owner.step()
+        alone.step(epoch)
+        assert owner.param_groups[0]["lr"] == pytest.approx(0.1 * exact(epoch))
+
+
+def test_a_factor_for_each_epoch_is_applied_wherever_the_schedule_starts() -> None:
+    owner = optimizer()
+    parts = [
+        lr_scheduler.ConstantLR(owner, 0.5, 99),
+        lr_scheduler.MultiplicativeLR(owner, lambda t: 1 / (t + 2)),
+    ]
+    schedule = lr_scheduler.SequentialLR(owner, parts, [1])
+    found = []
+    for _ in range(3):
+        owner.step()
+        schedule.step()
+        found.append(owner.param_groups[0]["lr"])
+    assert found == pytest.approx([0.05 / 2, 0.05 / 2 / 3, 0.05 / 2 / 3 / 4])
+
+
+def test_schedules_of_schedules() -> None:
+    owner = optimizer()
+    inner = lr_scheduler.SequentialLR(
+        owner, [lr_scheduler.ConstantLR(owner, 0.5, 99), lr_scheduler.ExponentialLR(owner, 0.5)], [2]
+    )
+    whole = lr_scheduler.SequentialLR(owner, [inner, lr_scheduler.StepLR(owner, 9)], [4])
+    kinds = (whole, lr_scheduler.ChainedScheduler([lr_scheduler.StepLR(owner, 9)]))
+    assert all(isinstance(one, lr_scheduler.LRScheduler) for one in kinds)
+    assert isinstance(lr_scheduler.ReduceLROnPlateau(owner), lr_scheduler.LRScheduler)
+    with pytest.raises(ValueError, match="same optimizer"):
+        lr_scheduler.SequentialLR(optimizer(), [lr_scheduler.StepLR(owner, 1)], [])
+
+
+def test_a_schedule_may_end_before_it_starts() -> None:
+    owner = optimizer()
+    parts = [lr_scheduler.ConstantLR(owner, 0.5, 99), lr_scheduler.ExponentialLR(owner, 0.5)]
+    schedule = lr_scheduler.SequentialLR(owner, parts, [0])
+    assert schedule.get_last_lr() == pytest.approx([0.1])

@@ -68,7 +68,7 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        if self.starts():
+        if self._is_initial:
             return self.rates()
         return [
             rate * factor(self.last_epoch) for factor, rate in zip(self.lr_lambdas, self.rates(), strict=True)
@@ -173,6 +173,11 @@ class ConstantLR(LRScheduler):
             return self.rates()
         return [rate * (1.0 / self.factor) for rate in self.rates()]
 
+    def _get_closed_form_lr(self) -> list[float]:
+        return [
+            base * (1.0 if self.last_epoch >= self.total_iters else self.factor) for base in self.base_lrs
+        ]
+
 
 class LinearLR(LRScheduler):
     """The rate times a factor from ``start_factor`` to ``end_factor`` in ``total_iters`` even steps.
@@ -211,11 +216,16 @@ class LinearLR(LRScheduler):
         """The rate of each group for ``last_epoch``."""
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.rates()]
-        if self.starts() or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self.rates()
         change = self.end_factor - self.start_factor
         factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
         return [rate * factor for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        change = self.end_factor - self.start_factor
+        factor = self.start_factor + change * min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * factor for base in self.base_lrs]
 
 
 class ExponentialLR(LRScheduler):
@@ -239,7 +249,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        return self.rates() if self.starts() else [rate * self.gamma for rate in self.rates()]
+        return self.rates() if self._is_initial else [rate * self.gamma for rate in self.rates()]
 
     def _get_closed_form_lr(self) -> list[float]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -269,10 +279,14 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
-        if self.starts() or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self.rates()
         now, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
         return [rate * (now / before) ** self.power for rate in self.rates()]
+
+    def _get_closed_form_lr(self) -> list[float]:
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -299,7 +313,7 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
         epoch, half, low = self.last_epoch, self.T_max, self.eta_min
-        if self.starts():
+        if self._is_initial:
             return self.rates()
         if (epoch - 1 - half) % (2 * half) == 0:
             rise = (1 - math.cos(math.pi / half)) / 2
@@ -368,7 +382,48 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set(self.get_lr())
 
 
-class SequentialLR:
+def _check_schedules(name: str, schedulers: Sequence[Any], optimizer: Any, chained: str) -> None:
+    """Raise for schedules that cannot be run together on ``optimizer``."""
+    if not schedulers:
+        raise ValueError(f"{name} expects at least one scheduler{chained}, but got no scheduler.")
+    for index, scheduler in enumerate(schedulers):
+        if not hasattr(scheduler, "optimizer"):
+            raise TypeError(f"{name} at index {index} should have `optimizer` as its attribute.")
+        if isinstance(scheduler, ReduceLROnPlateau):
+            raise ValueError(
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {index} in the given schedulers sequence."
+            )
+        if scheduler.optimizer is not (optimizer or schedulers[0].optimizer):
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                f"{type(scheduler).__name__} at index {index} of another one."
+            )
+
+
+class _Schedules(LRScheduler):
+    """A schedule that consists of others."""
+
+    _schedulers: list[Any]
+
+    def recursive_undo(self) -> None:
+        """Take the first steps of all schedules back."""
+        for scheduler in self._schedulers:
+            scheduler.recursive_undo()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all schedules."""
+        kept = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
+        return {**kept, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state that ``state_dict`` gave."""
+        for scheduler, kept in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(kept)
+        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+
+
+class SequentialLR(_Schedules):
     """Several schedules one after the other, each from its milestone on.
 
     >>> import twofold as torch
@@ -388,6 +443,7 @@ class SequentialLR:
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:
+        _check_schedules(type(self).__name__, schedulers, optimizer, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more "
@@ -402,40 +458,24 @@ class SequentialLR:
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
-        for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
-        self._schedulers[0]._step_count = 0
-        self._schedulers[0].step()
-        self._last_lr = schedulers[0].get_last_lr()
+        self.recursive_undo()
+        first = self._schedulers[bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Go on to the next epoch."""
         self.last_epoch += 1
         position = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[position]
         if position > 0 and self._milestones[position - 1] == self.last_epoch:
-            scheduler.step(0)
+            scheduler._update_lr(0)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return self._last_lr
 
-    def state_dict(self) -> dict[str, Any]:
-        """The states of all schedules."""
-        kept = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
-        return {**kept, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state that ``state_dict`` gave."""
-        for scheduler, kept in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-            scheduler.load_state_dict(kept)
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
-
-
-class ChainedScheduler:
+class ChainedScheduler(_Schedules):
     """Several schedules at the same time, each changing the rate that the one before it left.
 
     Args:
@@ -457,33 +497,13 @@ class ChainedScheduler:
     """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
-        name = type(self).__name__
-        if not schedulers:
-            raise ValueError(f"{name} expects at least one scheduler to be chained, but got no scheduler.")
-        for index, scheduler in enumerate(schedulers):
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(f"{name} at index {index} should have `optimizer` as its attribute.")
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                    f"specified when calling `step`, but got one at index {index} in the given schedulers sequence."
-                )
+        _check_schedules(type(self).__name__, schedulers, optimizer, " to be chained")
         self.optimizer = optimizer or schedulers[0].optimizer
-        for index, scheduler in enumerate(schedulers):
-            if scheduler.optimizer is not self.optimizer:
-                raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(scheduler).__name__} at index {index} of another one."
-                )
         self._schedulers = list(schedulers)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Go on to the next epoch in all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-    get_last_lr = SequentialLR.get_last_lr
-    state_dict = SequentialLR.state_dict
-    load_state_dict = SequentialLR.load_state_dict

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from twofold.optim.optimizer import Optimizer
+from twofold.optim.scheduler import LRScheduler
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """The rate times ``factor`` when a metric has not become better for more than ``patience`` steps.
 
     >>> import twofold as torch
@@ -60,7 +61,7 @@ class ReduceLROnPlateau:
         self.best = math.inf if mode == "min" else -math.inf
         self._last_lr = [group["lr"] for group in optimizer.param_groups]
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at a new value of the metric."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -96,15 +97,3 @@ class ReduceLROnPlateau:
                 best * (1.0 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold
             )
         return a > (best * (self.threshold + 1.0) if self.threshold_mode == "rel" else best + self.threshold)
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
-        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state that ``state_dict`` gave."""
-        self.__dict__.update(state_dict)

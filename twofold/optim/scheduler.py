@@ -59,13 +59,19 @@ class LRScheduler:
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._step_count = 0
         self._last_lr: list[float] = []
-        self.step()
+        self._initial_step()
 
-    def starts(self) -> bool:
-        """Whether the rates of the groups are those of ``last_epoch``: in the first epoch, and where a run resumes."""
-        return self.last_epoch == 0 or self._step_count == 1
+    def _initial_step(self) -> None:
+        """Set the rates of the first epoch, or of that where a run resumes."""
+        self._step_count = 0
+        self._is_initial = True
+        self.step()
+        self._is_initial = False
+
+    def recursive_undo(self) -> None:
+        """Take the first step back, where another schedule says when this one starts."""
+        self.last_epoch -= 1
 
     def rates(self) -> list[float]:
         """The rates that the groups have now."""
@@ -84,6 +90,10 @@ class LRScheduler:
         if self._step_count == 1 and not self.optimizer.has_stepped:
             warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None) -> None:
+        """Set the rates of the next epoch, or of ``epoch``, for which there may be a closed form."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = getattr(self, "_get_closed_form_lr", None)
         self._set(closed() if epoch is not None and closed else self.get_lr())
