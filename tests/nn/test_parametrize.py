@@ -124,6 +124,40 @@ def test_orthogonal_weights(how, shape):
         optimizer.step()
 
 
+@pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_orthogonal_weights_start_from_the_weight(how, shape):
+    layer = nn.Linear(shape[1], shape[0])
+    plain = layer.weight.detach().numpy().astype(numpy.float64)
+    tall = plain if shape[0] >= shape[1] else plain.T
+    q, r = numpy.linalg.qr(tall)
+    q = q * numpy.sign(numpy.diagonal(r))
+    start = torch.tensor(q if shape[0] >= shape[1] else q.T, dtype=torch.float32)
+    made = parametrizations.orthogonal(copy.deepcopy(layer), orthogonal_map=how)
+    close(made.weight, start, 1e-5)
+    layer.weight.data.copy_(start)
+    close(
+        parametrizations.orthogonal(layer, orthogonal_map=how).weight, start, 1e-5
+    )  # it is orthogonal: as it is
+    made.weight = -start
+    close(made.weight, -start, 1e-5)
+    assert "parametrizations.weight.0.base" in made.state_dict()
+
+
+def test_orthogonal_weights_without_a_base():
+    layer = parametrizations.orthogonal(
+        nn.Linear(4, 4), orthogonal_map="householder", use_trivialization=False
+    )
+    (turn, _) = numpy.linalg.qr(numpy.arange(16.0).reshape(4, 4) ** 0.5)
+    layer.weight = torch.tensor(turn, dtype=torch.float32)
+    close(layer.weight, torch.tensor(turn, dtype=torch.float32), 1e-5)
+    for how in ("matrix_exp", "cayley"):
+        plain = parametrizations.orthogonal(nn.Linear(4, 4), orthogonal_map=how, use_trivialization=False)
+        with pytest.raises(NotImplementedError, match="use_trivialization=False"):
+            plain.weight = torch.eye(4)
+        assert "parametrizations.weight.0.base" not in plain.state_dict()
+
+
 @pytest.mark.parametrize("transpose", [False, True])
 def test_fused_convolution_and_normalisation(transpose):
     conv = (nn.ConvTranspose2d if transpose else nn.Conv2d)(2, 3, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twofold import _core
+from twofold.dtypes import finfo
 from twofold.frontend.creation import CREATION
 from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
@@ -128,25 +129,30 @@ def _eye(like: Tensor) -> Tensor:
     return CREATION["eye"](like.shape[-2], like.shape[-1], dtype=like.dtype)
 
 
+def _is_orthogonal(q: Tensor) -> bool:
+    eps = 10.0 * q.shape[-2] * float(finfo(q.dtype).eps)
+    return bool(((q.mH @ q - _eye(q.narrow(-2, 0, q.shape[-1]))).abs() <= eps).all())
+
+
+def _orthonormal(tall: Tensor) -> Tensor:
+    """The orthonormal columns of a QR factorisation whose other factor has a diagonal of positive numbers."""
+    factors, tau = FUNCTIONS["geqrf"](tall)
+    q = FUNCTIONS["linalg.householder_product"](factors, tau)
+    return q * factors.diagonal(0, -2, -1).sgn().unsqueeze(-2)
+
+
 class Orthogonal(Module):
-    """A matrix with orthonormal columns (or rows, where it is wide), times the ``base`` it started from."""
+    """A matrix with orthonormal columns (or rows, where it is wide), times the square ``base`` that it starts from."""
 
     base: Tensor | None
 
     def __init__(self, weight: Tensor, how: str, trivialize: bool) -> None:
         super().__init__()
-        self.how = how
+        if how == "householder" and weight.dtype.kind == "c":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.how, self.shape = how, weight.shape
         if trivialize:
-            self.register_buffer("base", self._nearest(weight.detach()))
-        else:
             self.register_buffer("base", None)
-
-    @staticmethod
-    def _nearest(weight: Tensor) -> Tensor:
-        """An orthogonal square matrix (or a tall one of orthonormal columns) with the span of ``weight``."""
-        tall = weight if weight.shape[-2] >= weight.shape[-1] else weight.mT
-        q, r = FUNCTIONS["linalg.qr"](tall)
-        return q * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
 
     def forward(self, x: Tensor) -> Tensor:
         """The orthogonal matrix of any matrix ``x``."""
@@ -163,22 +169,47 @@ class Orthogonal(Module):
             if n != k:
                 rest = CREATION["zeros"]((*tall.shape[:-2], n, n - k), dtype=x.dtype)
                 lower = FUNCTIONS["cat"]([lower, rest], -1)
-            skew = lower - lower.mT
+            skew = lower - lower.mH
             if self.how == "matrix_exp":
                 q = FUNCTIONS["linalg.matrix_exp"](skew)
             else:
                 eye = _eye(skew)
                 q = FUNCTIONS["linalg.solve"](eye - 0.5 * skew, eye + 0.5 * skew)
             q = q.narrow(-1, 0, k)
-        q = q if self.base is None else self.base @ q
+        base = getattr(self, "base", None)
+        q = q if base is None else base @ q
         return q.mT if wide else q
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """What gives the orthogonal matrix nearest to ``value``, where there is a ``base`` to hold it."""
-        if self.base is None:
-            return value
-        self.base = self._nearest(value.detach())
-        return value.detach() * 0
+        """What gives ``value``, or where it is not orthogonal the factor of its QR factorisation.
+
+        Raises NotImplementedError where that is not known: for ``matrix_exp`` and ``cayley`` without a ``base``.
+        """
+        if value.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got {value.shape}."
+            )
+        wide = value.shape[-2] < value.shape[-1]
+        tall = value.detach().mT if wide else value.detach()
+        n, k = tall.shape[-2:]
+        if not hasattr(self, "base"):
+            return self._reflections(tall, wide)
+        if n != k:
+            tall = FUNCTIONS["cat"]([tall, randn((*tall.shape[:-1], n - k), dtype=tall.dtype)], -1)
+        self.base = tall.clone() if n == k and _is_orthogonal(tall) else _orthonormal(tall)
+        return FUNCTIONS["zeros_like"](value.detach()) - _eye(value)  # of which each map makes the identity
+
+    def _reflections(self, tall: Tensor, wide: bool) -> Tensor:
+        if self.how != "householder":
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
+            )
+        factors, tau = FUNCTIONS["geqrf"](tall)
+        signs = factors.diagonal(0, -2, -1).sign()
+        signs = FUNCTIONS["where"](tau == 0, -signs, signs)  # the reflection is none, which has another sign
+        found = FUNCTIONS["diagonal_scatter"](factors, signs, 0, -2, -1)
+        return found.mT if wide else found
 
 
 def orthogonal(
@@ -190,8 +221,8 @@ def orthogonal(
 ) -> Module:
     """Keep a matrix (or a batch of them) orthogonal: by ``matrix_exp``, ``cayley`` or ``householder``.
 
-    The default is ``matrix_exp`` for a square matrix and ``householder`` for another; with
-    ``use_trivialization`` square maps start from an orthogonal matrix near the present weight.
+    The default is ``matrix_exp`` for a square or complex matrix and ``householder`` for another. With
+    ``use_trivialization`` they start from the present weight, made orthogonal where it is not.
     Source: Lezcano-Casado, Trivializations for Gradient-Based Optimization on Manifolds, 2019.
     """
     weight = getattr(module, name, None)
@@ -199,10 +230,8 @@ def orthogonal(
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
         raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
-    square = weight.shape[-2] == weight.shape[-1]
+    square = weight.shape[-2] == weight.shape[-1] or weight.dtype.kind == "c"
     how = orthogonal_map or ("matrix_exp" if square else "householder")
     if how not in ("matrix_exp", "cayley", "householder"):
         raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {how}')
-    return register_parametrization(
-        module, name, Orthogonal(weight, how, use_trivialization and square and how != "householder")
-    )
+    return register_parametrization(module, name, Orthogonal(weight, how, use_trivialization), unsafe=True)

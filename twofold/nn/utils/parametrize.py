@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from twofold import _core
@@ -47,7 +47,7 @@ class ParametrizationList(ModuleList):
         value: Any = original
         for module in reversed(list(modules)):
             if hasattr(module, "right_inverse"):
-                with _no_grad():
+                with _no_grad(), suppress(NotImplementedError):  # one that has none starts from the value
                     value = module.right_inverse(value)
         self.is_tensor = isinstance(value, Tensor)
         self.ntensors = 1 if self.is_tensor else len(value)
