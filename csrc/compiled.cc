@@ -4,6 +4,7 @@
 
 #include "compiled.h"
 
+#include <utility>
 #include <vector>
 
 #include "guard.h"
@@ -28,6 +29,7 @@ struct PyCompiled {
 };
 
 PyTypeObject* compiled_type = nullptr;
+bool declarations_used = true;  // false: every call is Python's
 
 // Whether a declared graph may replace a call: bound tensors, and no gradient to record.
 bool plain(PyObject* argument, bool grad_enabled) {
@@ -47,7 +49,7 @@ PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObjec
   bool grad_enabled = Recorder::current().grad_enabled;
   const int autocast = autocast_now();
   const uint8_t default_now = default_float;
-  bool fits = !names && count > 0;
+  bool fits = declarations_used && !names && count > 0;
   for (size_t i = 0; fits && i < count; ++i) fits = plain(arguments[i], grad_enabled);
   if (fits) {
     for (const auto& declaration : *compiled->declarations) {
@@ -124,7 +126,18 @@ PyObject* make_compiled(PyObject*, PyObject* slow) {
   return reinterpret_cast<PyObject*>(made);
 }
 
+// use_declarations(whether calls may go to declared functions) -> what was said before
+PyObject* use_declarations(PyObject*, PyObject* used) {
+  const int wanted = PyObject_IsTrue(used);
+  if (wanted < 0) return nullptr;
+  return PyBool_FromLong(std::exchange(declarations_used, wanted != 0));
+}
+
+PyObject* are_declarations_used(PyObject*, PyObject*) { return PyBool_FromLong(declarations_used); }
+
 PyMethodDef functions[] = {
+    {"declarations_used", guarded<are_declarations_used>, METH_NOARGS, "declarations_used(): what use_declarations said."},
+    {"use_declarations", guarded<use_declarations>, METH_O, "use_declarations(used): whether compiled functions run what was declared; returns what was said before."},
     {"compiled", guarded<make_compiled>, METH_O, "compiled(slow): a callable that knows declared functions by input types."},
     {nullptr, nullptr, 0, nullptr},
 };

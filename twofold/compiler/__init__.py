@@ -14,6 +14,7 @@ from twofold.compiler.interface import (
     list_backends,
     nested_compile_region,
     reset,
+    set_stance,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "list_backends",
     "nested_compile_region",
     "reset",
+    "set_stance",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twofold import _core
+from twofold.errors import ArgumentError
 
 T = TypeVar("T")
 
@@ -53,6 +54,76 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         return fn(*args, **kwargs)
 
     return call
+
+
+_STANCES = (
+    "default",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+    "eager_then_compile",
+    "aot_eager_then_compile",
+)
+
+
+class set_stance:
+    """Whether compiled functions run as graphs, from now on, in a ``with`` block, or in the calls of a function.
+
+    With ``"force_eager"`` they run as plain Python in every call. The other stances choose what happens to a call that
+    finds nothing compiled: here it runs at once, nothing is compiled again for other sizes, and results are the same,
+    so they mean what ``"default"`` means.
+
+    Args:
+        stance: One of PyTorch's stances.
+        skip_guard_eval_unsafe: True is refused: what a graph depends on is looked at in every call.
+        force_backend: With the stance "default", "eager" for plain Python, as in ``compile``.
+
+    Raises:
+        ArgumentError: For another stance or backend, and where guards are to be skipped.
+
+    >>> import twofold as torch
+    >>> twice = torch.compile(lambda x: x * 2)
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...     twice(torch.ones(1))
+    tensor([2.])
+    """
+
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: str | None = None,
+    ) -> None:
+        if stance not in _STANCES:
+            raise ArgumentError(f"set_stance: no stance {stance!r}", f"Use one of {', '.join(_STANCES)}.")
+        if skip_guard_eval_unsafe:
+            raise ArgumentError("set_stance: guards are not skipped", "Leave skip_guard_eval_unsafe out.")
+        if force_backend is not None and stance != "default":
+            raise RuntimeError("non-default stance cannot have force_backend set")
+        if force_backend not in (None, "inductor", "eager"):
+            raise ArgumentError(f"set_stance: backend {force_backend!r}", "Use 'inductor' or 'eager'.")
+        self._declares = stance != "force_eager" and force_backend != "eager"
+        self._before = _core.use_declarations(self._declares)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        _core.use_declarations(self._before)
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        _core.use_declarations(self._before)  # the decorator itself says nothing of what comes after it
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            before = _core.use_declarations(self._declares)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                _core.use_declarations(before)
+
+        return call
 
 
 def reset() -> None:

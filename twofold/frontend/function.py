@@ -219,7 +219,7 @@ def _declared(model: Callable[..., Any], verify: bool) -> Any:
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        function = None if kwargs else declare(args)
+        function = None if kwargs or not _core.declarations_used() else declare(args)
         return plain(*args, **kwargs) if function is None else function(*args)
 
     made = _core.compiled(call)
