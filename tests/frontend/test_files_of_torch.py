@@ -62,6 +62,30 @@ def test_ways_to_compute_attention_that_are_told():
         enable(True)
 
 
+def test_attention_needs_a_backend_that_computes_it_on_a_cpu():
+    # PyTorch 2.13 on a CPU: math, or flash attention of four axes without dropout
+    backend, kernel = torch.nn.attention.SDPBackend, torch.nn.attention.sdpa_kernel
+    attend, x = torch.nn.functional.scaled_dot_product_attention, torch.ones(1, 1, 2, 4)
+    assert attend(x, x, x).shape == x.shape
+    for none in ([backend.EFFICIENT_ATTENTION], [backend.CUDNN_ATTENTION], []):
+        with kernel(none), pytest.raises(RuntimeError, match="No viable backend"):
+            attend(x, x, x)
+    with kernel([backend.FLASH_ATTENTION, backend.CUDNN_ATTENTION]):
+        assert torch.backends.cuda.flash_sdp_enabled() and not torch.backends.cuda.math_sdp_enabled()
+        assert attend(x, x, x, is_causal=True).shape == x.shape
+        for given, options in ((x, {"dropout_p": 0.5}), (x[0], {})):
+            with pytest.raises(RuntimeError, match="No available kernel"):
+                attend(given, given, given, **options)
+    with kernel(backend.MATH):
+        assert attend(x[0], x[0], x[0], dropout_p=0.5).shape == x[0].shape
+    with torch.backends.cuda.sdp_kernel(enable_flash=False, enable_math=False):
+        layer = torch.nn.MultiheadAttention(4, 1)
+        assert layer(x[0], x[0], x[0])[0].shape == x[0].shape  # with weights it computes them itself
+        with pytest.raises(RuntimeError, match="No viable backend"):
+            layer(x[0], x[0], x[0], need_weights=False)
+    assert torch.backends.cuda.math_sdp_enabled() and attend(x, x, x).shape == x.shape
+
+
 def test_frozen_modules():
     layer = torch.nn.Linear(1, 1)
     with pytest.raises(RuntimeError, match="eval mode"):

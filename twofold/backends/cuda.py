@@ -1,10 +1,10 @@
 """Switches of matrix products on graphics cards, of which there are none."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
 
-from twofold.errors import ArgumentError
+from twofold.frontend import attention_backends
 
 matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True)
 
@@ -19,35 +19,38 @@ def is_built() -> bool:
     return False
 
 
-@contextmanager
 def sdp_kernel(
     enable_flash: bool = True,
     enable_math: bool = True,
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-) -> Iterator[None]:
-    """Inside, attention may be computed in the ways enabled; results do not depend on it."""
-    if not (enable_flash or enable_math or enable_mem_efficient or enable_cudnn):
-        raise ArgumentError("sdp_kernel: no way to compute attention is enabled", "Enable one.")
-    yield
-
-
-_ways = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True}
+) -> AbstractContextManager[None]:
+    """Inside, attention may be computed with the backends enabled; see ``torch.nn.attention.sdpa_kernel``."""
+    return attention_backends.only(
+        {
+            "flash": enable_flash,
+            "math": enable_math,
+            "mem_efficient": enable_mem_efficient,
+            "cudnn": enable_cudnn,
+        }
+    )
 
 
 def _enabler(way: str) -> Callable[[bool], None]:
     def enable(enabled: bool) -> None:
-        _ways[way] = bool(enabled)
+        attention_backends.allow({way: enabled})
 
-    enable.__doc__ = f"Whether attention may be computed in the way ``{way}``; results do not depend on it."
+    enable.__doc__ = (
+        f"Whether attention may be computed with the backend ``{way}``; results do not depend on it."
+    )
     return enable
 
 
 def _asker(way: str) -> Callable[[], bool]:
     def enabled() -> bool:
-        return _ways[way]
+        return attention_backends.enabled[way]
 
-    enabled.__doc__ = f"What was told of the way ``{way}`` to compute attention."
+    enabled.__doc__ = f"Whether attention may be computed with the backend ``{way}``."
     return enabled
 
 

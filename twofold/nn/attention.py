@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
 
 from twofold import _core
 from twofold.errors import ArgumentError
+from twofold.frontend.attention_backends import only
 from twofold.frontend.options import check_device
 from twofold.nn import functional, init
 from twofold.nn.layers import NonDynamicallyQuantizableLinear, new_parameter
@@ -34,9 +34,18 @@ class SDPBackend(IntEnum):
     OVERRIDEABLE = 4
 
 
-@contextmanager
-def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
-    """Inside, attention may be computed in the ways given; results do not depend on it.
+_NAMES = {
+    "MATH": "math",
+    "FLASH_ATTENTION": "flash",
+    "EFFICIENT_ATTENTION": "mem_efficient",
+    "CUDNN_ATTENTION": "cudnn",
+}
+
+
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> AbstractContextManager[None]:
+    """Inside, attention may be computed with the backends given; results do not depend on them, nor on their order.
+
+    As in PyTorch on a CPU, attention raises RuntimeError where neither MATH nor FLASH_ATTENTION is among them.
 
     >>> import twofold as torch
     >>> x = torch.ones(1, 2, 4)
@@ -45,9 +54,10 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     twofold.Size([1, 2, 4])
     """
     given = list(backends) if isinstance(backends, (list, tuple, set)) else [backends]
-    if not given or not all(isinstance(one, SDPBackend) for one in given):
+    if not all(isinstance(one, SDPBackend) for one in given):
         raise ArgumentError(f"sdpa_kernel: backends are {backends!r}", "Give members of SDPBackend.")
-    yield
+    names = {one.name for one in given}
+    return only({name: backend in names for backend, name in _NAMES.items()})
 
 
 class MultiheadAttention(Module):

@@ -9,6 +9,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_
+from twofold.frontend.attention_backends import need_backend
 from twofold.frontend.sampling import dropout, stream
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.contraction.attention import attention
@@ -30,7 +31,8 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``dropout(softmax(query @ key.mT * scale + mask)) @ value``; see the operation of this name.
 
-    Raises ValueError for a ``dropout_p`` outside [0, 1].
+    Raises ValueError for a ``dropout_p`` outside [0, 1], and RuntimeError where the program has switched off all
+    backends that PyTorch would compute it with (see ``torch.nn.attention.sdpa_kernel``).
 
     >>> import twofold as torch
     >>> x = torch.ones(2, 5, 8)
@@ -39,6 +41,7 @@ def scaled_dot_product_attention(
     """
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    need_backend(query, key, value, attn_mask, dropout_p, enable_gqa)
     sample = (*stream(None), float(dropout_p)) if dropout_p else ()
     return attention(query, key, value, attn_mask, sample, is_causal, scale, enable_gqa)
 
