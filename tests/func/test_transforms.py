@@ -406,3 +406,20 @@ def test_a_compiled_transform_runs_no_python_again():
     first = compiled(x).numpy()
     assert (compiled(x).numpy() == first).all() and len(compiled.graphs) == 1
     assert (func.vmap(func.grad(f))(x).numpy() == first).all()
+
+
+def test_functions_with_mutations_are_functions_without():
+    def written(x):
+        y = x.clone()
+        y[0].mul_(3)
+        x.add_(1)
+        return y
+
+    for remove in ("mutations", "mutations_and_views"):
+        x = torch.ones(2)
+        assert torch.func.functionalize(written, remove=remove)(x).tolist() == [3.0, 1.0]
+        assert x.tolist() == [2.0, 2.0]
+    found = torch.func.grad(torch.func.functionalize(lambda x: (x * 2).mul_(x).sum()))(torch.ones(2))
+    assert found.tolist() == [4.0, 4.0]
+    with pytest.raises(ValueError, match="remove"):
+        torch.func.functionalize(written, remove="views")
