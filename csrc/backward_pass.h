@@ -61,6 +61,7 @@ struct Scope {
   std::vector<Ref> cotangents;       // by entry, references of the open trace
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, the terms of its cotangent that are not summed yet
   std::unordered_map<Ref, std::vector<Term>> blocks;  // by entry, blocks inside zeros that its cotangent begins with, not added yet
+  std::vector<char> undefined;       // by entry, empty if there is none: whether a call that reads it says that there is no cotangent
   std::vector<char> needed;          // by entry, if gradients of some values only are asked for: whether it depends on one of them
   RefMap translated;                 // values of it that are inputs of the open trace
 };
@@ -160,6 +161,9 @@ class BackwardPass {
   bool mark_needed();
   bool is_wanted(Scope& scope, const Entry& entry, const Ref* inputs, uint32_t k);
   bool visit(Scope& scope, size_t index);
+  bool visit_undefined(Scope& scope, size_t index);
+  bool leave_undefined(Scope& scope, size_t index);
+  bool differentiate_call(Scope& scope, size_t index);
   bool cotangent_of(const Visit& visit, uint32_t k);
   bool read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask);
   bool read_one(const Visit& visit, int32_t slot, Ref* out);
@@ -216,6 +220,7 @@ class BackwardPass {
     Ref target;
     Ref start = kNoRef, cotangent = kNoRef, total = kNoRef;  // as in BackwardEvent::Target
     std::vector<Term> terms = {};
+    bool dense = false;  // whether a gradient of it is not sparse
   };
   Sum& sum_of(const Destination& destination);
   bool settle_slot(Sum& sum);
@@ -225,6 +230,7 @@ class BackwardPass {
   Scope open_;
   std::map<uint64_t, Scope, std::greater<>> saved_traces_;
   std::vector<Sum> sums_;
+  std::vector<GradientSlot*> undefined_;  // of leaves that a call reads which says that there is no cotangent
   std::unordered_map<GradientSlot*, size_t> sum_of_;
   std::unordered_map<GradientSlot*, Ref> starts_;    // `.grad` of leaves, if the pass accumulates into it
   std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views

@@ -20,14 +20,15 @@ bool raise(const char* text) {
   return false;
 }
 
-// Whether gradients of a call read values beside the cotangent; -1 with a Python error set.
-int reads_values(const GradientPlan& plan, size_t count) {
+// Whether gradients of a call read tensors beside the cotangent, which a pass lets go of; -1 with a Python error set.
+int reads_values(const GradientPlan& plan, const Signature& call) {
   if (plan.reads_values >= 0) return plan.reads_values;
   bool found = false;
-  for (size_t k = 0; k < std::min(count, plan.gradients.size()); ++k) {
+  const auto is_kept = [&](int32_t read) { return read == -1 || (read >= 0 && call.inputs[static_cast<size_t>(read)]->weak); };
+  for (size_t k = 0; k < std::min(call.inputs.size(), plan.gradients.size()); ++k) {
     const Gradient* gradient = plan.at(k);
     if (!gradient) return -1;
-    found = found || std::any_of(gradient->reads.begin(), gradient->reads.end(), [](int32_t read) { return read != -1; });
+    found = found || !std::all_of(gradient->reads.begin(), gradient->reads.end(), is_kept);
   }
   return plan.reads_values = found;
 }
@@ -115,7 +116,9 @@ bool BackwardPass::give(const Destination& destination, Ref cotangent) {
   if (destination.slot) {
     // what the user gave as the cotangent of a root is not made its gradient: the memory of both may be written to
     if (cotangent < static_cast<Ref>(begin_) && !copy(cotangent, &cotangent, true)) return false;
-    return add(&sum_of(destination).cotangent, cotangent, {});
+    Sum& sum = sum_of(destination);
+    sum.dense = true;
+    return add(&sum.cotangent, cotangent, {});
   }
   if (!destination.scope) return true;
   if (!settle_blocks(*destination.scope, destination.index)) return false;
@@ -207,6 +210,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   Destination destination;
   if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
   if (!destination.reached()) return true;
+  if (destination.slot && !gradient->form.sparse) sum_of(destination).dense = true;
   const Form::Kind kind = static_cast<Form::Kind>(gradient->form.kind);
   const bool same = kind == Form::kIdentity && gradient->signature->output == visit.entry.signature->output;
   if (same && !on_tape_ && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
@@ -223,15 +227,16 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
 
 // Delivers the cotangent, after the hooks of the value.
 bool BackwardPass::capture(Scope& scope, size_t index) {
+  const bool leads = scope.needed.empty() || scope.needed[index] || is_target(scope, static_cast<Ref>(index));
   if (!scope.saved) {
     Value* value = recorder_.live(static_cast<Ref>(index));
-    if (value && value->slot && !value->is_leaf) give(Destination{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
+    if (value && value->slot && !value->is_leaf && leads) give(Destination{nullptr, static_cast<Ref>(index), value->slot}, scope.cotangents[index]);
     return true;
   }
   GradientSlot* watched = watched_at(scope.saved->watched, index);
   if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
   if (scope.cotangents[index] == kNoRef) return true;
-  if (watched && watched->retains) give(Destination{nullptr, kNoRef, watched}, scope.cotangents[index]);
+  if (watched && watched->retains && leads) give(Destination{nullptr, kNoRef, watched}, scope.cotangents[index]);
   for (Value* target : request_.targets) {
     if (target->saved != scope.saved || target->index != static_cast<int32_t>(index) || !target->slot) continue;
     if (target->slot != watched || !watched->retains) give(Destination{nullptr, kNoRef, target->slot}, scope.cotangents[index]);
@@ -243,12 +248,44 @@ bool BackwardPass::is_wanted(Scope& scope, const Entry& entry, const Ref* inputs
   return entry.flows_to(k) && (scope.needed.empty() || leads_to_target(scope, inputs[k]));
 }
 
+// Nothing arrives at a value: its hooks are told so, and nothing arrives at what it was computed of.
+bool BackwardPass::visit_undefined(Scope& scope, size_t index) {
+  GradientSlot* watched = scope.saved ? watched_at(scope.saved->watched, index) : nullptr;
+  if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
+  return scope.cotangents[index] == kNoRef ? leave_undefined(scope, index) : differentiate_call(scope, index);
+}
+
+// Says to the inputs of a call that nothing arrives from it.
+bool BackwardPass::leave_undefined(Scope& scope, size_t index) {
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
+  const Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
+  const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
+  const std::vector<Ref> inputs(source, source + entry.count);
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    Destination destination;
+    if (!is_wanted(scope, entry, inputs.data(), k)) continue;
+    if (!find_destination(scope, inputs[k], &destination)) return false;
+    if (destination.slot) undefined_.push_back(destination.slot);
+    if (!destination.scope) continue;
+    std::vector<char>& undefined = destination.scope->undefined;
+    undefined.resize(destination.scope->cotangents.size());
+    undefined[static_cast<size_t>(destination.index)] = 1;
+  }
+  return true;
+}
+
 bool BackwardPass::visit(Scope& scope, size_t index) {
   const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
-  Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
+  const Entry& entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!entry.requires_grad()) return true;
   if (!capture(scope, index)) return false;
-  if (scope.cotangents[index] == kNoRef) return true;  // a hook says that there is none
+  if (scope.cotangents[index] == kNoRef) return leave_undefined(scope, index);  // a hook says that there is none
+  return differentiate_call(scope, index);
+}
+
+bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
+  const Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
   if (!scope.needed.empty() && !scope.needed[index]) return true;
   const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
   std::vector<Ref>& inputs = inputs_;
@@ -256,7 +293,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   uint64_t wanted = 0;
   for (uint32_t k = 0; k < entry.count; ++k) wanted |= is_wanted(scope, entry, inputs.data(), k) ? Entry::mask_bit(k) : 0;
   const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, wanted); });
-  int reading = plan ? reads_values(*plan, entry.count) : -1;
+  int reading = plan ? reads_values(*plan, *entry.signature) : -1;
   if (reading < 0) return false;
   if (reading && (scope.saved ? scope.saved->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
   Visit visit{scope, index, entry, inputs.data(), *plan};
@@ -271,7 +308,7 @@ bool BackwardPass::visit(Scope& scope, size_t index) {
   if (!reading) {  // of an input whose gradient is not needed
     const uint64_t stamp = recorder_.stamp();
     plan = gradient_plan_of(entry.signature, entry.gradient_mask);
-    reading = plan ? reads_values(*plan, entry.count) : -1;
+    reading = plan ? reads_values(*plan, *entry.signature) : -1;
     if (reading < 0) PyErr_Clear();
     if (!is_open(stamp)) return false;
   }
@@ -357,7 +394,11 @@ bool BackwardPass::walk(Scope& scope) {
   for (size_t i = scope.cotangents.size(); i-- > 0;) {
     if (!settle_blocks(scope, static_cast<Ref>(i))) return false;
     if (!scope.terms.empty() && !settle(scope, i)) return false;
-    if (scope.cotangents[i] != kNoRef && !visit(scope, i)) return false;
+    if (scope.cotangents[i] != kNoRef) {
+      if (!visit(scope, i)) return false;
+    } else if (!scope.undefined.empty() && scope.undefined[i] && !visit_undefined(scope, i)) {
+      return false;
+    }
     for (; !first.empty() && first.back().first == i; first.pop_back()) {
       auto sum = sum_of_.find(first.back().second);
       if (sum != sum_of_.end() && !settle_slot(sums_[sum->second])) return false;
@@ -443,7 +484,7 @@ bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
   recorder_.replay(*event, request_.location);
   for (const BackwardEvent::Target& target : event->targets) {
     if (GradientSlot* slot = slot_at(target.value)) {
-      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start)});
+      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start), target.sparse});
     }
   }
   return true;
@@ -476,8 +517,11 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   event.read = read_.sorted();
   for (const Sum& sum : sums_) {
-    found->push_back({Watch(0, sum.slot), value_of(sum.cotangent), value_of(sum.total), value_of(sum.start)});
-    event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total});
+    found->push_back({Watch(0, sum.slot), value_of(sum.cotangent), value_of(sum.total), value_of(sum.start), !sum.dense});
+    event.targets.push_back({sum.target, sum.start, sum.cotangent, sum.total, !sum.dense});
+  }
+  for (GradientSlot* slot : undefined_) {
+    if (sum_of_.try_emplace(slot, sums_.size()).second) found->push_back({Watch(0, slot), {}, {}, {}, false});
   }
   bool replayable = in_open && !crossed_ && request_.targets.empty() && request_.more.empty() && recorder_.leaves().size() == leaves_before;
   if (replayable) {
@@ -502,9 +546,10 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
       Py_CLEAR(*gradient);
       return true;
     }
-    const Value* before = current_value(reinterpret_cast<PyTensor*>(*gradient));
+    const Value* before = *gradient == Py_None ? nullptr : current_value(reinterpret_cast<PyTensor*>(*gradient));
     const Value* after = is_tensor(changed) ? current_value(reinterpret_cast<PyTensor*>(changed)) : nullptr;
-    if (!before || !after || after->type != before->type) {
+    const bool fits = *gradient == Py_None || (before && after && after->type == before->type);
+    if (!after || !fits) {
       if (!PyErr_Occurred()) {
         const Owned error(PyObject_CallFunctionObjArgs(hooks.wrong_gradient, *gradient, changed, PyList_GET_ITEM(slot->hooks, i), nullptr));
         if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.object)), error.object);

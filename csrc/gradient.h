@@ -24,10 +24,14 @@ struct FoundGradient {
   ValueRef gradient;  // null if `total` is set and no hook reads the gradient of this pass alone
   ValueRef total;     // the accumulated `.grad`, if the pass accumulates into it; else null
   ValueRef start;     // the initial `.grad`
+  bool sparse;        // whether `.grad` is shown by its rows, if it was before or was not set
+
+  // Whether all calls that read the leaf have said that there is no gradient.
+  bool is_undefined() const { return !gradient && !total; }
 };
 
 // Calls the hooks on *gradient, an owned tensor, and replaces it by what they return; null after NotImplemented for a value that is
-// no leaf: it has no cotangent. False with a Python error set.
+// no leaf: it has no cotangent. None is passed where there is none already, and then may stay. False with a Python error set.
 bool run_hooks(GradientSlot* slot, PyObject** gradient);
 // The value of a tensor with the graph of the value whose hooks run, so that what is computed of it has gradients there; what is recorded until the hooks end
 // counts as the gradient of its call.

@@ -230,8 +230,9 @@ bool BackwardPass::unpack(Visit& visit) {
 bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   uint64_t stamp = recorder_.stamp();
   auto held = hold(scope);
-  ValueRef before = value_of(scope.cotangents[index]);
-  PyObject* gradient = wrap(before);
+  const bool is_undefined = scope.cotangents[index] == kNoRef;
+  ValueRef before = is_undefined ? ValueRef() : value_of(scope.cotangents[index]);
+  PyObject* gradient = is_undefined ? Py_NewRef(Py_None) : wrap(before);
   bool done;
   {
     GradientScope scoped(request_.create);
@@ -241,9 +242,9 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
     recorder_.differentiated = line;
     hooked = std::move(outer);
   }
-  const bool dropped = done && !gradient;
+  const bool dropped = done && (!gradient || gradient == Py_None);
   ValueRef after = dropped ? before : done && is_tensor(gradient) ? own_value(gradient) : ValueRef();
-  done = done && after && (recorder_.stamp() == stamp || refer_again(scope, held));
+  done = done && (dropped || after) && (recorder_.stamp() == stamp || refer_again(scope, held));
   if (done && dropped) scope.cotangents[index] = kNoRef;
   if (done && after.get() != before.get()) {
     done = !after->pending || after->owner == &recorder_ || realise(after.get());

@@ -99,6 +99,7 @@ bool BackwardPass::pass_through_transpose(Scope& scope, size_t index, std::vecto
   Destination destination;
   if (!find_destination(scope, input, &destination)) return false;
   if (!destination.reached() || passed.empty()) return true;
+  if (destination.slot) sum_of(destination).dense = true;
   std::vector<Term>& above = terms_of(destination);
   for (Term& term : passed) {
     std::swap(term.left, term.right);

@@ -330,7 +330,7 @@ int follow_tracing(const char* event, PyObject*, void*) {
 }
 
 PyMethodDef functions[] = {
-    {"gradients_of", guarded<gradients_of>, METH_VARARGS, "gradients_of(outputs, seeds, targets, retain, create): list of tensors or None."},
+    {"gradients_of", guarded<gradients_of>, METH_VARARGS, "gradients_of(outputs, seeds, targets, retain, create, shown): list of tensors or None."},
     {"backward_of", guarded<backward_of>, METH_VARARGS, "backward_of(outputs, seeds, targets, retain, create): one pass that adds to .grad."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -75,7 +75,7 @@ bool fill_by_python(GradientPlan& plan, Signature* s, PyObject* wanted) {
 
 void Gradient::Release::operator()(PyObject* object) const { Py_DECREF(object); }
 
-bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iii", &kind, &left, &right); }
+bool Form::read(PyObject* tuple) { return PyArg_ParseTuple(tuple, "iiip", &kind, &left, &right, &sparse); }
 
 bool read_slots(PyObject* tuple, std::vector<int32_t>& slots) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {

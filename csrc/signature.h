@@ -55,6 +55,7 @@ struct Form {
   int32_t kind = kPlain;
   int32_t left = 0, right = 0;  // of a product its factors, of a table the index and the rows, as in Gradient::used; of a
                                 // sum of rows the number of axes of a row, and the rows, kComputed if the gradient computes them
+  int sparse = 0;  // whether `.grad` of a leaf to which only such gradients go is shown by its rows
 
   bool read(PyObject* tuple);  // false with a Python error set
 };

@@ -95,7 +95,7 @@ int set_grad(PyObject* self, PyObject* gradient, void*) {
   GradientSlot* slot = slot_of(as_tensor(self)->value);
   PyObject* old = std::exchange(slot->gradient, gradient);
   Py_XDECREF(old);
-  slot->sparse = slot->sparse && !gradient;
+  slot->sparse = false;
   return 0;
 }
 
@@ -312,6 +312,7 @@ bool replace_gradient(GradientSlot* slot, ValueRef value) {
 // Sets `.grad` if no hook reads the gradient of the pass alone.
 bool keep_total(FoundGradient& item) {
   GradientSlot* slot = item.watch.slot;
+  slot->sparse = item.sparse && (slot->sparse || !slot->gradient);
   if (slot->gradient) return replace_gradient(slot, std::move(item.total));
   return (slot->gradient = wrap(std::move(item.total))) != nullptr;
 }
@@ -320,11 +321,16 @@ bool keep_total(FoundGradient& item) {
 bool gather(FoundGradient item, bool asked) {
   GradientSlot* slot = item.watch.slot;
   if (slot->intermediate && !slot->retains && !asked) return true;
-  PyObject* gradient = wrap(item.gradient);
+  PyObject* gradient = item.is_undefined() ? Py_NewRef(Py_None) : wrap(item.gradient);
   if (!gradient || !(slot->intermediate || run_hooks(slot, &gradient))) {
     Py_XDECREF(gradient);
     return false;
   }
+  if (gradient == Py_None) {
+    Py_DECREF(gradient);
+    return run_after(slot);
+  }
+  slot->sparse = item.sparse && (slot->sparse || !slot->gradient);
   if (item.total && slot->gradient) {
     const Value* seen = current_value(as_tensor(gradient));
     const Value* held = seen ? current_value(as_tensor(slot->gradient)) : nullptr;
@@ -383,9 +389,9 @@ bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked) {
   {
     GradientScope scoped(create);
     // Before hooks run, which may change `.grad` of other leaves.
-    for (FoundGradient& item : found) done = done && (item.gradient || keep_total(item));
+    for (FoundGradient& item : found) done = done && (item.gradient || item.is_undefined() || keep_total(item));
     for (FoundGradient& item : found) {
-      if (done) done = item.gradient ? gather(std::move(item), asked) : run_after(item.watch.slot);
+      if (done) done = item.gradient || item.is_undefined() ? gather(std::move(item), asked) : run_after(item.watch.slot);
     }
   }
   found.clear();  // a run may overwrite unreferenced memory
@@ -417,6 +423,10 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
 PyObject* slot_object(PyObject* self, PyObject* flag) {
   Value* value = current_value(as_tensor(self));
   if (!value) return nullptr;
+  if (flag == Py_None) {
+    PyObject* known = value->slot && value->slot->hooks ? value->slot->hooks : Py_None;
+    return Py_NewRef(known);
+  }
   GradientSlot* slot = slot_of(value);
   if (value->requires_grad && !value->is_leaf) {
     slot->intermediate = true;
@@ -484,17 +494,19 @@ PyObject* backward_of(PyObject*, PyObject* arguments) {
   if (!add_roots(outputs, seeds, request, held) || !add_targets(targets, request, held, slots)) return nullptr;
   if (!differentiate(Recorder::current(), request, &found)) return nullptr;
   for (auto& item : found) {
-    if (slots.empty() || std::find(slots.begin(), slots.end(), item.watch.slot) != slots.end()) wanted.push_back(std::move(item));
+    if (slots.empty() || item.watch.slot->retains || std::find(slots.begin(), slots.end(), item.watch.slot) != slots.end()) wanted.push_back(std::move(item));
   }
   if (!look_over(Recorder::current()) || !gather_all(wanted, create != 0, !slots.empty())) return nullptr;
   Py_RETURN_NONE;
 }
 
-// gradients_of(outputs, seeds, targets, retain, create) -> list of tensors or None; a seed may be None
+// gradients_of(outputs, seeds, targets, retain, create, shown) -> list of tensors or None; a seed may be None. `shown`: sparse
+// gradients of tables as `.grad` would show them.
 PyObject* gradients_of(PyObject*, PyObject* arguments) {
   PyObject *outputs, *seeds, *targets;
-  int retain, create;
-  if (!PyArg_ParseTuple(arguments, "O!O!O!pp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create)) {
+  int retain, create, shown;
+  if (!PyArg_ParseTuple(arguments, "O!O!O!ppp", &PyTuple_Type, &outputs, &PyTuple_Type, &seeds, &PyTuple_Type, &targets, &retain, &create,
+                        &shown)) {
     return nullptr;
   }
   Recorder& recorder = Recorder::current();
@@ -506,6 +518,11 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
   if (!add_targets(targets, request, held, slots)) return nullptr;
   std::vector<FoundGradient> found;
   if (!differentiate(recorder, request, &found) || !look_over(recorder)) return nullptr;
+  std::vector<FoundGradient> retained;
+  for (const FoundGradient& item : found) {
+    if (item.watch.slot->retains && !item.is_undefined()) retained.push_back({Watch(0, item.watch.slot), item.gradient, {}, {}, false});
+  }
+  if (!gather_all(retained, create != 0, false)) return nullptr;
   PyObject* result = PyList_New(static_cast<Py_ssize_t>(slots.size()));
   for (size_t i = 0; result && i < slots.size(); ++i) {
     PyObject* gradient = nullptr;
@@ -516,11 +533,19 @@ PyObject* gradients_of(PyObject*, PyObject* arguments) {
       PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), known);
       continue;
     }
+    bool sparse = false;
     for (auto& item : found) {
-      if (item.watch.slot == slots[i]) gradient = wrap(item.gradient);
+      if (item.watch.slot != slots[i] || item.is_undefined()) continue;
+      gradient = wrap(item.gradient);
+      sparse = item.sparse && shown;
     }
-    if (gradient && !slots[i]->intermediate && !run_hooks(slots[i], &gradient)) {
-      Py_DECREF(gradient);
+    bool done = !gradient || slots[i]->intermediate || run_hooks(slots[i], &gradient);
+    if (done && gradient && sparse) {
+      Py_SETREF(gradient, PyObject_CallOneArg(hooks.sparse_gradient, gradient));
+      done = gradient != nullptr;
+    }
+    if (!done) {
+      Py_XDECREF(gradient);
       Py_DECREF(result);
       return nullptr;
     }
@@ -585,7 +610,7 @@ PyMethodDef tensor_methods[] = {
     {"_as_class", spoiling<as_class>, METH_O, "Give this value and view to a handle of another class."},
     {"_backward", spoiling<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
     {"_after_hooks", spoiling<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
-    {"_gradient_hooks", spoiling<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf."},
+    {"_gradient_hooks", spoiling<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf; None: the list if there is one, else None."},
     {nullptr, nullptr, 0, nullptr},
 };
 

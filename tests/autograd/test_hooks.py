@@ -127,3 +127,102 @@ def test_grad_gives_the_gradient_of_a_value_on_the_way_after_its_hooks():
     assert alone.tolist() == [13.0, 25.0]
     both = torch.autograd.grad(z, [x, y], retain_graph=True)
     assert [one.tolist() for one in both] == [[26.0, 50.0], [13.0, 25.0]]
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_asking_for_gradients_fills_those_that_are_retained_on_the_way(look):
+    # the numbers are those of PyTorch 2.13, which adds to `.grad` of retained values in every pass that reaches them
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    w = torch.tensor([1.0, 1.0], requires_grad=True)
+    y, beside = x * 2, w * 2
+    y.retain_grad()
+    beside.retain_grad()
+    z = (y * y * beside).sum()
+    z.retain_grad()
+    if look:
+        assert z.item() == 104.0
+    (first,) = torch.autograd.grad(z, x, retain_graph=True)
+    assert first.tolist() == [32.0, 48.0] and x.grad is None
+    assert y.grad.tolist() == [16.0, 24.0] and beside.grad is None and z.grad.item() == 1.0
+    (second,) = torch.autograd.grad(z, y, retain_graph=True)
+    assert second.tolist() == [16.0, 24.0] and y.grad.tolist() == [32.0, 48.0]
+    second.mul_(0)
+    assert y.grad.tolist() == [32.0, 48.0]
+    z.backward(inputs=[x])
+    assert x.grad.tolist() == [32.0, 48.0] and y.grad.tolist() == [48.0, 72.0] and beside.grad is None
+
+
+def test_retained_gradients_come_after_the_hooks_and_may_have_graphs():
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda gradient: gradient * 10)
+    (found,) = torch.autograd.grad(y * y, x, create_graph=True)
+    assert found.item() == 160.0 and y.grad.item() == 80.0 and y.grad.requires_grad
+    (again,) = torch.autograd.grad(y.grad, x)
+    assert again.item() == 400.0  # the hook is called in this pass, too
+
+
+def test_a_value_without_a_gradient_tells_its_hooks_so():
+    # as PyTorch 2.13 does: None flows on from a backward that returns None, and through functions that see zeros
+    seen = []
+
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2 + y
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            return None, cotangent
+
+    class Kept(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            seen.append(("zeros", cotangent.item()))
+            return cotangent + 3
+
+    x = torch.tensor(2.0, requires_grad=True)
+    y = torch.tensor(1.0, requires_grad=True)
+    x.register_hook(lambda gradient: seen.append(("x", gradient)))
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(("after", leaf.grad)))
+    h = x * 3
+    h.retain_grad()
+    h.register_hook(lambda gradient: seen.append(("h", gradient)))
+    Nothing.apply(h, y).backward()
+    assert seen == [("h", None), ("x", None), ("after", None)]
+    assert x.grad is None and h.grad is None and y.grad.item() == 1.0
+    seen.clear()
+    z = torch.tensor(2.0, requires_grad=True)
+    Nothing.apply(Kept.apply(z), y).backward()
+    assert seen == [("zeros", 0.0)] and z.grad.item() == 3.0
+    (found,) = torch.autograd.grad(Nothing.apply(x * 1, y), x, allow_unused=True)
+    assert found is None
+
+
+def test_hooks_of_results_without_a_gradient_are_called_before_backward():
+    seen = []
+
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, first, second):
+            seen.append((first, second))
+            return first * 2 if second is None else second * 3
+
+    x = torch.tensor(2.0, requires_grad=True)
+    for answer, gradient in ((None, 2.0), (torch.tensor(5.0), 15.0)):
+        seen.clear()
+        x.grad = None
+        first, second = Two.apply(x)
+        second.register_hook(lambda gradient, answer=answer: seen.append(gradient) or answer)
+        first.backward()
+        assert seen[0] is None and seen[1][1] is answer and x.grad.item() == gradient

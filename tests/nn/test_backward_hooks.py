@@ -131,3 +131,22 @@ def test_a_result_whose_gradients_no_hook_sees_is_warned_of():
     with pytest.warns(UserWarning, match="Named returned a dict") as warned:
         layer(ones())["x"].sum().backward()
     assert warned[0].filename == __file__
+
+
+def test_all_arguments_of_a_watched_module_have_gradients():
+    # in PyTorch a hook makes zeros of what no gradient came to, before and behind the module
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(3.0))
+
+        def forward(self, x, y):
+            return x * 2, x * self.scale + y
+
+    module = Two()
+    seen = watched(module)
+    x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+    first, _ = module(x, y)
+    first.backward()
+    assert seen == [((2.0, 0.0), (1.0, None))]
+    assert x.grad.item() == 2.0 and y.grad.item() == 0.0 and module.scale.grad.item() == 0.0

@@ -117,3 +117,48 @@ def test_settings_that_move_all_rows_are_refused():
             optimizer(looked_up().parameters(), lr=0.1, weight_decay=0.1).step()
     with pytest.raises(ValueError, match="max mode"):
         nn.EmbeddingBag(5, 2, mode="max", sparse=True)(torch.tensor([[1]]))
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("sparse_first", [True, False])
+@pytest.mark.parametrize("with_hook", [True, False])
+def test_a_table_that_is_used_densely_too_has_a_dense_gradient(rounds, sparse_first, with_hook):
+    weight = torch.arange(10.0).reshape(5, 2).requires_grad_()
+    if with_hook:
+        weight.register_hook(lambda gradient: None)
+    look = nn.functional.embedding
+    rows, dense = torch.tensor([3, 1]), torch.full((5, 2), 0.5)
+    uses = [lambda: look(rows, weight, sparse=True), lambda: look(rows, weight), lambda: weight * dense]
+    for other in uses[1:]:
+        for _ in range(rounds):  # later passes are replayed
+            weight.grad = None
+            parts = [uses[0]().sum(), other().sum()]
+            sum(parts if sparse_first else parts[::-1]).backward()
+            assert isinstance(weight.grad, torch.Tensor)
+            expected = numpy.zeros((5, 2))
+            expected[[3, 1]] = 1
+            expected = 2 * expected if other is uses[1] else expected + 0.5
+            assert weight.grad.tolist() == expected.tolist()
+            (found,) = torch.autograd.grad(sum(use().sum() for use in (uses[0], other)), weight)
+            assert isinstance(found, torch.Tensor)
+    layer = torch.optim.Adam([weight])
+    layer.step()  # which refuses sparse gradients
+    weight.grad = None
+    uses[0]().sum().backward()
+    assert weight.grad.is_sparse
+
+
+def test_gradients_of_several_passes_are_sparse_if_all_are():
+    weight = torch.zeros(4, 1, requires_grad=True)
+    look, rows = nn.functional.embedding, torch.tensor([2])
+    kinds = {"sparse": lambda: look(rows, weight, sparse=True), "dense": lambda: weight * 1.0}
+    for first, second in (("sparse", "sparse"), ("sparse", "dense"), ("dense", "sparse"), ("dense", "dense")):
+        for _ in range(2):
+            weight.grad = None
+            for name in (first, second):
+                kinds[name]().sum().backward()
+            assert getattr(weight.grad, "is_sparse", False) is (first == second == "sparse")
+    weight.grad = None
+    dense = nn.functional.embedding_bag(torch.tensor([[0, 1]]), weight, mode="sum")
+    (nn.functional.embedding_bag(torch.tensor([[0, 1]]), weight, mode="sum", sparse=True) + dense).backward()
+    assert isinstance(weight.grad, torch.Tensor) and weight.grad.tolist() == [[2.0], [2.0], [0.0], [0.0]]

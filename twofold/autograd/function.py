@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.autograd.called_backward import CalledBackward
 from twofold.errors import GraphError, described
+from twofold.frontend.called_backward import CalledBackward
 from twofold.frontend.gradients import no_grad
 from twofold.ir.graph import interned
 from twofold.ir.types import TensorType
@@ -169,15 +169,16 @@ class _CalledGradient:
         results = [result] if isinstance(result, Tensor) else list(result)
         self._types = [value.type_ if isinstance(value, Tensor) else None for value in results]
         excluded = {_core.value_key(value) for value in ctx._not_differentiable}
-        found = []
+        found, followed = [], {}
         for k, value in enumerate(results):
             if _has_gradient(value, excluded):
                 made = self._gradient.result(k, value.detach())
                 self._numbers[_core.value_key(value)] = k
-                found.append(_rebound(value, made) if any(value is one for one in ctx._dirty) else made)
+                followed[k] = _rebound(value, made) if any(value is one for one in ctx._dirty) else made
+                found.append(followed[k])
             else:
                 found.append(value.detach() if isinstance(value, Tensor) else value)
-        self._gradient.close()
+        self._gradient.close(followed)
         ctx._versions = [value._version if isinstance(value, Tensor) else None for value in ctx._saved]
         return found[0] if isinstance(result, Tensor) else tuple(found)
 

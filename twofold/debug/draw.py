@@ -220,7 +220,7 @@ def _with_gradients(outputs: list[Tensor], what: str) -> list[Tensor]:
                 if leaf.is_leaf:
                     targets[_core.value_key(leaf)] = leaf
     sums = tuple(root.sum() if root.ndim else root for root in roots)
-    given = _core.gradients_of(sums, (None,) * len(sums), tuple(targets.values()), True, False)
+    given = _core.gradients_of(sums, (None,) * len(sums), tuple(targets.values()), True, False, False)
     return [*outputs, *[one for one in given if one is not None]]
 
 

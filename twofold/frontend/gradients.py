@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from twofold import _core
 from twofold.errors import described
-from twofold.frontend.sparse_gradients import sparse_gradient
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.ops.base import FUNCTIONS
 from twofold.runtime.tracing import here
@@ -227,7 +226,8 @@ def grad(
         found = _batched(roots, seeds, targets, create_graph)
     else:
         keep = keeps_graph(retain_graph, create_graph)
-        found = backward_pass(_core.gradients_of, roots, seeds, targets, keep, create_graph)
+        shown = not create_graph
+        found = backward_pass(_core.gradients_of, roots, seeds, targets, keep, create_graph, shown)
     for k, target in enumerate(targets):
         if found[k] is None and materialize_grads:
             found[k] = FUNCTIONS["zeros_like"](target.detach())
@@ -236,13 +236,7 @@ def grad(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
-    return tuple(found) if create_graph else _shown(targets, found)
-
-
-def _shown(targets: Sequence[Tensor], found: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    """Gradients as ``.grad`` would show them: of tables that were looked up with ``sparse=True`` the rows."""
-    pairs = zip(targets, found, strict=True)
-    return tuple(sparse_gradient(one) if one is not None and to._sparse_grad else one for to, one in pairs)
+    return tuple(found)
 
 
 def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:

@@ -12,19 +12,6 @@ from typing import Any
 from twofold import _core
 
 Tensor = _core.Tensor
-_used = [False]
-
-
-def note_lookup(table: Any, sparse: bool) -> None:
-    """Note how a table was looked up last."""
-    if not sparse and not _used[0]:
-        return
-    _core.not_by_types()
-    if sparse and not _used[0]:
-        _used[0] = True
-        _core.forget_calls_by_types()
-    if isinstance(table, Tensor):
-        table._sparse_grad = sparse
 
 
 def sparse_gradient(gradient: Tensor) -> Any:

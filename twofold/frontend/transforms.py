@@ -164,7 +164,7 @@ class _Arrived:
 
     def take(self, position: int, call: Call, found: Pullback, values: list[Any]) -> None:
         """The contribution of the call at a position."""
-        kind, left, right = found.form
+        kind, left, right, _ = found.form
         if kind in (GradientKind.PRODUCT, GradientKind.TABLE):
             sides = (values[found.slots.index(left)], values[found.slots.index(right)])
             self.terms.append(_Term(position, call, kind, *sides, (found, values)))
@@ -304,7 +304,7 @@ def derivatives(
     if not pairs:
         return [None] * len(targets)
     roots, given = zip(*pairs, strict=True)
-    return _core.gradients_of(roots, given, tuple(targets), True, create)
+    return _core.gradients_of(roots, given, tuple(targets), True, create, False)
 
 
 def start_of(tensor: Tensor) -> Tensor:

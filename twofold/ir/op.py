@@ -65,6 +65,8 @@ class Op:
     autograd_name: Any = ""
     """PyTorch's name of ``grad_fn``, or a function ``(attributes, input types)`` that returns it; "": the name in
     CamelCase with "Backward0"; None: that of the producer of the first input, if there is one."""
+    sparse_gradient: Callable[[Attributes], bool] | None = None
+    """Whether, with these attributes, ``.grad`` of a leaf that has such gradients only is shown by its rows."""
     memory: tuple[float, str] = (2, "")
     """Peak memory of a call alone, as a multiple of the bytes of inputs and result; if more than twice, why."""
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from twofold import _core
 from twofold.frontend.install import PUBLIC, guarded
-from twofold.frontend.sparse_gradients import note_lookup
 from twofold.ir.op import REGISTRY
 from twofold.ops.base import FUNCTIONS, apply
 
@@ -56,10 +55,12 @@ def embedding(
             [0., 1.]])
     """
     padding = _position(padding_idx, weight.shape[0])
-    note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)
-    rows = lookup(input, weight) if padding is None else _padded(input, weight, padding)
+    if sparse:
+        rows = apply("embedding", input, weight, *(() if padding is None else (padding,)), attrs=(True,))
+    else:
+        rows = lookup(input, weight) if padding is None else _padded(input, weight, padding)
     if scale_grad_by_freq:
         rows = apply("frequency_scaled", rows, input, attrs=(weight.shape[0],))
     return rows
@@ -173,10 +174,9 @@ def embedding_bag(
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     padding = _position(padding_idx, weight.shape[0])
-    note_lookup(weight, sparse)
     if max_norm is not None:
         _shrink(weight, input, max_norm, norm_type)
     more = tuple(value for value in (offsets, per_sample_weights) if value is not None)
     flags = (offsets is not None, per_sample_weights is not None, bool(include_last_offset))
-    attrs: Any = (mode, *flags, padding, bool(scale_grad_by_freq))
+    attrs: Any = (mode, *flags, padding, bool(scale_grad_by_freq), bool(sparse))
     return apply("embedding_bags", input, weight, *more, attrs=attrs)

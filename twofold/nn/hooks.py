@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.called_backward import CalledBackward
 from twofold.frontend.purity import watch_calls
 from twofold.ops.base import FUNCTIONS
 
@@ -203,21 +204,21 @@ def _called_in_spite(entry: tuple[Any, bool, bool], module: Any, args: Any, kwar
         warnings.warn(f"a forward hook with always_call=True raised after an error: {error}", stacklevel=4)
 
 
-def _layers(
-    tensors: dict[int, Tensor], first: Callable[[int], Any], then: Callable[[int], Any]
+def _linked(
+    tensors: dict[int, Tensor], call: Callable[[dict[int, Tensor]], Mapping[int, Tensor | None]]
 ) -> dict[int, Tensor]:
-    """Copies of all tensors: a backward pass calls ``first(k)`` at all of them that it comes to.
+    """Copies of all tensors. A backward pass calls ``call`` with their gradients, which makes those of the tensors."""
+    if not tensors:
+        return {}
 
-    Only then does it call ``then(k)`` at copies further in, so that each of these sees the gradients of all. What is
-    returned are copies further out, whose own hooks come before.
-    """
-    inner = {k: value.clone() for k, value in tensors.items()}
-    middle = inner if len(tensors) == 1 else {k: value.clone() for k, value in inner.items()}
-    outer = {k: value.clone() for k, value in middle.items()}
-    for k in tensors:
-        middle[k].register_hook(first(k))
-        inner[k].register_hook(then(k))
-    return outer
+    def shares(cotangents: dict[int, Tensor]) -> list[Tensor | None]:
+        found = call(cotangents)
+        return [found[k] for k in tensors]
+
+    gradient = CalledBackward("BackwardHookFunction", list(tensors.values()), shares)
+    made = {k: gradient.result(k, value.detach()) for k, value in tensors.items()}
+    gradient.close(made)
+    return made
 
 
 class ModuleGradients:
@@ -244,19 +245,7 @@ class ModuleGradients:
         tensors = {k: value for k, value in enumerate(args) if isinstance(value, Tensor)}
         if not self.hooks:
             return args
-        seen: dict[int, Tensor] = {}
-        found: dict[int, Any] = {}
-
-        def then(k: int) -> Callable[[Tensor], Any]:
-            def hook(gradient: Tensor) -> Any:
-                if seen:
-                    found.update(self._call(_filled(seen, tensors)))
-                    seen.clear()
-                return found.pop(k, None)
-
-            return hook
-
-        outer = _layers(self.inputs, lambda k: lambda gradient: seen.update({k: gradient}), then)
+        outer = _linked(self.inputs, lambda seen: self._call(_filled(seen, tensors)))
         return tuple(outer.get(k, value) for k, value in enumerate(args))
 
     def leave(self, result: Any) -> Any:
@@ -270,25 +259,13 @@ class ModuleGradients:
             )
         results = (result,) if single else result
         outputs = _tracked(results)
-        seen: dict[int, Tensor] = {}
-        found: dict[int, Any] = {}
-
-        def then(k: int) -> Callable[[Tensor], Any]:
-            def hook(gradient: Tensor) -> Any:
-                if seen:
-                    found.update(self._call_before(dict(seen), len(results)))
-                    seen.clear()
-                return found.pop(k, None)
-
-            return hook
-
-        outer = _layers(outputs, lambda k: lambda gradient: seen.update({k: gradient}), then)
+        outer = _linked(outputs, lambda seen: _filled(self._call_before(seen, len(results)), outputs))
         made = [outer.get(k, value) for k, value in enumerate(results)]
         if single:
             return made[0]
         return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
 
-    def _call_before(self, gradients: dict[int, Tensor], count: int) -> dict[int, Tensor]:
+    def _call_before(self, gradients: dict[int, Tensor], count: int) -> dict[int, Tensor | None]:
         """The gradients of the results, as the pre-hooks leave them."""
         given = _packed(gradients, count)
         for hook in self.pre_hooks:
@@ -304,17 +281,17 @@ class ModuleGradients:
                         "None for all gradients."
                     )
             self.grad_output = None
-        return {k: given[k] for k in gradients}
+        return dict(enumerate(given))
 
-    def _call(self, gradients: dict[int, Tensor]) -> dict[int, Tensor]:
+    def _call(self, gradients: dict[int, Tensor]) -> Mapping[int, Tensor | None]:
         """The gradients of the arguments, as the hooks leave them."""
         if self.grad_output is None:  # a backward pass that does not come from the results
-            return {}
+            return gradients
         given = _packed(gradients, self.count)
         for hook in self.hooks:
             given = _replaced(hook(self.module, given, self.grad_output), given, "hook", "grad_input")
         self.grad_output = None
-        return {k: given[k] for k in gradients}
+        return dict(enumerate(given))
 
 
 def _tracked(values: tuple[Any, ...]) -> dict[int, Tensor]:
@@ -323,11 +300,11 @@ def _tracked(values: tuple[Any, ...]) -> dict[int, Tensor]:
     return {k: value for k, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad}
 
 
-def _filled(gradients: dict[int, Tensor], tensors: dict[int, Tensor]) -> dict[int, Tensor]:
+def _filled(gradients: Mapping[int, Tensor | None], tensors: dict[int, Tensor]) -> dict[int, Tensor]:
     """Zeros for tensors that no gradient came to."""
+    given = {k: gradients.get(k) for k in tensors}
     return {
-        k: gradients[k] if k in gradients else FUNCTIONS["zeros_like"](value.detach())
-        for k, value in tensors.items()
+        k: FUNCTIONS["zeros_like"](tensors[k].detach()) if one is None else one for k, one in given.items()
     }
 
 

@@ -19,7 +19,7 @@ from twofold.runtime.tracing import at_call, parameter_names, public_name
 if TYPE_CHECKING:
     from twofold.compiler.templates import Template
     from twofold.transforms.derived import Traits
-    from twofold.transforms.gradient_forms import Form
+    from twofold.transforms.gradient_forms import WrittenForm
 
 
 class OpInstance:
@@ -124,7 +124,7 @@ def expand(
     return made, type, differentiable
 
 
-Expanded = tuple[int, "tuple[Op, Attributes, OpInstance, TensorType, tuple[int, ...], Form]"]
+Expanded = tuple[int, "tuple[Op, Attributes, OpInstance, TensorType, tuple[int, ...], WrittenForm]"]
 
 
 @spanned("gradient rule")
@@ -171,7 +171,7 @@ def _gradient(
     types: tuple[TensorType, ...],
     type: TensorType,
     slots: tuple[int, ...],
-    form: Form,
+    form: WrittenForm,
     traits: Traits | None = None,
     graph: Graph | None = None,
 ) -> Expanded:

@@ -18,7 +18,7 @@ from twofold.ir.op import REGISTRY, CompositeOp, CustomOp, DerivedOp, Op, regist
 from twofold.ir.sizes import Symbol, symbolic_type
 from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.ops.base import ops
-from twofold.transforms.gradient_forms import Form, form_of, rows_of, with_initial_value
+from twofold.transforms.gradient_forms import WrittenForm, form_of, rows_of, with_initial_value
 from twofold.transforms.movement import Movement, movement_in
 from twofold.transforms.reverse import closed_graph, split_vjp
 from twofold.transforms.sparse_rows import is_sparse
@@ -102,7 +102,7 @@ class Pullback(NamedTuple):
     attrs: Attributes
     graph: Graph
     slots: tuple[int, ...]
-    form: Form
+    form: WrittenForm
 
 
 Pullbacks = dict[int, "Pullback | NotImplementedError"]
@@ -165,6 +165,7 @@ def _build_pullbacks(
     written = tuple((type.dtype, type.shape, type.weak) for type in types)
     flags = tuple(k in wrt for k in range(count))
     pullbacks: Pullbacks = {}
+    sparse = op.sparse_gradient is not None and op.sparse_gradient(attrs)
     for index, found in graphs.items():
         if isinstance(found, NotImplementedError):
             pullbacks[index] = found
@@ -173,7 +174,7 @@ def _build_pullbacks(
         slots = tuple(_SLOTS[slot] if isinstance(slot, str) else slot for slot in named_slots)
         alone = index < count and all(slot < count for slot in slots)
         own = (op.name, tuple(attrs), written, index, () if alone else flags)
-        pullbacks[index] = Pullback(own, gradient, slots, form_of(gradient, slots, alone))
+        pullbacks[index] = Pullback(own, gradient, slots, (*form_of(gradient, slots, alone), sparse))
     return pullbacks
 
 

@@ -50,6 +50,9 @@ Form = tuple[int, int, int]
 """The kind of a gradient and two numbers: of a product the slots of its factors, of a table the slots of the index and
 of the rows, of a sum of rows the number of axes of a row and the slot of the rows or ``COMPUTED``."""
 
+WrittenForm = tuple[int, int, int, bool]
+"""A form, and whether ``.grad`` of a leaf that has such gradients only is shown by its rows."""
+
 COMPUTED = -3
 """In place of a slot: the rows are computed by the gradient itself."""
 

@@ -59,13 +59,18 @@ class embedding:
     """
 
     @staticmethod
+    def sparse_gradient(attrs: Attributes) -> bool:
+        return attrs == (True,)
+
+    @staticmethod
     def call(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
         if padding_idx is None:
             return apply("embedding", input, weight)
         return apply("embedding", input, weight, padding_idx % weight.shape[0])
 
     @staticmethod
-    def compute(index: Any, weight: Any, padding: Any = None) -> Any:
+    def compute(index: Any, weight: Any, *rest: Any) -> Any:
+        padding = next((one for one in rest if not isinstance(one, bool)), None)
         if not index.type.weak and index.dtype not in (int32, int64):
             raise DTypeError(f"an index of {index.dtype.name}", "Cast it with .to(int64) first.")
         rows = _looked_up(index, weight)
@@ -74,10 +79,11 @@ class embedding:
         silent = ops.unsqueeze(ops.equal(index, padding), -1)
         return ops.where(silent, ops.stop_gradient(rows), rows)
 
-    reference = lambda index, weight, padding=None: weight[index]
+    reference = lambda index, weight, *rest: weight[index]
     samples = lambda: [
         example((), numpy.array([[1, 4], [0, 1]]), (5, 3)),
         example((), numpy.array([2, 0]), (5, 17), 2),
+        example((True,), numpy.array([2, 0]), (5, 3)),
         example((), numpy.array(1), (5, 2)),
         example((), numpy.zeros((0, 2), numpy.int64), (5, 2)),
     ]
@@ -187,15 +193,18 @@ class embedding_bags:
 
     Inputs ``(index, weight, [offsets], [weight of each index])``; ``index`` is a vector with ``offsets`` of the
     bags, or a matrix with a bag in each row. Attributes ``(mode, whether there are offsets, whether there are
-    weights, whether the last offset is an end, padding or None, whether gradients are over frequencies)``.
+    weights, whether the last offset is an end, padding or None, whether gradients are over frequencies, whether that of
+    the table is sparse)``.
     """
 
     memory = (4.5, "the rows of all bags are gathered first")
 
     functions = ()
 
+    sparse_gradient = lambda attrs: attrs[-1]
+
     def compute(index: Any, weight: Any, *rest: Any) -> Any:
-        *values, mode, cut, weighted, last, padding, scaled = rest
+        *values, mode, cut, weighted, last, padding, scaled, _ = rest
         bags = _Bags(index, weight, values[0] if cut else None, last, padding)
         if scaled:
             bags.rows = apply("frequency_scaled", bags.rows, bags.index, attrs=(weight.shape[0],))
@@ -210,7 +219,7 @@ class embedding_bags:
         return convert(added, strong(weight).dtype)
 
     def reference(index: Any, weight: Any, *rest: Any) -> Any:
-        *values, mode, cut, weighted, last, padding, _ = rest
+        *values, mode, cut, weighted, last, padding, _, _ = rest
         flat, weights = index.ravel(), values[-1].ravel() if weighted else numpy.ones(index.size)
         starts = list(values[0]) if cut else list(range(0, index.size, index.shape[1]))
         ends = starts[1:] if cut and last else [*starts[1:], index.size]
@@ -223,14 +232,17 @@ class embedding_bags:
 
     @staticmethod
     def samples() -> Any:
-        plain, index = (True, False, False, None, False), numpy.array([1, 4, 0, 1, 2])
+        plain, index = (True, False, False, None, False, False), numpy.array([1, 4, 0, 1, 2])
         offsets, matrix = numpy.array([0, 2, 2]), numpy.array([[1, 4], [0, 1]])
         made = [example((mode, *plain), index, (5, 3), offsets) for mode in ("sum", "mean", "max")]
         made += [
-            example((mode, False, False, False, 1, False), matrix, (5, 3)) for mode in ("sum", "mean", "max")
+            example((mode, False, False, False, 1, False, False), matrix, (5, 3))
+            for mode in ("sum", "mean", "max")
         ]
         return [
             *made,
-            example(("sum", True, True, True, None, False), index, (5, 3), numpy.array([0, 1, 4]), (5,)),
-            example(("sum", False, True, False, None, False), matrix, (5, 17), (2, 2)),
+            example(
+                ("sum", True, True, True, None, False, True), index, (5, 3), numpy.array([0, 1, 4]), (5,)
+            ),
+            example(("sum", False, True, False, None, False, False), matrix, (5, 17), (2, 2)),
         ]

@@ -2,11 +2,13 @@
 
 The results depend on a hub, and the hub on the inputs. Hooks on the results keep their cotangents; that of the hub,
 which the pass reaches next, calls ``backward``; and hooks on the inputs put its results in place of zero cotangents.
+As in PyTorch, hooks of a program on results that have no cotangent are called with None before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +31,7 @@ class CalledBackward:
         self._name, self._shares = name, shares
         self._cotangents: dict[int, Tensor] = {}
         self._found: list[Tensor | None] = []
+        self._results: dict[int, weakref.ref[Tensor]] = {}
         taps = [self._link(one) for one in inputs]
         for k, tap in enumerate(taps):
             tap.register_hook(partial(self._share, k))
@@ -45,21 +48,36 @@ class CalledBackward:
         inner.register_hook(partial(self._keep, k))
         return self._link(inner)
 
-    def close(self) -> None:
+    def close(self, results: Mapping[int, Tensor]) -> None:
         """All results were made: now only their graph holds the hub, whose hook holds this object."""
         self._hub = None
+        self._results = {k: weakref.ref(result) for k, result in results.items()}
 
-    def _keep(self, k: int, cotangent: Tensor) -> None:
+    def _keep(self, k: int, cotangent: Tensor | None) -> None:
+        if cotangent is None:
+            return
         known = self._cotangents.get(k)
         self._cotangents[k] = cotangent if known is None else known + cotangent
 
-    def _call(self, zero: Tensor) -> None:
+    def _call(self, zero: Tensor | None) -> Tensor:
         cotangents, self._cotangents = self._cotangents, {}
+        self._tell_the_rest(cotangents)
+        if zero is None:
+            zero = apply("zeros", attrs=((), float32))
         self._hub = _core.at_hooked_position(zero)
         try:
             self._found = list(self._shares(cotangents))
         finally:
             self._hub = None
+        return zero
+
+    def _tell_the_rest(self, cotangents: dict[int, Tensor]) -> None:
+        for k, known in self._results.items():
+            result = known()
+            for hook in () if k in cotangents or result is None else result._gradient_hooks(None) or ():
+                found = hook(cotangents.get(k))
+                if found is not None:
+                    cotangents[k] = found
 
     def _share(self, k: int, zero: Tensor) -> Any:
         found, self._found[k] = self._found[k], None
