@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.ops.shape.storage import alias_of, storage_of
 
 Tensor = _core.Tensor
 
@@ -157,10 +158,22 @@ def retain_grad(self: Tensor) -> None:
         self._gradient_hooks(True)
 
 
+def _copied_in_place(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """The copy of a tensor in the copy of its storage, which copies of other tensors in it share."""
+    root, *place = storage_of(tensor)
+    key = (storage_of, id(root))
+    if key not in memo:
+        memo[key] = root, root.detach().clone()
+    whole: Tensor = memo[key][1]
+    if root is tensor:
+        return whole.detach()
+    return alias_of(whole, tensor.dtype).as_strided(place[1], place[2], place[0])
+
+
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaves can be copied deeply. Use detach().clone().")
-    made = type(self)(self.detach().clone())
+    made = _copied_in_place(self, memo) if type(self) is Tensor else type(self)(self.detach().clone())
     made.requires_grad = self.requires_grad
     memo[id(self)] = made
     if self._dense_grad is not None:
