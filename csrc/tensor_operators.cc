@@ -87,6 +87,15 @@ PyObject* unary(PyObject* a) {
   return call_operation(op, no_attributes(), &a, 1);
 }
 
+// The tensor itself, as in PyTorch.
+PyObject* positive(PyObject* a) {
+  if (reinterpret_cast<PyTensor*>(a)->value->type->dtype == kBool) {
+    PyErr_SetString(PyExc_RuntimeError, "The `+` operator, on a bool tensor is not supported.");
+    return nullptr;
+  }
+  return Py_NewRef(a);
+}
+
 template <int slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
   PyObject* made = binary<slot>(a, b);
@@ -98,7 +107,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   return a;
 }
 
-enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kPositive, kAbsolute, kInvert,
+enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kAbsolute, kInvert,
             kAnd, kOr, kXor, kLeft, kRight, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual };
 
 struct NamedSlot { const char* name; Operation** op; };
@@ -106,7 +115,7 @@ NamedSlot named_slots[] = {
     {"__add__", &operator_slot<kAdd>()}, {"__sub__", &operator_slot<kSubtract>()}, {"__mul__", &operator_slot<kMultiply>()},
     {"__truediv__", &operator_slot<kDivide>()}, {"__floordiv__", &operator_slot<kFloorDivide>()},
     {"__mod__", &operator_slot<kRemainder>()}, {"__matmul__", &operator_slot<kMatmul>()}, {"__neg__", &operator_slot<kNegative>()},
-    {"__pos__", &operator_slot<kPositive>()}, {"__abs__", &operator_slot<kAbsolute>()}, {"__invert__", &operator_slot<kInvert>()},
+    {"__abs__", &operator_slot<kAbsolute>()}, {"__invert__", &operator_slot<kInvert>()},
     {"__and__", &operator_slot<kAnd>()}, {"__or__", &operator_slot<kOr>()}, {"__xor__", &operator_slot<kXor>()},
     {"__lshift__", &operator_slot<kLeft>()}, {"__rshift__", &operator_slot<kRight>()}, {"__lt__", &operator_slot<kLess>()},
     {"__le__", &operator_slot<kLessEqual>()}, {"__eq__", &operator_slot<kEqual>()}, {"__ne__", &operator_slot<kNotEqual>()},
@@ -238,7 +247,7 @@ PyType_Slot slots[] = {
     {Py_nb_inplace_lshift, slot<in_place<kLeft>>()},
     {Py_nb_inplace_rshift, slot<in_place<kRight>>()},
     {Py_nb_negative, slot<unary<kNegative>>()},
-    {Py_nb_positive, slot<unary<kPositive>>()},
+    {Py_nb_positive, slot<positive>()},
     {Py_nb_absolute, slot<unary<kAbsolute>>()},
     {Py_nb_invert, slot<unary<kInvert>>()},
     {Py_nb_bool, slot<to_bool>()},

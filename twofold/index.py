@@ -43,8 +43,8 @@ ENTRIES: dict[str, str] = {
         "softsign tanhshrink softshrink hardshrink threshold"
     ),
     "twofold.ops.elementwise.arithmetic": (
-        "add subtract multiply divide floor_divide trunc_divide remainder fmod pow cube negative positive "
-        "abs sign square sqrt rsqrt reciprocal hypot copysign"
+        "add subtract multiply divide floor_divide trunc_divide remainder fmod pow cube negative copied abs "
+        "sign square sqrt rsqrt reciprocal hypot copysign"
     ),
     "twofold.ops.elementwise.checks": "class_number within nonzero_divisor fitting_values",
     "twofold.ops.elementwise.complex": "complex real imag conj polar view_as_real view_as_complex",
@@ -236,7 +236,7 @@ FUNCTIONS: dict[str, str] = {
         "divide,div,true_divide,.divide,.div,.true_divide,.__truediv__,!divide,!div,!true_divide "
         "floor_divide,.floor_divide,.__floordiv__,!floor_divide remainder,.remainder,.__mod__,!remainder "
         "fmod,.fmod,!fmod pow,power,.pow,.power,.__pow__,!pow,!power "
-        "negative,neg,.negative,.neg,.__neg__,!negative,!neg positive,.positive,.__pos__ "
+        "negative,neg,.negative,.neg,.__neg__,!negative,!neg positive,.positive "
         "abs,absolute,.abs,.absolute,.__abs__,!abs,!absolute sign,sgn,.sign,.sgn,!sign,!sgn "
         "square,.square,!square sqrt,.sqrt,!sqrt rsqrt,.rsqrt,!rsqrt reciprocal,.reciprocal,!reciprocal "
         "hypot,.hypot,!hypot copysign,.copysign,!copysign .__radd__ .__rsub__ .__rmul__ .__rtruediv__ "
@@ -494,9 +494,9 @@ MATH: dict[str, str] = {
     "twofold.compiler.lower.math.trigonometric": "sin cos tan",
 }
 OPERATORS = (
-    "matmul add subtract multiply divide floor_divide remainder pow negative positive abs equal not_equal "
-    "less less_equal greater greater_equal bitwise_and bitwise_or bitwise_xor bitwise_invert "
-    "bitwise_left_shift bitwise_right_shift"
+    "matmul add subtract multiply divide floor_divide remainder pow negative abs equal not_equal less "
+    "less_equal greater greater_equal bitwise_and bitwise_or bitwise_xor bitwise_invert bitwise_left_shift "
+    "bitwise_right_shift"
 )
 CREATES = (
     "full zeros ones zeros_like empty_like ones_like full_like arange linspace logspace eye tril_indices "

@@ -169,3 +169,15 @@ def test_elements_of_a_storage():
     own.fill_(2)
     assert (x == 2).all()
     assert x.view(torch.int32).storage().tolist() == [2**30] * 6
+
+
+def test_plus_gives_the_tensor_itself():
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    assert +x is x and torch.positive(x) is x and x.positive() is x
+    y = torch.zeros(2)
+    z = +y
+    z += 1
+    assert y.tolist() == [1.0, 1.0]
+    for plus in (torch.positive, lambda x: +x):
+        with pytest.raises(RuntimeError, match="bool tensor is not supported"):
+            plus(torch.tensor([True]))

@@ -35,7 +35,7 @@ def laid(movement: Movement, arrays: list[Any]) -> bytes:
     [
         ("reshape", ((4, 3),), [rows(2, 6)]),
         ("squeeze", ((0,),), [rows(1, 6)]),
-        ("positive", (), [rows(2, 3)]),
+        ("copied", (), [rows(2, 3)]),
         ("slice", ((1, 5), (1, 1), (1,)), [rows(1, 20), NUMBER]),
         ("slice", ((2, 20), (1, 1), (0,)), [rows(7, 20), NUMBER]),
         ("slice", ((1, 2, 3), (1, 1, 1), (0, 1)), [rows(4, 5, 3), NUMBER, NUMBER]),

@@ -55,7 +55,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     flat, count = ops.ravel(self.detach()), prod(shape)
     if count > flat.shape[0]:
         flat = ops.pad(flat, (0, count - flat.shape[0]))
-    self._share_storage(ops.positive(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))
+    self._share_storage(ops.copied(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))
     return self
 
 

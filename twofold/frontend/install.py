@@ -213,7 +213,7 @@ _HOOKS: dict[str, Any] = {
     "symbolic_observed": symbolic_observed,
     "no_gradient": gradients.no_gradient_message,
     "accumulate": REGISTRY["add"],
-    "copy": REGISTRY["positive"],
+    "copy": REGISTRY["copied"],
     "join_rows": REGISTRY["concatenate_rows"],
     "row_product": REGISTRY["product_over_rows"],
     "row_table": REGISTRY["rows_added_at"],

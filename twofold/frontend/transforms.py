@@ -32,7 +32,7 @@ from twofold.transforms.gradient_forms import COMPUTED, GradientKind
 Tensor = _core.Tensor
 
 _ACCUMULATE = "add"
-_COPY = "positive"  # what a gradient starts at is a copy of the value that it is taken in
+_COPY = "copied"  # what a gradient starts at is a copy of the value that it is taken in
 _LAST_BIT = 63
 
 

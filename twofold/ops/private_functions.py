@@ -87,6 +87,6 @@ def unsafe_masked_index_put_accumulate(input: Any, mask: Any, indices: Sequence[
     tensor([ 5,  6, 17])
     """
     if not prod(input.shape):
-        return ops.positive(input)
+        return ops.copied(input)
     kept = ops.masked_fill(values, ops.logical_not(mask), 0)
     return ops.index_put(input, _limited(input, indices, -1), kept, True)

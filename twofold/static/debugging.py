@@ -194,9 +194,7 @@ def add_check_numerics_ops() -> Any:
     tensors = [tensor for op in outside for tensor in op.outputs if tensor.dtype.kind in "fc"]
     if not tensors:
         return group()
-    made = define(
-        CHECK_NUMERICS, lambda value, *rest: ops.positive(value), tuple(tensors), {}, "CheckNumerics"
-    )
+    made = define(CHECK_NUMERICS, lambda value, *rest: ops.copied(value), tuple(tensors), {}, "CheckNumerics")
 
     def observe(*arrays: Any) -> None:
         for tensor, value in zip(tensors, arrays):

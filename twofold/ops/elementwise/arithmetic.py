@@ -11,7 +11,7 @@ import numpy
 from twofold.dtypes import bool_, float32, float64
 from twofold.errors import ArgumentError
 from twofold.ops.autograd_names import beside_number
-from twofold.ops.base import apply, composite, elementwise, ops, to_float, to_number
+from twofold.ops.base import apply, composite, elementwise, ops, public, to_float, to_number
 from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.promotion import need_beside, need_whole_alpha
@@ -278,7 +278,7 @@ def _power_reference(x: Any, n: Any) -> Any:
     return numpy.where(n < 0, units, numpy.power(x, numpy.maximum(n, 0)))
 
 
-_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square", 3: "cube"}
+_POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "copied", 2: "square", 3: "cube"}
 
 
 def _is_count(exponent: Any) -> bool:
@@ -364,22 +364,28 @@ class negative:
 
 
 @composite
-class positive:
-    """``input`` itself.
-
-    >>> import twofold as torch
-    >>> torch.positive(torch.tensor([1.0, -2.0]))
-    tensor([ 1., -2.])
-    """
+class copied:
+    """The values of ``input``, as a new value."""
 
     autograd_name = None
     is_copy = True
-    functions = ("positive",)
-    methods = ("positive",)
-    operators = ("__pos__",)
+    functions = ()
+    methods = ()
     signature = "input"
     reference = lambda x: x
     compute = lambda x: x
+
+
+@public(methods=("positive",))
+def positive(input: Any) -> Any:
+    """``input`` itself. Raises RuntimeError for bools.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor([1.0, -2.0])
+    >>> torch.positive(x) is x
+    True
+    """
+    return +input
 
 
 @elementwise

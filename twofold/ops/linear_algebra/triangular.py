@@ -158,4 +158,4 @@ def triangular_solve(
         solution = apply("solve_triangular", transposed_a, b, attrs=(not upper, True, bool(unitriangular)))
     else:
         solution = apply("solve_triangular", A, b, attrs=(bool(upper), True, bool(unitriangular)))
-    return TriangularSolve(solution, ops.positive(A))
+    return TriangularSolve(solution, ops.copied(A))

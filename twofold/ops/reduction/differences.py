@@ -35,7 +35,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         raise ArgumentError(f"differences {n} times", "Use 0 or more.")
     axis = normalize_axis(dim, len(input.shape))
     if n == 0:
-        return ops.positive(input)
+        return ops.copied(input)
     parts = [x for x in (prepend, input, append) if x is not None]
     x = ops.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[axis])):

@@ -304,7 +304,7 @@ def batch_norm(
     need_constant("batch_norm", eps=eps)
     shape = tuple(input.shape)
     if len(shape) == 1 and not shape[0]:
-        return ops.positive(input)
+        return ops.copied(input)
     if len(shape) < 2:
         raise ShapeError(f"an input with {len(shape)} axes", "Use (batch, channels, ...).")
     for name, value in (("weight", weight), ("bias", bias), ("running_mean", running_mean)):

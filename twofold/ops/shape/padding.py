@@ -46,7 +46,7 @@ def _filled(input: Any, pairs: Sequence[Widths], value: Any) -> Any:
     input = _cropped(input, pairs)
     added = sorted((axis, max(low, 0), max(high, 0)) for axis, low, high in pairs if low > 0 or high > 0)
     if not added:
-        return ops.positive(input)
+        return ops.copied(input)
     shape = list(input.shape)
     for axis, low, high in added:
         shape[axis] += low + high
@@ -112,7 +112,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
             need_fitting(float(value), input.dtype)
         return _filled(input, pairs, value)
     if not any(low or high for _, low, high in pairs):
-        return ops.positive(input)
+        return ops.copied(input)
     if mode not in _PIECES:
         raise ArgumentError(f"pad mode {mode!r}", "Use 'constant', 'replicate', 'reflect' or 'circular'.")
     if mode == "circular":  # what is wrapped around is what is left

@@ -69,7 +69,7 @@ def _repeated(input: Any, shape: Shape, counts: Sequence[int], before: bool) -> 
             apart += [1, size] if before else [size, 1]
             wide += [count, size] if before else [size, count]
     result = tuple(size * count for size, count in zip(shape, counts, strict=True))
-    return ops.positive(ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result))
+    return ops.copied(ops.reshape(ops.broadcast_to(ops.reshape(input, tuple(apart)), tuple(wide)), result))
 
 
 @public(methods=("repeat_interleave",))

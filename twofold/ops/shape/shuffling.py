@@ -42,7 +42,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     n = len(lead)
     apart = ops.reshape(input, (*lead, channels // (r * r), r, r, height, width))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return ops.positive(
+    return ops.copied(
         ops.reshape(ops.permute(apart, order), (*lead, channels // (r * r), height * r, width * r))
     )
 
@@ -65,7 +65,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     n = len(lead)
     apart = ops.reshape(input, (*lead, channels, height // r, r, width // r, r))
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return ops.positive(
+    return ops.copied(
         ops.reshape(ops.permute(apart, order), (*lead, channels * r * r, height // r, width // r))
     )
 
@@ -88,4 +88,4 @@ def channel_shuffle(input: Any, groups: int) -> Any:
             f"{groups} groups of {shape[1]} channels", "Use a positive number that divides them."
         )
     apart = ops.reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    return ops.positive(ops.reshape(ops.transpose(apart, 1, 2), shape))
+    return ops.copied(ops.reshape(ops.transpose(apart, 1, 2), shape))

@@ -198,7 +198,7 @@ def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     first, second = shapes.many_axes(tuple(dims), len(input.shape))
     quarters = k % 4
     if quarters in (0, 2):
-        return ops.flip(input, (first, second)) if quarters else ops.positive(input)
+        return ops.flip(input, (first, second)) if quarters else ops.copied(input)
     return ops.transpose(ops.flip(input, second if quarters == 1 else first), first, second)
 
 
@@ -210,7 +210,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     >>> torch.narrow_copy(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    return ops.positive(ops.narrow(input, dim, start, length))
+    return ops.copied(ops.narrow(input, dim, start, length))
 
 
 @public(methods=("slice_scatter",))

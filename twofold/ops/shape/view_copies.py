@@ -23,7 +23,7 @@ def _as_new(name: str, arguments: str, result: str) -> Callable[..., Any]:
 
     def copied(*args: Any, **kwargs: Any) -> Any:
         result = view(*args, **kwargs)
-        return tuple(map(ops.positive, result)) if isinstance(result, tuple) else ops.positive(result)
+        return tuple(map(ops.copied, result)) if isinstance(result, tuple) else ops.copied(result)
 
     copied.__name__ = f"{name}_copy"
     copied.__doc__ = shown(

@@ -69,7 +69,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     value = convert_to_tensor(input)
     found = owner_of(value)
     assert found is not None
-    types, parts = [_typed(value.dtype, shape)], {"body": ops.positive, "arguments": (Slot(0),)}
+    types, parts = [_typed(value.dtype, shape)], {"body": ops.copied, "arguments": (Slot(0),)}
     return get_default_graph().add("PlaceholderWithDefault", name, types, [found], **parts).outputs[0]
 
 
@@ -77,7 +77,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 @example("tf.identity([1, 2])", "[1 2]")
 def identity(input: Any) -> Any:
     """The same value."""
-    return ops.positive(input)
+    return ops.copied(input)
 
 
 @operation("Reshape")

@@ -77,7 +77,7 @@ def _as_value(value: Any) -> Any:
     """What a branch returns as a tensor; an operation as a number that it runs before."""
     if isinstance(value, Operation):
         with value.graph.control_dependencies([value]):
-            return apply("positive", convert_to_tensor(0))
+            return apply("copied", convert_to_tensor(0))
     return convert_to_tensor(value)
 
 

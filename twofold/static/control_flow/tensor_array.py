@@ -194,7 +194,7 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new first axis."""
-        return self._looked("TensorArrayStack", ops.positive, self.flow.type_, [self.flow], name)
+        return self._looked("TensorArrayStack", ops.copied, self.flow.type_, [self.flow], name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements of ``indices`` along a new first axis."""

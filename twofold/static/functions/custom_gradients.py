@@ -30,7 +30,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
 from twofold.static.graph.inference import Source, read_of
 
-_COPY = REGISTRY["positive"]
+_COPY = REGISTRY["copied"]
 Gradient = Callable[..., Any]
 _REGISTERED: dict[str, tuple[Gradient | None, str]] = {
     "Identity": (lambda op, gradient: gradient, "TensorFlow")
@@ -321,13 +321,13 @@ def _with_gradient(given: Sequence[Any], results: Sequence[Any], gradient: Gradi
 def _identity_n(values: Sequence[Any], count: int) -> Operation:
     """The first ``count`` of some values, as results of one operation that is given them all."""
     return define(
-        "IdentityN", lambda *given: [ops.positive(value) for value in given[:count]], values, {}, None
+        "IdentityN", lambda *given: [ops.copied(value) for value in given[:count]], values, {}, None
     )
 
 
 def identity_of_several(values: Sequence[Any], name: str) -> list[Tensor]:
     """Some values as the results of one operation of a name."""
-    made = define("IdentityN", lambda *given: [ops.positive(value) for value in given], values, {}, name)
+    made = define("IdentityN", lambda *given: [ops.copied(value) for value in given], values, {}, name)
     return list(made.outputs)
 
 

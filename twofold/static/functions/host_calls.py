@@ -62,7 +62,7 @@ def Print(
     """``input_``; when a run that needs it is done, ``message`` and the values of ``data`` go to standard error."""
     tensor = convert_to_tensor(input_)
     shown = [convert_to_tensor(item) for item in data]
-    made = define("Print", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    made = define("Print", lambda value, *rest: ops.copied(value), (tensor, *shown), {}, name)
     left = [first_n]
 
     def observe(value: Any, *arrays: Any) -> None:
@@ -95,7 +95,7 @@ def Assert(
     """
     tensor = convert_to_tensor(condition)
     shown = [convert_to_tensor(item) for item in data if not isinstance(item, str)]
-    made = define("Assert", lambda value, *rest: ops.positive(value), (tensor, *shown), {}, name)
+    made = define("Assert", lambda value, *rest: ops.copied(value), (tensor, *shown), {}, name)
     words = [item for item in data if isinstance(item, str)]
 
     def observe(value: Any, *arrays: Any) -> None:

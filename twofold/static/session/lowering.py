@@ -43,7 +43,7 @@ Tensor = _core.Tensor
 Look = tuple[Any, ...]
 Result = tuple[dict[Look, Any], list[Any]]
 """What an operation looked at, with what it saw, and its outputs."""
-_COPY = REGISTRY["positive"]
+_COPY = REGISTRY["copied"]
 _MOST_RESULTS = 4  # of an operation in a declared graph
 _LAST = 1 << 62  # number of what belongs to no operation and comes after all
 

@@ -334,7 +334,7 @@ def _identity(tensor: Tensor) -> Tensor:
 
 
 def _same(value: Any) -> Any:
-    return ops.positive(value)
+    return ops.copied(value)
 
 
 def update(
@@ -431,7 +431,7 @@ def may_fit(sizes: Sequence[int], wanted: Sequence[int]) -> bool:
 
 
 def _assigned(value: Any) -> Any:
-    return apply("positive", value)
+    return apply("copied", value)
 
 
 def _added(state: Any, delta: Any) -> Any:
