@@ -254,3 +254,22 @@ def test_a_thread_may_ask_about_the_values_of_another() -> None:
     thread.start()
     thread.join()
     assert found == ["SumBackward0"]
+
+
+def test_hooks_of_functions():
+    # as PyTorch 2.13: gradients of the pass, not their sum in .grad
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    end = x.expand_as(x).grad_fn.next_functions[0][0]
+    seen = []
+    with end.register_hook(
+        lambda inputs, outputs: seen.append((inputs, outputs[0].tolist(), x.grad.tolist()))
+    ):
+        for _ in range(2):
+            (x * 3).sum().backward()
+    assert seen == [((), [3.0, 3.0], [3.0, 3.0]), ((), [3.0, 3.0], [6.0, 6.0])]
+    (x * 3).sum().backward()
+    assert len(seen) == 2
+    y = (x * 2).sum()
+    with y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 5,)):
+        assert torch.autograd.grad(y, x, retain_graph=True)[0].tolist() == [10.0, 10.0]
+    assert torch.autograd.grad(y, x)[0].tolist() == [2.0, 2.0]

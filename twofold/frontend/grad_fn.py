@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.tensor_hooks import HookHandle, register_hook, register_post_accumulate_grad_hook
 
 Tensor = _core.Tensor
 
@@ -60,6 +62,26 @@ class Node:
             if type.dtype.is_differentiable and not type.weak
         )
 
+    def register_prehook(self, fn: Callable[[tuple[Tensor | None]], Any]) -> HookHandle:
+        """Call ``fn`` with the gradient of the result, in a tuple, before the function runs.
+
+        A tuple that it returns, unless None, takes the place of that.
+
+        >>> import twofold as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> y = x * x
+        >>> handle = y.grad_fn.register_prehook(lambda gradients: (gradients[0] * 10,))
+        >>> y.backward()
+        >>> x.grad
+        tensor(60.)
+        """
+
+        def hook(gradient: Tensor | None) -> Any:
+            found = fn((gradient,))
+            return found if found is None or isinstance(found, Tensor) else found[0]
+
+        return register_hook(self._tensor, hook)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
             return NotImplemented
@@ -88,6 +110,39 @@ class AccumulateGrad(Node):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Nothing: the pass ends here."""
         return ()
+
+    def register_hook(self, fn: Callable[[tuple[()], tuple[Tensor | None]], Any]) -> HookHandle:
+        """Call ``fn`` with an empty tuple and the gradient of a pass, in a tuple, once it is in ``.grad`` of the leaf.
+
+        >>> import twofold as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> end = (x * x).grad_fn.next_functions[0][0]
+        >>> handle = end.register_hook(lambda nothing, gradients: print(gradients, x.grad))
+        >>> (x * x).backward()
+        (tensor(6.),) tensor(6.)
+        """
+        arrived: list[Tensor | None] = []
+
+        def before(gradient: Tensor | None) -> None:
+            arrived[:] = [gradient]  # of this pass alone
+
+        def after(leaf: Tensor) -> None:
+            fn((), (arrived.pop(),))
+
+        first = register_hook(self._tensor, before)
+        return _TwoHandles(first, register_post_accumulate_grad_hook(self._tensor, after))
+
+
+class _TwoHandles(HookHandle):
+    """Takes two hooks away."""
+
+    def __init__(self, *handles: HookHandle) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Take both away."""
+        for handle in self._handles:
+            handle.remove()
 
 
 _living: weakref.WeakKeyDictionary[Node, weakref.ref[Node]] = weakref.WeakKeyDictionary()
