@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "collection_pause.h"
 #include "gradient.h"
 
 namespace twofold {
@@ -225,6 +226,7 @@ class BackwardPass {
   Sum& sum_of(const Destination& destination);
   bool settle_slot(Sum& sum);
 
+  CollectionPause pause_;  // what a collection calls may read values, which runs the trace that the pass is in
   Recorder& recorder_;
   const BackwardRequest& request_;
   Scope open_;

@@ -413,6 +413,7 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
     *out = given->pending ? given->index : recorder_.leaf_reference(given);
     return !PyErr_Occurred();
   }
+  const uint64_t stamp = recorder_.stamp();
   PyObject* type = python_type(root->type);
   PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.ones, type, nullptr) : nullptr;
   if (!made) return false;
@@ -424,7 +425,7 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
     if (attributes) signature = found([&] { return signature_of(operation, attributes, nullptr, 0, nullptr); });
   }
   Py_DECREF(made);
-  return signature && record(signature, nullptr, 0, 0, {}, out);
+  return signature && is_open(stamp) && record(signature, nullptr, 0, 0, {}, out);
 }
 
 bool BackwardPass::start(Value* root, Ref cotangent) {

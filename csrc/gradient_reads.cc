@@ -197,7 +197,11 @@ bool BackwardPass::unpack(Visit& visit) {
     if (std::none_of(visit.plan.gradients.begin(), visit.plan.gradients.end(), reads)) continue;
     Ref ref = packed.used == -2 ? static_cast<Ref>(visit.index) : visit.inputs[packed.used];
     Type* type = saved.trace->trace.type_of_ref(ref);
-    PyObject* tensor = PyObject_CallOneArg(packed.unpack, packed.object);
+    PyObject* tensor;
+    {
+      const CollectionPause::Lifted lifted(pause_);
+      tensor = PyObject_CallOneArg(packed.unpack, packed.object);
+    }
     Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
     ValueRef found;
     if (tensor && !value && !PyErr_Occurred()) {
@@ -238,6 +242,7 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
     GradientScope scoped(request_.create);
     Hooked outer = std::exchange(hooked, Hooked{scope.saved, index});
     const uint32_t line = std::exchange(recorder_.differentiated, 0);
+    const CollectionPause::Lifted lifted(pause_);
     done = gradient && run_hooks(slot, &gradient);
     recorder_.differentiated = line;
     hooked = std::move(outer);
