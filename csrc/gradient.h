@@ -38,5 +38,8 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient);
 PyObject* at_hooked_position(PyObject* tensor);
 // False with a Python error set.
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found);
+// Accumulates into `.grad` what was found, after the hooks; of values that are no leaves with retain_grad, or if they are `asked`
+// for. `create`: gradients keep their graph. False with a Python error set.
+bool gather_all(std::vector<FoundGradient>& found, bool create, bool asked);
 
 }  // namespace twofold
