@@ -78,10 +78,12 @@ def _written_out(names: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, 
         found: dict[str, Any] = {}
         for source in starred:
             table[source].remove("*")
-            for name, value in vars(importlib.import_module(source)).items():
+            members = vars(importlib.import_module(source))
+            for name, value in members.items():
                 # what a module imports from others than these is for its own use
                 own = callable(value) and getattr(value, "__module__", "") in starred
-                if own and not name.startswith("_") and name not in explicit:
+                shown = not name.startswith("_") or name in members.get("__all__", ())
+                if own and shown and name not in explicit:
                     if found.setdefault(name, value.__module__) != value.__module__:
                         raise ValueError(f"{package}.{name} is in two modules: import it by name")
                     if value.__module__ == source or not hasattr(sys.modules[value.__module__], name):

@@ -51,6 +51,7 @@ from twofold.frontend.creation import (
 from twofold.frontend.device import Device as device
 from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
+from twofold.frontend.legacy import STORAGES as _STORAGES
 from twofold.frontend.legacy import WHOLE as _WHOLE
 from twofold.frontend.legacy import is_complex, is_floating_point, numel
 from twofold.frontend.options import get_default_dtype, set_default_dtype
@@ -67,6 +68,7 @@ from twofold.frontend.sampling import (
 
 if TYPE_CHECKING:
     from twofold import (
+        _dynamo,
         _utils,
         accelerator,
         amp,
@@ -116,6 +118,11 @@ if TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
+    from twofold.amp.autocast_mode import (
+        get_autocast_cpu_dtype,
+        get_autocast_gpu_dtype,
+        is_autocast_cpu_enabled,
+    )
     from twofold.compiler.fusing import wait_for_compiler
     from twofold.debug.anomaly import detect_anomaly
     from twofold.debug.draw import draw
@@ -133,6 +140,7 @@ if TYPE_CHECKING:
     from twofold.frontend.batch_norm_statistics import _instance_norm_of_torch as instance_norm
     from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
     from twofold.frontend.display import set_printoptions
+    from twofold.frontend.foreach import *  # noqa: F403
     from twofold.frontend.function import compile
     from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
     from twofold.frontend.windows import (
@@ -186,7 +194,7 @@ _makers = {name: _core.deferred_callable(_maker, name) for name in _CREATION}
 for _name, _function in {**_install.PUBLIC, **_makers, **_RANDOM_FUNCTIONS}.items():
     if _name.isidentifier() and _name not in globals() and _name not in _late:
         globals()[_name] = _function
-globals().update({**_CONSTRUCTORS, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})
+globals().update({**_CONSTRUCTORS, **_STORAGES, **_questions.TOP_LEVEL, **_settings.TOP_LEVEL})
 globals().update(_questions.in_place_functions())
 for _name, _function in _WHOLE.items():
     globals()[_name] = _function

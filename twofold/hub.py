@@ -16,16 +16,20 @@ from typing import Any
 from twofold.errors import ArgumentError
 from twofold.serialization import load as load_file
 
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _HASH = re.compile(r"-([a-f0-9]{8,})\.")
 _chosen: list[str] = []
 
 
+def _get_torch_home() -> str:
+    """The folder of ``TORCH_HOME``, or one in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
 def get_dir() -> str:
-    """The folder that files are kept in: that of ``set_dir``, of ``TORCH_HOME``, or one in the user's cache."""
-    if _chosen:
-        return _chosen[-1]
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache"))
-    return os.path.join(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")), "hub")
+    """The folder that files are kept in: that of ``set_dir``, or ``hub`` in that of ``TORCH_HOME`` or a cache."""
+    return _chosen[-1] if _chosen else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: Any) -> None:

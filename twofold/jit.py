@@ -6,16 +6,18 @@ of scripted modules are not written or read: keep the ``state_dict``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 from twofold.nn.module import Module
 
 T = TypeVar("T")
 
 __all__ = [
+    "Attribute",
     "Final",
     "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -30,11 +32,25 @@ __all__ = [
     "script_if_tracing",
     "script_method",
     "trace",
+    "trace_module",
     "unused",
     "wait",
 ]
 
 ScriptModule = Module
+
+
+class TracerWarning(Warning):
+    """What a trace would warn of: never given, as every call follows its own branches."""
+
+
+class Attribute(NamedTuple):
+    """A value with its type, as classes to be scripted declare it."""
+
+    value: Any
+    type: Any
+
+
 _FILES = "Keep the state_dict with torch.save, and make the module in the program that loads it."
 
 
@@ -56,7 +72,7 @@ def script_method(fn: T) -> T:
     return fn
 
 
-export = unused = script_if_tracing = script_method
+export = unused = script_if_tracing = _overload = _overload_method = script_method
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
@@ -78,6 +94,19 @@ def trace(func: T, example_inputs: Any = None, check_trace: bool = True, strict:
     if example_inputs is not None:
         call(*(example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
     return func
+
+
+def trace_module(mod: T, inputs: Mapping[str, Any], check_trace: bool = True, strict: bool = True) -> T:
+    """The module itself; each method that ``inputs`` names is called once with what it gives.
+
+    >>> import twofold as torch
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> torch.jit.trace_module(layer, {"forward": torch.ones(1, 2)}) is layer
+    True
+    """
+    for name, given in inputs.items():
+        trace(getattr(mod, name), given, check_trace, strict)
+    return mod
 
 
 def freeze(

@@ -92,3 +92,88 @@ def test_frozen_modules():
         torch.jit.freeze(layer)
     assert torch.jit.optimize_for_inference(torch.jit.freeze(layer.eval())) is layer
     assert torch.jit.script_if_tracing(len) is len
+
+
+def test_settings_that_each_group_must_give():
+    class Descent(torch.optim.Optimizer):
+        def __init__(self, params, lr=torch.optim.optimizer.required):
+            super().__init__(params, {"lr": lr})
+
+    weight = torch.nn.Parameter(torch.ones(1))
+    assert repr(torch.optim.optimizer.required) == "<required parameter>"
+    assert Descent([weight], lr=0.5).param_groups[0]["lr"] == 0.5
+    with pytest.raises(ValueError, match="didn't specify a value of required optimization parameter lr"):
+        Descent([weight])
+
+
+def test_memory_as_elements_of_a_type():
+    kept = torch.ByteStorage.from_buffer(b"abc")
+    made = torch.ByteTensor(kept)
+    made[0] = 7
+    assert kept.tolist() == [7, 98, 99] and isinstance(kept, torch.ByteStorage)
+    assert isinstance(torch.ones(2).storage(), torch.FloatStorage) and not isinstance(
+        kept, torch.FloatStorage
+    )
+    assert torch.ShortStorage.from_buffer(b"\x01\x02\x03\x04", "big", 1, 2).tolist() == [0x0304]
+    assert torch.LongStorage([1, 2]).tolist() == [1, 2] and torch.FloatStorage(3).size() == 3
+    with pytest.raises(RuntimeError, match="uint8"):
+        torch.FloatTensor(kept)
+    with pytest.raises(ValueError, match="byte_order"):
+        torch.FloatStorage.from_buffer(b"abcd")
+
+
+def test_switches_within_a_block():
+    with torch.backends.cudnn.flags(enabled=False, benchmark_limit=3):
+        assert not torch.backends.cudnn.enabled and torch.backends.cudnn.benchmark_limit == 3
+    assert torch.backends.cudnn.enabled and not torch.backends.cudnn.is_acceptable(torch.ones(1))
+
+
+def test_cards_that_are_not_there():
+    with torch.cuda.device(-1), torch.cuda.device_of(torch.ones(1)):
+        pass
+    with pytest.raises(RuntimeError, match="cuda"), torch.cuda.device(0):
+        pass
+    assert torch.utils.checkpoint.get_device_states(torch.ones(1)) == ([], [])
+    torch.utils.checkpoint.set_device_states([], [])
+    with pytest.raises(RuntimeError, match="cuda"):
+        torch.utils.checkpoint.set_device_states([0], [torch.get_rng_state()])
+    with pytest.raises(RuntimeError, match="cuda"):
+        torch.nn.parallel.replicate(torch.nn.Linear(1, 1), [0])
+    doubled = torch.nn.parallel.parallel_apply(
+        [torch.add, torch.mul], [(torch.ones(1), 2), (torch.ones(1), 3)]
+    )
+    assert [one.item() for one in doubled] == [3, 3]
+
+
+def test_names_of_other_files():
+    from twofold.cuda.amp.autocast_mode import custom_fwd
+    from twofold.cuda.amp.grad_scaler import GradScaler
+    from twofold.nn.modules.module import _IncompatibleKeys
+    from twofold.nn.parallel.scatter_gather import scatter_kwargs
+    from twofold.utils.data._utils.collate import default_collate
+
+    from twofold.nn.parameter import UninitializedParameter, is_lazy
+
+    assert default_collate([1, 2]).tolist() == [1, 2] and callable(custom_fwd) and callable(scatter_kwargs)
+    assert issubclass(GradScaler, torch.amp.GradScaler)
+    assert isinstance(torch.nn.Linear(1, 1).load_state_dict({}, strict=False), _IncompatibleKeys)
+    assert is_lazy(UninitializedParameter()) and not is_lazy(torch.nn.Parameter(torch.ones(1)))
+    assert not torch.onnx.is_in_onnx_export() and torch.jit.Attribute(1, int).value == 1
+    assert torch.get_autocast_cpu_dtype() is torch.bfloat16 and not torch.is_autocast_cpu_enabled()
+    torch._dynamo.config.suppress_errors = True
+    torch.cpu.synchronize()
+    assert torch.cpu.is_available() and torch.cpu.device_count() == 1
+
+
+def test_triangles_as_vectors():
+    from twofold.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+    for diag, count in ((0, 6), (-1, 3), (1, 8)):
+        vec = torch.arange(2.0 * count).reshape(2, count)
+        matrix = vec_to_tril_matrix(vec, diag)
+        assert matrix.shape == (2, 3, 3) and torch.equal(matrix.tril(diag), matrix)
+        assert torch.equal(tril_matrix_to_vec(matrix, diag), vec)
+    with pytest.raises(ValueError, match="cannot be expressed"):
+        vec_to_tril_matrix(torch.ones(4))
+    with pytest.raises(ValueError, match="outside"):
+        tril_matrix_to_vec(torch.ones(2, 2), 2)

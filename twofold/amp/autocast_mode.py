@@ -110,6 +110,21 @@ def get_autocast_dtype(device_type: str) -> DType:
     return _LOWER[_core.autocast_state()[1]] if device_type == "cpu" else float16
 
 
+def is_autocast_cpu_enabled() -> bool:
+    """Whether the calling thread is inside an enabled ``autocast`` region of the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype() -> DType:
+    """The dtype that ``autocast`` casts to on the CPU."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> DType:
+    """The dtype that ``autocast`` would cast to on a graphics card."""
+    return get_autocast_dtype("cuda")
+
+
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Begin or end what an ``autocast`` region does, for the calling thread; "cpu" alone can begin.
 

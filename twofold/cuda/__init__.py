@@ -19,6 +19,9 @@ def is_available() -> bool:
     return False
 
 
+_initialized = False
+
+
 def is_initialized() -> bool:
     """Whether a graphics card is in use: no."""
     return False
@@ -40,6 +43,42 @@ def memory_allocated(device: Any = None) -> int:
 
 
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+memory_cached = max_memory_cached = memory_allocated
+
+
+class device:
+    """A ``with`` block that computes on the graphics card of an index; one below 0 is none.
+
+    Raises RuntimeError where there is a card to compute on: there is none.
+
+    >>> import twofold as torch
+    >>> with torch.cuda.device(-1):
+    ...     torch.ones(1)
+    tensor([1.])
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if not isinstance(self.idx, int) or self.idx >= 0:
+            _missing(self.idx)
+
+    def __exit__(self, *args: Any) -> None:
+        """The block ends."""
+
+
+class device_of(device):
+    """A ``with`` block that computes where a tensor is.
+
+    >>> import twofold as torch
+    >>> with torch.cuda.device_of(torch.ones(1)):
+    ...     torch.ones(1)
+    tensor([1.])
+    """
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(-1)
 
 
 def manual_seed_all(seed: int) -> None:
@@ -85,6 +124,7 @@ def get_arch_list() -> list[str]:
 
 
 set_rng_state = get_rng_state = get_device_capability = memory_summary = mem_get_info = _missing
+get_sync_debug_mode = set_sync_debug_mode = reset_max_memory_cached = reset_max_memory_allocated = _missing
 Event = Stream = stream = default_stream = CUDAGraph = reset_peak_memory_stats = _missing
 set_device = current_device = get_device_name = get_device_properties = current_stream = _missing
 FloatTensor = DoubleTensor = HalfTensor = BFloat16Tensor = _missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import amp
+from twofold.lazy import other_files
 
 
 class autocast(amp.autocast):
@@ -57,3 +58,6 @@ def custom_bwd(bwd: Any) -> Any:
     True
     """
     return amp.custom_bwd(bwd, device_type="cuda")
+
+
+other_files(__name__, {"autocast_mode": "autocast custom_bwd custom_fwd", "grad_scaler": "GradScaler"})

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 from twofold import _core
-from twofold.dtypes import Size, finfo
+from twofold.dtypes import DType, Size, finfo
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import get_default_dtype
 from twofold.frontend.sampling import stream
-from twofold.ops.base import broadcast_shapes, ops
+from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
 from twofold.ops.random import distributions, sampling
 
 Tensor = _core.Tensor
 
-EULER = 0.57721566490153286060
+EULER = euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
@@ -64,21 +65,64 @@ def sum_rightmost(value: Tensor, count: int) -> Tensor:
     return value.sum(tuple(range(-count, 0))) if count else value
 
 
+_sum_rightmost = sum_rightmost
+
+
+def _standard_normal(shape: Any, dtype: DType, device: Any) -> Tensor:
+    """Samples of the standard normal distribution."""
+    return FUNCTIONS["randn"](tuple(shape), dtype=dtype, device=device)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Lower triangular matrices from their elements along the last axis, row by row.
+
+    >>> import twofold as torch
+    >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1.0, 2.0, 3.0]))
+    tensor([[1., 0.],
+            [2., 3.]])
+    """
+    count = vec.shape[-1]
+    size = (isqrt((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) - 1 - 2 * diag) // 2
+    rows, columns = FUNCTIONS["tril_indices"](size, size, diag)
+    if len(rows) != count:
+        raise ValueError(
+            f"The size of last dimension is {count} which cannot be expressed as the lower triangular "
+            f"part of a square D x D matrix."
+        )
+    matrix = FUNCTIONS["zeros"]((*vec.shape[:-1], size, size), dtype=vec.dtype)
+    matrix[..., rows, columns] = vec
+    return matrix
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements of lower triangular matrices along one axis, row by row.
+
+    >>> import twofold as torch
+    >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1.0, 0.0], [2.0, 3.0]]))
+    tensor([1., 2., 3.])
+    """
+    size = mat.shape[-1]
+    if not -size <= diag < size:
+        raise ValueError(f"diag ({diag}) provided is outside [{-size}, {size - 1}].")
+    rows, columns = FUNCTIONS["tril_indices"](size, size, diag)
+    return mat[..., rows, columns]
+
+
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities away from 0 and 1 by the relative distance of neighbouring numbers."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
 
-def probs_to_logits(probs: Tensor, binary: bool = False) -> Tensor:
-    """log(p), or for ``binary`` log(p / (1 - p)), kept finite."""
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """log(p), or for ``is_binary`` log(p / (1 - p)), kept finite."""
     held = clamp_probs(probs)
-    return held.log() - (-held).log1p() if binary else held.log()
+    return held.log() - (-held).log1p() if is_binary else held.log()
 
 
-def logits_to_probs(logits: Tensor, binary: bool = False) -> Tensor:
-    """Probabilities of classes along the last axis, or for ``binary`` of each element."""
-    return logits.sigmoid() if binary else logits.softmax(-1)
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """Probabilities of classes along the last axis, or for ``is_binary`` of each element."""
+    return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 
 def one_of(name: str, probs: Any, logits: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ from twofold import _core, dtypes
 from twofold.dtypes import DType
 from twofold.frontend.creation import check_device, tensor
 from twofold.frontend.options import get_default_dtype
+from twofold.frontend.storage import TypedStorage
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.docstrings import shown
 
@@ -19,7 +21,8 @@ Tensor = _core.Tensor
 def construct(*args: Any, device: Any = None, dtype: DType | None = None) -> Tensor:
     """What calling a tensor type makes: from data, or zeros from sizes, in ``dtype`` or the default dtype.
 
-    Raises TypeError for sizes that are no whole numbers.
+    A tensor made from a storage shares its memory. Raises TypeError for sizes that are no whole numbers, RuntimeError
+    for a storage of another dtype.
     """
     check_device(device)
     dtype = dtype or get_default_dtype()
@@ -29,6 +32,8 @@ def construct(*args: Any, device: Any = None, dtype: DType | None = None) -> Ten
                 f"Tensor: data is a {type(args[0]).__name__}. Give sizes or a sequence; tensor() takes one number."
             )
         given = args[0]
+        if isinstance(given, TypedStorage):
+            return given.elements(dtype)
         iterable = not isinstance(given, (list, tuple, numpy.ndarray, Tensor))
         return tensor(list(given) if iterable else given, dtype=dtype)
     sizes = args[0] if len(args) == 1 and isinstance(args[0], dtypes.Size) else args
@@ -42,9 +47,9 @@ class _TensorType(type):
 
     dtype: DType
 
-    def __call__(cls, *args: Any) -> Tensor:
-        """From data, or from sizes: ``FloatTensor([1, 2])``, ``FloatTensor(2, 3)``."""
-        return construct(*args, dtype=cls.dtype)
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        """From data, a storage or sizes: ``FloatTensor([1, 2])``, ``FloatTensor(2, 3)``."""
+        return construct(*args, device=device, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
@@ -75,6 +80,50 @@ CONSTRUCTORS = {
         ("BFloat16Tensor", dtypes.bfloat16),
     )
 }
+
+
+class _StorageType(type):
+    """Classes such as ``FloatStorage``: a call makes a storage, and storages of the dtype are instances."""
+
+    dtype: DType
+
+    def __call__(cls, *args: Any) -> TypedStorage:
+        """Elements from a sequence, or as many as a number says: ``FloatStorage([1, 2])``, ``FloatStorage(2)``."""
+        if len(args) > 1 or not isinstance(args[0] if args else 0, (int, Sequence, TypedStorage)):
+            raise TypeError(f"{cls.__name__}: give a number of elements or a sequence of them")
+        return construct(*args, dtype=cls.dtype).storage()
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
+    ) -> TypedStorage:
+        """Elements copied from bytes, of which ``byte_order`` says where the lowest of an element stands.
+
+        Args:
+            buffer: Bytes, or what shows its memory as bytes.
+            byte_order: "little", "big" or "native"; may be left out for elements of one byte.
+            count: How many elements; below 0 all.
+            offset: Where the first byte stands.
+        """
+        orders = {"little": "<", "big": ">", "native": "="}
+        if byte_order not in orders and cls.dtype.itemsize > 1:
+            raise ValueError(f"from_buffer: byte_order is {byte_order!r}. Give 'little', 'big' or 'native'.")
+        stored = numpy.dtype(cls.dtype.numpy).newbyteorder(orders.get(byte_order or "native", "="))
+        values = numpy.frombuffer(buffer, stored, count, offset)
+        return tensor(values.astype(cls.dtype.numpy), dtype=cls.dtype).storage()
+
+
+STORAGES = {
+    name.replace("Tensor", "Storage"): _StorageType(
+        name.replace("Tensor", "Storage"),
+        (),
+        {"dtype": made.dtype, "__doc__": f"Memory of {made.dtype.name} elements."},
+    )
+    for name, made in CONSTRUCTORS.items()
+}
+STORAGES["Storage"] = STORAGES["FloatStorage"]
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

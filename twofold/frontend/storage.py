@@ -198,6 +198,12 @@ class TypedStorage:
         line = self._root.detach().as_strided((count,), (1,))
         return line if line.dtype is self.dtype else line.view(self.dtype)
 
+    def elements(self, dtype: Any) -> Any:
+        """The elements as a tensor that shares the memory; RuntimeError where they are of another dtype."""
+        if dtype is not self.dtype:
+            raise RuntimeError(f"a storage of {self.dtype.name} elements as a tensor of {dtype.name}")
+        return self._elements()
+
     def data_ptr(self) -> int:
         """The address of the first element."""
         return data_ptr(self._root)

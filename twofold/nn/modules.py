@@ -28,6 +28,7 @@ from twofold.nn import (
     transformer,
 )
 from twofold.nn.module import Module
+from twofold.nn.state import IncompatibleKeys
 
 _FILES: dict[str, tuple[ModuleType, ...]] = {
     "activation": (activation, attention),
@@ -71,7 +72,10 @@ _BASES: dict[str, dict[str, Any]] = {
     "dropout": {"_DropoutNd": layers._Dropout},
     "instancenorm": {"_InstanceNorm": normalization._InstanceNorm},
     "loss": {"_Loss": loss._Loss, "_WeightedLoss": loss._WeightedLoss},
-    "module": {name: value for name, value in vars(hooks).items() if name.startswith("register_module_")},
+    "module": {
+        "_IncompatibleKeys": IncompatibleKeys,
+        **{name: value for name, value in vars(hooks).items() if name.startswith("register_module_")},
+    },
     "pooling": {"_MaxPoolNd": pooling._MaxPool, "_AvgPoolNd": pooling._AvgPool},
 }
 """What programs take from these files beside layers: the classes that layers derive from, and hooks of all modules."""

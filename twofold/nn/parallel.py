@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from twofold.frontend.options import check_device
 from twofold.lazy import other_files
 from twofold.nn.module import Module
 
@@ -59,8 +60,38 @@ def data_parallel(
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
 
 
+def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list[Any]:
+    """What each module computes from its own inputs; each of ``devices`` must be there.
+
+    >>> import twofold as torch
+    >>> torch.nn.parallel.parallel_apply([torch.neg, torch.abs], [torch.ones(1), -torch.ones(1)])
+    [tensor([-1.]), tensor([1.])]
+    """
+    for device in devices or ():
+        check_device(device)
+    calls = zip(modules, inputs, kwargs_tup or [{}] * len(modules), strict=True)
+    return [
+        module(*(given if isinstance(given, tuple) else (given,)), **named) for module, given, named in calls
+    ]
+
+
+def _missing(what: Any, devices: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raise RuntimeError: there are no graphics cards to copy to. Ask ``torch.cuda.is_available()`` first."""
+    check_device("cuda")
+    raise AssertionError("the device is there")
+
+
+replicate = scatter = gather = scatter_kwargs = _missing
+
 other_files(
-    __name__, {"data_parallel": "DataParallel data_parallel", "distributed": "DistributedDataParallel"}
+    __name__,
+    {
+        "data_parallel": "DataParallel data_parallel",
+        "distributed": "DistributedDataParallel",
+        "parallel_apply": "parallel_apply",
+        "replicate": "replicate",
+        "scatter_gather": "scatter gather scatter_kwargs",
+    },
 )
 
 __path__: list[

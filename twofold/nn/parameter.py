@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import weakref
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -105,3 +106,20 @@ class Registry(dict[str, Any]):
         """Take all entries out."""
         for name in list(self):
             del self[name]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter's shape is not known yet.
+
+    >>> import twofold as torch
+    >>> torch.nn.parameter.is_lazy(torch.nn.LazyLinear(2).weight)
+    True
+    """
+    return isinstance(param, __getattr__("UninitializedParameter"))
+
+
+def __getattr__(name: str) -> Any:
+    # layers of unknown sizes are made of parameters, and have this one
+    if name != "UninitializedParameter":
+        raise AttributeError(f"module {__name__} has no attribute {name!r}", name=name)
+    return import_module("twofold.nn.lazy").UninitializedParameter

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from twofold import _core
 from twofold.errors import described
@@ -19,9 +19,21 @@ from twofold.optim.hooks import (
     with_hooks,
 )
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 Tensor = _core.Tensor
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+StateDict: TypeAlias = dict[str, Any]
+
+
+class _RequiredParameter:
+    """The type of ``required``."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()  # the default of a setting that each group must give
 
 
 def rule(name: str) -> Callable[..., Tensor]:
@@ -203,7 +215,13 @@ class Optimizer(Hooked):
                     f"some parameters appear in more than one parameter group: {described(param)} is in "
                     f"group {before[param]} and in group {len(self.param_groups)}. Leave it out of one."
                 )
-        self.param_groups.append({**self.defaults, **group, "params": params})
+        complete = {**self.defaults, **group, "params": params}
+        for name, value in complete.items():
+            if value is required:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
+        self.param_groups.append(complete)
         # A parameter whose first values are still to be computed would end the trace that reads it: the first step
         # would be two, and keep for its backward pass what one trace frees.
         _core.flush()

@@ -8,12 +8,13 @@ from typing import Any
 from twofold import _core
 from twofold.errors import GraphError
 from twofold.frontend.creation import tensor
+from twofold.frontend.options import check_device
 from twofold.runtime.calls import call_branch
 from twofold.utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _core.Tensor
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["checkpoint", "checkpoint_sequential", "get_device_states", "set_device_states"]
 
 
 def checkpoint(
@@ -92,6 +93,24 @@ def checkpoint_sequential(
         part = _chain(parts[first : first + size])
         input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return _chain(parts[last:])(input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The graphics cards that hold tensors among ``args``, and the states of their generators: none.
+
+    >>> import twofold as torch
+    >>> torch.utils.checkpoint.get_device_states(torch.ones(2))
+    ([], [])
+    """
+    return [], []
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Set the states of generators on graphics cards; RuntimeError if there are any to set."""
+    if devices or states:
+        check_device(device_type or "cuda")
 
 
 def _chain(functions: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:

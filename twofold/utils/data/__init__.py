@@ -1,5 +1,6 @@
 """Data sets, samplers, and batches of samples."""
 
+from twofold.lazy import other_files as _other_files
 from twofold.tracebacks import guard_namespace as _guard_namespace
 from twofold.utils.data import dataloader, dataset, distributed, sampler
 from twofold.utils.data.dataloader import DataLoader, default_collate, default_convert, get_worker_info
@@ -22,6 +23,12 @@ from twofold.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+
+_other_files(__name__, {"_utils": ""})
+_COLLATE = (
+    "default_collate=twofold.utils.data:default_collate default_convert=twofold.utils.data:default_convert"
+)
+_other_files(f"{__name__}._utils", {"collate": _COLLATE})
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 
