@@ -39,6 +39,7 @@ ORDER = [
     {"runtime"},
     {"frontend"},
     {
+        "_dynamo",
         "_utils",
         "accelerator",
         "amp",

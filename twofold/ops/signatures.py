@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
+from numbers import Number
 from typing import Any
+
+from twofold.tracebacks import user_frame
 
 
 def with_names(function: Any, names: Sequence[str]) -> Any:
@@ -23,6 +28,52 @@ def with_names(function: Any, names: Sequence[str]) -> Any:
     }
     function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
     return function
+
+
+def scales_first(*scales: str) -> Callable[[Any], Any]:
+    """Let a function take its scales by position, too, as PyTorch before version 1.5 did; then it warns.
+
+    One scale stands behind the first operand. Of two, the first stands before or behind the first operand, as in
+    ``addmm(beta, input, alpha, mat1, mat2)`` and ``input.addmm(beta, alpha, mat1, mat2)``; the second may be left out.
+
+    >>> import twofold as torch, warnings
+    >>> with warnings.catch_warnings(record=True) as warned:
+    ...     torch.ones(2).add(10, torch.ones(2)), len(warned)
+    (tensor([11., 11.]), 1)
+    """
+
+    def decorate(function: Any) -> Any:
+        places = [one for one in signature(function).parameters.values() if one.kind is not one.KEYWORD_ONLY]
+        last = len(places) - 1
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if len(args) <= last + 1:
+                return function(*args, **options)
+            head, operands = args[:-last], args[-last:]
+            numbers = [one for one in head if isinstance(one, Number)]
+            if len(head) - len(numbers) != 1 or len(numbers) > len(scales):
+                return function(*args, **options)  # which says what it takes
+            given = dict(zip(scales, numbers))
+            _warn_of_order(call.__name__, list(given))
+            first = next(one for one in head if not isinstance(one, Number))
+            return function(first, *operands, **given, **options)
+
+        return call
+
+    return decorate
+
+
+def _warn_of_order(name: str, scales: Sequence[str]) -> None:
+    """Warn, at the program's line, of scales before their operands."""
+    instead = ", ".join(f"{scale}=" for scale in scales)
+    message = f"{name}: numbers before the operands are deprecated. Give them behind these, as {instead}"
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, stacklevel=3)
+        return
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=seen)
 
 
 def keyword(name: str, default: Any = None, annotation: Any = "Any") -> Parameter:

@@ -17,7 +17,7 @@ from twofold.ops.examples import example
 from twofold.ops.linear_algebra.matrices import conjugate, linalg_function, observed
 from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
 from twofold.ops.shape.shapes import expanded, many_axes
-from twofold.ops.signatures import with_names
+from twofold.ops.signatures import scales_first, with_names
 
 
 def _scaled_call(name: str, *factors: str) -> Any:
@@ -28,7 +28,7 @@ def _scaled_call(name: str, *factors: str) -> Any:
         need_fitting(alpha, input.dtype.compute)
         return apply(name, input, first, second, beta, alpha)
 
-    return staticmethod(with_names(call, ("input", *factors)))
+    return staticmethod(scales_first("beta", "alpha")(with_names(call, ("input", *factors))))
 
 
 def _added(x: Any, beta: Any, alpha: Any, multiply: Callable[..., Any], *factors: Any) -> Any:

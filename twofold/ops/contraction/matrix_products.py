@@ -36,7 +36,7 @@ from twofold.ops.examples import example
 from twofold.ops.indexing.row_products import factors_of, matrix_shares
 from twofold.ops.promotion import autocast, need_fitting, need_one_dtype
 from twofold.ops.shape import shapes
-from twofold.ops.signatures import with_names
+from twofold.ops.signatures import scales_first, with_names
 
 
 def transposed(x: Node) -> Node:
@@ -352,6 +352,7 @@ class addmm:
     inplace = True
 
     @staticmethod
+    @scales_first("beta", "alpha")
     def call(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         need_fitting(beta, input.dtype.compute)
         need_fitting(alpha, input.dtype.compute)

@@ -16,6 +16,7 @@ from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.promotion import need_beside, need_whole_alpha
 from twofold.ops.samples import nonzero, reals
+from twofold.ops.signatures import scales_first
 
 
 def _with_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
@@ -62,6 +63,7 @@ class add:
     reference = numpy.add
 
     @staticmethod
+    @scales_first("alpha")
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         return _with_alpha("add", input, other, alpha)
 
@@ -90,6 +92,7 @@ class subtract:
     reference = numpy.subtract
 
     @staticmethod
+    @scales_first("alpha")
     def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         return _with_alpha("subtract", input, other, alpha)
 

@@ -8,6 +8,7 @@ from twofold.ops.base import apply, composite, ops
 from twofold.ops.building_blocks import rounded_once
 from twofold.ops.promotion import factor_beside
 from twofold.ops.samples import nonzero, reals
+from twofold.ops.signatures import scales_first
 
 
 @composite
@@ -68,6 +69,7 @@ class addcmul:
     compute = rounded_once(lambda x, a, b, value: x + value * a * b)
 
     @staticmethod
+    @scales_first("value")
     def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
         return apply("addcmul", input, tensor1, tensor2, factor_beside(value, input, tensor1, tensor2))
 
@@ -89,5 +91,6 @@ class addcdiv:
     compute = rounded_once(lambda x, a, b, value: x + value * a / b)
 
     @staticmethod
+    @scales_first("value")
     def call(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
         return apply("addcdiv", input, tensor1, tensor2, value)
