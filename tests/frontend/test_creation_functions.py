@@ -21,6 +21,9 @@ def test_drawn_integers_have_the_shape_and_dtype_of_the_input():
     found = torch.randint_like(torch.zeros(50, dtype=torch.float64), 2, 5)
     assert found.dtype is torch.float64 and set(found.tolist()) == {2.0, 3.0, 4.0}
     assert set(torch.randint_like(torch.zeros(50), 2).tolist()) == {0.0, 1.0}
+    assert set(torch.randint_like(torch.zeros(50), high=2).tolist()) == {0.0, 1.0}
+    with pytest.raises(TypeError, match="high"):
+        torch.randint_like(torch.zeros(2))
 
 
 def test_layouts_are_checked():

@@ -10,6 +10,7 @@ import scipy.stats
 
 import twofold as torch
 from twofold import nn
+from twofold.errors import DTypeError
 
 F: Any = nn.functional
 G = numpy.random.default_rng(17)
@@ -195,3 +196,12 @@ def test_class_numbers_give_their_weights_no_gradient() -> None:
 def test_probabilities_have_no_class_to_ignore() -> None:
     with pytest.raises(RuntimeError, match="ignore_index 1 for target probabilities"):
         F.cross_entropy(torch.randn(5, 4), torch.full((5, 4), 0.25), ignore_index=1)
+
+
+def test_cosine_of_floats_and_whole_numbers():
+    x, classes = torch.tensor([[3.0, 4.0]]), torch.tensor([[1, 0]])
+    assert torch.nn.functional.cosine_similarity(x, classes).item() == pytest.approx(0.6)
+    found = torch.nn.functional.cosine_embedding_loss(x, classes, torch.tensor([1]))
+    assert found.item() == pytest.approx(0.4)
+    with pytest.raises(DTypeError, match="floating"):
+        torch.nn.functional.cosine_similarity(classes, classes)

@@ -51,6 +51,22 @@ def _no_group(*args: Any, **kwargs: Any) -> NoReturn:
     raise ValueError(f"Default process group has not been initialized. {_FIX}")
 
 
+class ProcessGroup:
+    """A group of processes, as annotations name it; ValueError where one is made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _no_group()
+
+
+class group:
+    """``WORLD``, the group of all processes: there is none."""
+
+    WORLD: ProcessGroup | None = None
+
+
+GroupMember = group
+
+
 class ReduceOp(Enum):
     """How values of several processes are joined."""
 

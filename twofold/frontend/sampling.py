@@ -244,16 +244,25 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, **options: 
 
 @_function
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, **options: Any
+    input: Tensor,
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    **options: Any,
 ) -> Tensor:
     """Integers sampled evenly from [low, high), with the shape and dtype of ``input``; one number is ``high``.
+
+    Raises TypeError where there is none.
 
     >>> import twofold as torch
     >>> torch.randint_like(torch.zeros(2, 3), 1)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    low, high = (0, low) if high is None else (low, high)
+    if low is None and high is None:
+        raise TypeError("randint_like: how many integers to sample from is missing. Give high.")
+    low, high = (0, low) if high is None else (low or 0, high)
     found = {"dtype": input.dtype, **options}
     return randint(low, high, tuple(input.shape), generator=generator, **found)
 

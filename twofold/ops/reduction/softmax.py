@@ -198,6 +198,8 @@ class cosine_similarity:
         shape = broadcast_shapes(a.shape, b.shape)
         axis = normalize_axis(axis, len(shape))
         result, _ = common_dtype([strong(a).type, strong(b).type])
+        # whole numbers beside floats are floats
+        a, b = (value if value.dtype.kind == "f" else convert(value, result) for value in (a, b))
         a, b = broadcast(floating(a), shape), broadcast(floating(b), shape)
         if not shape:
             a, b = ops.reshape(a, (1,)), ops.reshape(b, (1,))
