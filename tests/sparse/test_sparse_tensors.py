@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy
@@ -301,3 +302,29 @@ def test_a_product_takes_either_kind_of_matrix_on_either_side():
     for pair in ((x, 1), (1, x), (x, None), (dense, 3)):
         with pytest.raises((ArgumentError, DTypeError)):
             torch.spmm(*pair)
+
+
+def test_buffers_of_modules():
+    class Propagation(torch.nn.Module):
+        def __init__(self, matrix):
+            super().__init__()
+            self.register_buffer("matrix", matrix)
+            self.weight = torch.nn.Parameter(torch.ones(3, 1))
+
+        def forward(self, x):
+            return torch.sparse.mm(self.matrix, x) @ self.weight
+
+    dense = numpy.array([[0.0, 2, 0], [1, 0, 3]], numpy.float32)
+    module = Propagation(torch.tensor(dense).to_sparse())
+    x = numpy.arange(9, dtype=numpy.float32).reshape(3, 3)
+    numpy.testing.assert_allclose(module(torch.tensor(x)).detach().numpy(), dense @ x @ numpy.ones((3, 1)))
+    assert module.double().matrix.dtype is torch.float64 and module.float().matrix.dtype is torch.float32
+    other = Propagation(torch.zeros(2, 3).to_sparse())
+    other.load_state_dict(copy.deepcopy(module).state_dict())
+    numpy.testing.assert_array_equal(other.matrix.to_dense().numpy(), dense)
+    module.matrix = torch.zeros(2, 3).to_sparse()
+    assert not module.matrix.to_dense().any() and other.matrix.to_dense().any()
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        Propagation(torch.zeros(3, 3).to_sparse()).load_state_dict(module.state_dict())
+    with pytest.raises(TypeError, match="dense"):
+        module.matrix.copy_(torch.zeros(2, 3))

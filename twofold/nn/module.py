@@ -120,7 +120,7 @@ class Module(Hooked):
             found = attributes.get(registry)
             if found is None or name not in found:
                 continue
-            if value is not None and not (kind == "buffer" and isinstance(value, Tensor)):
+            if value is not None and not (kind == "buffer" and state.is_kept(value)):
                 wanted = {
                     "parameter": "torch.nn.Parameter",
                     "buffer": "torch.Tensor",
@@ -194,7 +194,7 @@ class Module(Hooked):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state of the module, but that no optimiser changes."""
         self._check_name(name, "buffer", "_buffers")
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not state.is_kept(tensor):
             raise TypeError(
                 f"cannot assign '{_kind(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twofold import _core
+from twofold.frontend.options import sparse_coo
 from twofold.nn.parameter import Parameter
 
 Tensor = _core.Tensor
@@ -77,6 +78,11 @@ def set_extra_state(module: Any, state: Any) -> None:
     )
 
 
+def is_kept(value: Any) -> bool:
+    """Whether a value can be a buffer: a tensor, a sparse one too."""
+    return isinstance(value, Tensor) or getattr(value, "layout", None) is sparse_coo
+
+
 def own_members(module: Any) -> dict[str, Tensor]:
     """Parameters and persistent buffers of the module itself."""
     hidden = module._non_persistent_buffers_set
@@ -130,7 +136,7 @@ def load_own_state(
 
 
 def _load_member(module: Any, name: str, member: Tensor, given: Any, key: str, assigned: bool) -> str | None:
-    if not isinstance(given, Tensor):
+    if not is_kept(given):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
             f"object from checkpoint "

@@ -192,6 +192,19 @@ class SparseTensor:
 
     # Other forms of the same elements.
 
+    def copy_(self, src: SparseTensor, non_blocking: bool = False) -> SparseTensor:
+        """Take the elements of another sparse tensor of the same sizes; ``non_blocking`` is alike, with one device.
+
+        Raises RuntimeError where the sizes differ, TypeError for a dense tensor.
+        """
+        if not isinstance(src, SparseTensor):
+            raise TypeError("copy_: a dense tensor into a sparse one. Give src.to_sparse().")
+        if src.shape != self.shape:
+            raise RuntimeError(f"copy_: sizes differ, {tuple(src.shape)} into {tuple(self.shape)}")
+        self._coordinates = src._coordinates.clone()
+        self._elements, self._coalesced = src._elements.to(self.dtype).clone(), src._coalesced
+        return self
+
     def to_dense(self, dtype: Any = None) -> Tensor:
         """All elements as a tensor."""
         axes = self.sparse_dim()
