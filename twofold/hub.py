@@ -8,10 +8,10 @@ import os
 import re
 import sys
 import tempfile
-import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlparse as urlparse
 
 from twofold.errors import ArgumentError
 from twofold.serialization import load as load_file
@@ -74,7 +74,7 @@ def load_state_dict_from_url(
     """
     folder = os.fspath(model_dir) if model_dir is not None else os.path.join(get_dir(), "checkpoints")
     os.makedirs(folder, exist_ok=True)
-    name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
+    name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         hashed = _HASH.search(name) if check_hash else None

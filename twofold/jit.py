@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+from twofold.lazy import other_files
 from twofold.nn.module import Module
 
 T = TypeVar("T")
@@ -161,3 +162,11 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 def wait(future: T) -> T:
     """The result of ``fork``."""
     return future
+
+
+other_files(
+    __name__,
+    {
+        "annotations": "Any=typing:Any Dict=typing:Dict List=typing:List Optional=typing:Optional Tuple=typing:Tuple"
+    },
+)

@@ -13,8 +13,8 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.layout import row_major
 from twofold.ops.base import apply, ops
 from twofold.ops.shape.contiguity import ORDERS, format_name
+from twofold.ops.shape.shapes import given_integers
 from twofold.ops.shape.storage import alias_of
-from twofold.ops.source import shape_of
 
 Tensor = _core.Tensor
 
@@ -42,12 +42,12 @@ def write_out(out: Any, result: Any) -> Any:
     return out
 
 
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """In-place: another shape, with the first elements in row-major order; new ones are 0.
 
     Raises RuntimeError for a tensor that requires grad, and for a view.
     """
-    shape = shape_of(sizes)
+    shape = given_integers(sizes, size=size)
     if format_name(memory_format) in ORDERS:
         raise ArgumentError(f"resize_ to {memory_format!r}", "Use contiguous(memory_format=...).")
     if self.requires_grad or self._base is not None:

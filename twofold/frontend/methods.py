@@ -106,11 +106,12 @@ def to(
     *args: Any,
     dtype: Any = None,
     device: Any = None,
+    other: Tensor | None = None,
     non_blocking: bool = False,
     copy: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """This tensor in another dtype; the tensor itself when nothing changes, unless ``copy``.
+    """This tensor in another dtype, or that of ``other``; the tensor itself when nothing changes, unless ``copy``.
 
     Args:
         args: A dtype, a device, a device and a dtype, or a tensor whose dtype counts; then ``non_blocking``, ``copy``.
@@ -128,7 +129,7 @@ def to(
             f"to: {args[0]} comes first. Give a dtype, a device or a tensor before non_blocking and copy."
         )
     flags = []
-    for argument in args:
+    for argument in args if other is None else (other, *args):
         if isinstance(argument, Tensor):
             dtype = argument.dtype
         elif isinstance(argument, (DType, numpy.dtype, type)):

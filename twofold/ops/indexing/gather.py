@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import complex64, int64
-from twofold.errors import DTypeError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import Assembly
@@ -459,7 +459,9 @@ class gather:
     methods = ("gather",)
 
     @staticmethod
-    def call(input: Any, dim: int, index: Any) -> Any:
+    def call(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+        if sparse_grad:
+            raise ArgumentError("gather: sparse_grad=True", "Leave it out: the gradient is dense.")
         return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
 
     @staticmethod

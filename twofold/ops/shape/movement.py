@@ -70,10 +70,9 @@ class reshape:
     may_copy = True
 
     @staticmethod
-    def call(input: Any, *shape: Any) -> Any:
-        return apply(
-            "reshape", input, attrs=(shapes.infer_shape(shapes.integers(shape), element_count(input)),)
-        )
+    def call(input: Any, *sizes: Any, shape: Any = None) -> Any:
+        wanted = shapes.given_integers(sizes, shape=shape)
+        return apply("reshape", input, attrs=(shapes.infer_shape(wanted, element_count(input)),))
 
     @staticmethod
     def result(x: TensorType, shape: Shape) -> TensorType:
@@ -109,9 +108,9 @@ class permute:
     is_view = True
 
     @staticmethod
-    def call(input: Any, *dims: Any) -> Any:
+    def call(input: Any, *axes: Any, dims: Any = None) -> Any:
         ndim = len(input.shape)
-        order = many_axes(shapes.integers(dims), ndim)
+        order = many_axes(shapes.given_integers(axes, dims=dims), ndim)
         if len(order) != ndim:
             raise ArgumentError(f"{len(order)} axes in the order of {ndim}", "Name every axis once.")
         return apply("permute", input, attrs=(order,))
@@ -149,8 +148,9 @@ class broadcast_to:
     is_view = True
 
     @staticmethod
-    def call(input: Any, shape: Any) -> Any:
-        return apply("broadcast_to", input, attrs=(shapes.expanded(input.shape, shapes.integers((shape,))),))
+    def call(input: Any, shape: Any = None, *, size: Any = None) -> Any:
+        wanted = shapes.given_integers(() if shape is None else (shape,), size=size)
+        return apply("broadcast_to", input, attrs=(shapes.expanded(input.shape, wanted),))
 
     result = lambda x, shape: tensor_type(x.dtype, shapes.expanded(x.shape, shape))
 

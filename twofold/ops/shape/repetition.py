@@ -31,20 +31,20 @@ def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
     return _repeated(input, shape, counts, before=True)
 
 
-def repeat(input: Any, *repeats: Any) -> Any:
-    """The input repeated as a whole ``repeats`` times along each axis; more numbers than axes add axes in front.
+def repeat(input: Any, *counts: Any, repeats: Any = None) -> Any:
+    """The input repeated as a whole so often along each axis; more numbers than axes add axes in front.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).repeat(2, 1)
     tensor([[1, 2],
             [1, 2]])
     """
-    counts = shapes.integers(repeats)
-    if len(counts) < len(input.shape):
-        found = f"{len(counts)} for {len(input.shape)}"
+    wanted = shapes.given_integers(counts, repeats=repeats)
+    if len(wanted) < len(input.shape):
+        found = f"{len(wanted)} for {len(input.shape)}"
         what = f"the number of repeat dims can not be smaller than that of the tensor's dimensions: {found}"
         raise ShapeError(what, "Give a number for each axis, or use tile().")
-    return tile(input, *counts)
+    return tile(input, *wanted)
 
 
 publish(repeat, (), ("repeat",))

@@ -221,15 +221,15 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 
 @public(methods=("expand",))
-def expand(input: Any, *sizes: Any) -> Any:
-    """The input with axes of size 1 repeated up to ``sizes``; -1 keeps a size.
+def expand(input: Any, *sizes: Any, size: Any = None) -> Any:
+    """The input with axes of size 1 repeated up to ``sizes``, or ``size``; -1 keeps a size.
 
     >>> import twofold as torch
     >>> torch.expand(torch.tensor([[1], [2]]), -1, 3)
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    return ops.broadcast_to(input, shapes.integers(sizes))
+    return ops.broadcast_to(input, shapes.given_integers(sizes, size=size))
 
 
 @public(methods=("expand_as",))

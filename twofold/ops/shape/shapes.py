@@ -35,6 +35,20 @@ def integers(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(index(value) for value in values)
 
 
+def given_integers(values: Sequence[Any], **named: Any) -> tuple[int, ...]:
+    """Integers given by position or, as one sequence, by a name; ArgumentError where both are.
+
+    >>> given_integers((2, 3), shape=None), given_integers((), shape=(2, 3))
+    ((2, 3), (2, 3))
+    """
+    ((name, given),) = named.items()
+    if given is None:
+        return integers(values)
+    if values:
+        raise ArgumentError(f"{name} is given by position and by name", "Give it once.")
+    return integers((given,))
+
+
 def infer_shape(shape: Sequence[int], size: int) -> Shape:
     """``shape`` with its one -1 replaced by what makes ``size`` elements.
 

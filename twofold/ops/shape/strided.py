@@ -236,17 +236,17 @@ def slice_scatter(
 
 
 @public(methods=("sum_to_size",))
-def sum_to_size(input: Any, *size: Any) -> Any:
-    """The input summed over the axes that broadcasting ``size`` to its shape would repeat.
+def sum_to_size(input: Any, *sizes: Any, size: Any = None) -> Any:
+    """The input summed over the axes that broadcasting ``sizes``, or ``size``, to its shape would repeat.
 
     >>> import twofold as torch
     >>> torch.sum_to_size(torch.tensor([[1, 2], [3, 4]]), 1, 2)
     tensor([[4, 6]])
     """
-    wanted = shapes.integers(size)
+    wanted = shapes.given_integers(sizes, size=size)
     shape = tuple(input.shape)
     own = shape[max(len(shape) - len(wanted), 0) :]
-    if len(wanted) > len(shape) or any(size not in (1, length) for size, length in zip(wanted, own)):
+    if len(wanted) > len(shape) or any(one not in (1, length) for one, length in zip(wanted, own)):
         what = f"size {wanted} does not broadcast to shape {shape}"
         raise ShapeError(what, "Keep each size, or make it 1 where the input is summed.")
     axes = repeated_axes(wanted, shape)
