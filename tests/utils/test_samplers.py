@@ -47,7 +47,7 @@ def test_shares_of_a_data_set() -> None:
     assert list(samplers[0]) != before
     with pytest.raises(ValueError, match="Invalid rank 3"):
         DistributedSampler(data, 3, 3)
-    with pytest.raises(RuntimeError, match="no process group"):
+    with pytest.raises(ValueError, match="group has not been initialized"):
         DistributedSampler(data)
 
 

@@ -107,7 +107,7 @@ class _StorageType(type):
             count: How many elements; below 0 all.
             offset: Where the first byte stands.
         """
-        orders = {"little": "<", "big": ">", "native": "="}
+        orders: dict[str, Any] = {"little": "<", "big": ">", "native": "="}
         if byte_order not in orders and cls.dtype.itemsize > 1:
             raise ValueError(f"from_buffer: byte_order is {byte_order!r}. Give 'little', 'big' or 'native'.")
         stored = numpy.dtype(cls.dtype.numpy).newbyteorder(orders.get(byte_order or "native", "="))

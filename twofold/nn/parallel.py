@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 from twofold.frontend.options import check_device
@@ -30,22 +33,66 @@ class DataParallel(Module):
 
 
 class DistributedDataParallel(Module):
-    """Would average gradients over processes; there are no process groups.
+    """Calls ``module``, whose parameters stand under ``module.`` in the state, in a group of one process.
 
-    Raises NotImplementedError when it is made.
+    Gradients of one process are those of the group, so what tells when and how they are joined has no effect.
+
+    Args:
+        module: The module; RuntimeError where none of its parameters requires grad.
+        device_ids: Cards, with ``output_device``; ValueError where one is given, as there are none.
+        process_group: The group; ValueError where none was made.
 
     >>> import twofold as torch
-    >>> torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: DistributedDataParallel: training over several processes is not supported. Use the module \
-itself.
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    >>> list(model.state_dict()), model(torch.ones(3, 2)).shape
+    (['module.weight', 'module.bias'], twofold.Size([3, 1]))
+    >>> torch.distributed.destroy_process_group()
     """
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            "DistributedDataParallel: training over several processes is not supported. Use the module itself."
-        )
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        self.process_group = import_module("twofold.distributed.process_group").member(process_group)
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a "
+                "gradient."
+            )
+        if device_ids or output_device is not None:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with GPU modules, but got "
+                f"device_ids {device_ids}, output_device {output_device}. Leave them out."
+            )
+        self.module = module
+        self.dim = dim
+        self.require_backward_grad_sync = True
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the module computes."""
+        return self.module(*inputs, **kwargs)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A ``with`` block whose backward passes keep gradients in this process, where they are in any case."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
 
 
 def data_parallel(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from twofold.distributed.process_group import get_rank, get_world_size
 from twofold.frontend.sampling import Generator, randperm
 from twofold.utils.data.sampler import Sampler
 
@@ -15,14 +16,14 @@ class DistributedSampler(Sampler):
 
     Args:
         dataset: What is divided.
-        num_replicas: How many shares there are. There are no process groups to take it from.
-        rank: Which share this is.
+        num_replicas: How many shares there are; None for as many as the process group has processes.
+        rank: Which share this is; None for the number of this process.
         shuffle: Whether indices are in random order, another in each epoch that ``set_epoch`` names.
         seed: Of the random order, the same in every replica.
         drop_last: Whether the last samples are left out to make shares equal; otherwise the first come twice.
 
     Raises:
-        RuntimeError: A number is missing.
+        ValueError: A number is missing, and there is no process group.
         ValueError: ``rank`` is no share.
 
     >>> import twofold as torch
@@ -41,8 +42,8 @@ class DistributedSampler(Sampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(dataset)
-        if num_replicas is None or rank is None:
-            raise RuntimeError("DistributedSampler: there is no process group. Give num_replicas and rank.")
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
