@@ -135,3 +135,12 @@ def test_what_is_no_dtype_is_refused():
         assert x.to(torch.float32, wrong).dtype is torch.float32
     with pytest.raises(TypeError):
         x.to_dense(True)
+
+
+def test_the_class_of_tensors_is_the_default_type():
+    assert torch.ones(2, dtype=torch.float64).type(torch.Tensor).dtype is torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.ones(2, dtype=torch.float32).type(torch.Tensor).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -15,7 +15,7 @@ from twofold.frontend import creation_functions, gradients, inplace, sampling, s
 from twofold.frontend.creation import CREATION, from_numpy, tensor
 from twofold.frontend.device import CPU
 from twofold.frontend.grad_fn import grad_fn
-from twofold.frontend.options import check_device, check_layout, in_format
+from twofold.frontend.options import check_device, check_layout, get_default_dtype, in_format
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.docstrings import shown
 from twofold.ops.indexing.keys import getitem, is_byte_mask, setitem
@@ -164,7 +164,7 @@ def _caster(name: str, dtype: DType) -> Callable[..., Tensor]:
 
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
-    """The name of the tensor type, or this tensor in ``dtype``.
+    """The name of the tensor type, or this tensor in ``dtype``, for which ``Tensor`` is the default dtype.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).type(), torch.tensor([1, 2]).type("torch.FloatTensor")
@@ -174,6 +174,8 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
         return f"twofold.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
     if isinstance(dtype, str) and dtype.split(".")[-1] in _BY_TYPE_NAME:
         dtype = _BY_TYPE_NAME[dtype.split(".")[-1]]
+    if dtype is Tensor:
+        dtype = get_default_dtype()
     return to(self, as_dtype(getattr(dtype, "dtype", dtype)))
 
 
