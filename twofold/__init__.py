@@ -151,6 +151,16 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
+    from twofold.nn.functional import (
+        alpha_dropout,
+        bilinear,
+        celu_,
+        feature_alpha_dropout,
+        rrelu,
+        rrelu_,
+        selu_,
+        threshold_,
+    )
     from twofold.nn.functional_embedding import embedding_of_torch as embedding
     from twofold.nn.functional_pooling import adaptive_max_pool1d_of_torch as adaptive_max_pool1d
     from twofold.nn.losses_of_torch import (

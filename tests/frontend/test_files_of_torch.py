@@ -177,3 +177,21 @@ def test_triangles_as_vectors():
         vec_to_tril_matrix(torch.ones(4))
     with pytest.raises(ValueError, match="outside"):
         tril_matrix_to_vec(torch.ones(2, 2), 2)
+
+
+def test_activations_of_the_package():
+    x = torch.tensor([-1.0, 2.0])
+    assert torch.equal(torch.rrelu(x, 0.1, 0.3), torch.tensor([-0.2, 2.0]))
+    for name in ("selu", "celu", "rrelu", "threshold"):
+        more = (0.5, 7.0) if name == "threshold" else ()
+        changed = x.clone()
+        assert getattr(torch, f"{name}_")(changed, *more) is changed
+        torch.testing.assert_close(changed, getattr(torch.nn.functional, name)(x, *more))
+    assert torch.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3)).tolist() == [[6] * 4]
+
+
+def test_threads_and_runs():
+    torch.set_num_interop_threads(2)
+    assert torch.get_num_interop_threads() == 1 and not torch.is_deterministic_algorithms_warn_only_enabled()
+    with pytest.raises(RuntimeError, match="positive"):
+        torch.set_num_interop_threads(0)

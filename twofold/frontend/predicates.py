@@ -136,6 +136,11 @@ def are_deterministic_algorithms_enabled() -> bool:
     return True
 
 
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether results that differ between runs would only be warned of: there are none."""
+    return False
+
+
 def get_num_interop_threads() -> int:
     """How many calls run at once: one, whose kernels share the threads.
 
@@ -204,6 +209,7 @@ _ASKED: tuple[Any, ...] = (
     get_device,
     get_default_device,
     are_deterministic_algorithms_enabled,
+    is_deterministic_algorithms_warn_only_enabled,
     get_num_interop_threads,
     get_float32_matmul_precision,
 )

@@ -97,6 +97,20 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
 
 
+def set_num_interop_threads(num: int) -> None:
+    """How many calls may run at once; one does, whose kernels share the threads of ``set_num_threads``.
+
+    Raises RuntimeError for fewer than 1.
+
+    >>> import twofold as torch
+    >>> torch.set_num_interop_threads(4)
+    >>> torch.get_num_interop_threads()
+    1
+    """
+    if num < 1:
+        raise RuntimeError(f"set_num_interop_threads expects a positive number of threads, not {num}")
+
+
 def set_flush_denormal(mode: bool) -> bool:
     """False: numbers close to zero keep all their digits.
 
@@ -207,6 +221,7 @@ _SETTINGS: tuple[Any, ...] = (
     set_default_tensor_type,
     set_float32_matmul_precision,
     use_deterministic_algorithms,
+    set_num_interop_threads,
     set_flush_denormal,
 )
 TOP_LEVEL: dict[str, Any] = {function.__name__: function for function in _SETTINGS}

@@ -164,6 +164,16 @@ def rrelu(
     return input._assign(result) if inplace else result
 
 
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """In-place ``rrelu``.
+
+    >>> import twofold as torch
+    >>> torch.nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
 def _dropped_channels(input: Tensor, p: float, training: bool, inplace: bool, kept: int) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

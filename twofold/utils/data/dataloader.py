@@ -18,8 +18,10 @@ from twofold.frontend.options import check_device
 from twofold.frontend.sampling import Generator, initial_seed
 from twofold.ops.base import FUNCTIONS
 from twofold.tracebacks import Iteration
+from twofold.utils.data.dataset import Dataset as Dataset
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from twofold.utils.data.sampler import Sampler as Sampler
 
 Tensor = _core.Tensor
 
