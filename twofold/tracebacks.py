@@ -19,6 +19,7 @@ import inspect
 import linecache
 import os
 import sys
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -119,6 +120,16 @@ def user_frame() -> FrameType | None:
         inside = inside or package
         frame = frame.f_back
     return None
+
+
+def warn_user(message: str) -> None:
+    """Give a UserWarning at the line of the user's code that is running."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, stacklevel=3)
+        return
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=seen)
 
 
 def ending_here() -> TracebackType | None:

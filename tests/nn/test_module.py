@@ -279,3 +279,16 @@ def test_what_a_module_is_converted_to_is_checked() -> None:
     assert layer.to(memory_format=torch.channels_last) is layer
     with pytest.raises(TypeError, match="only accepts floating point"):
         layer.to(torch.int64)
+
+
+def test_children_do_not_hide_methods():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = [nn.Parameter(torch.ones(2))]
+            self.parameters = nn.ParameterList(self.blocks)
+
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == ["parameters.0"]
+    assert [parameter.tolist() for parameter in net.parameters()] == [[1, 1]]
+    assert list(copy.deepcopy(net).state_dict()) == ["parameters.0"]

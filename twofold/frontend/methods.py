@@ -22,6 +22,7 @@ from twofold.ops.indexing.keys import getitem, is_byte_mask, setitem
 from twofold.ops.promotion import need_fitting, need_fitting_tensor
 from twofold.ops.shape.contiguity import dense_copy
 from twofold.ops.signatures import method_like
+from twofold.tracebacks import warn_user
 
 Tensor = _core.Tensor
 
@@ -306,12 +307,23 @@ def _lift(array: numpy.ndarray) -> Tensor:
     return _core.from_array(numpy.ascontiguousarray(array), False)
 
 
+_ITEMS = (Tensor, list, tuple, range, slice, numpy.ndarray, type(None), type(Ellipsis))
+
+
 def _key(key: Any) -> Any:
-    """A Python key with lists as arrays."""
+    """A Python key with lists as arrays; one list that holds more than numbers counts as a tuple, and is warned of."""
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(item, _ITEMS) for item in key):
+        warn_user("x[sequence] is x[tuple(sequence)] here, and deprecated. Write x[tuple(sequence)].")
+        key = tuple(key)
+    return tuple(_item(item) for item in key) if isinstance(key, tuple) else _item(key)
+
+
+def _item(key: Any) -> Any:
+    """An item of a key, lists as arrays."""
     if isinstance(key, list):
         return _lift(numpy.asarray(tensor(key).numpy())) if key else _lift(numpy.zeros(0, numpy.int64))
     if isinstance(key, tuple):
-        return tuple(_key(item) for item in key)
+        return tuple(_item(item) for item in key)
     if isinstance(key, Tensor) and key.ndim == 0 and key.dtype.kind in "iu" and not key._is_symbolic:
         return key if is_byte_mask(key) else key.item()
     return key

@@ -67,7 +67,7 @@ class Registry(dict[str, Any]):
     """The parameters, buffers or children of a module by name, each also a plain attribute of the module.
 
     Reading an attribute then costs no search through the registries, and writing to a registry directly
-    works.
+    works. What the class of the module has, such as the method ``parameters``, is not hidden by a child of that name.
     """
 
     __slots__ = ("_owner",)
@@ -79,7 +79,7 @@ class Registry(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         owner = self._owner()
-        if owner is not None:
+        if owner is not None and not hasattr(type(owner), name):
             owner.__dict__[name] = value
 
     def __delitem__(self, name: str) -> None:

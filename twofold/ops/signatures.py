@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature, signature
 from numbers import Number
 from typing import Any
 
-from twofold.tracebacks import user_frame
+from twofold.tracebacks import warn_user
 
 
 def with_names(function: Any, names: Sequence[str]) -> Any:
@@ -68,12 +67,7 @@ def _warn_of_order(name: str, scales: Sequence[str]) -> None:
     """Warn, at the program's line, of scales before their operands."""
     instead = ", ".join(f"{scale}=" for scale in scales)
     message = f"{name}: numbers before the operands are deprecated. Give them behind these, as {instead}"
-    frame = user_frame()
-    if frame is None:
-        warnings.warn(message, stacklevel=3)
-        return
-    seen = frame.f_globals.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=seen)
+    warn_user(message)
 
 
 def keyword(name: str, default: Any = None, annotation: Any = "Any") -> Parameter:
