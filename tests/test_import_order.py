@@ -39,6 +39,7 @@ ORDER = [
     {"runtime"},
     {"frontend"},
     {
+        "_C",
         "_dynamo",
         "_utils",
         "accelerator",

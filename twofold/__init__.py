@@ -68,6 +68,7 @@ from twofold.frontend.sampling import (
 
 if TYPE_CHECKING:
     from twofold import (
+        _C,
         _dynamo,
         _utils,
         accelerator,

@@ -195,3 +195,10 @@ def test_threads_and_runs():
     assert torch.get_num_interop_threads() == 1 and not torch.is_deterministic_algorithms_warn_only_enabled()
     with pytest.raises(RuntimeError, match="positive"):
         torch.set_num_interop_threads(0)
+
+
+def test_what_is_asked_of_the_core():
+    assert torch._C._get_tracing_state() is None and torch._C._log_api_usage_once("library.name") is None
+    assert torch._C._jit_set_profiling_executor(False) is True
+    assert torch._C._jit_set_profiling_executor(True) is False
+    assert torch._C.Generator is torch.Generator

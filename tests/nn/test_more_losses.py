@@ -205,3 +205,16 @@ def test_cosine_of_floats_and_whole_numbers():
     assert found.item() == pytest.approx(0.4)
     with pytest.raises(DTypeError, match="floating"):
         torch.nn.functional.cosine_similarity(classes, classes)
+
+
+def test_the_older_name_of_the_mean():
+    x, zeros = torch.tensor([1.0, 2.0]), torch.zeros(2)
+    with pytest.warns(UserWarning, match="Use reduction='mean'"):
+        assert torch.nn.functional.mse_loss(x, zeros, reduction="elementwise_mean").item() == 2.5
+    with pytest.warns(UserWarning, match="elementwise_mean"):
+        assert nn.L1Loss(reduction="elementwise_mean")(x, zeros).item() == 1.5
+    with pytest.warns(UserWarning, match="elementwise_mean"):
+        found = torch.nn.functional.margin_ranking_loss(
+            x, zeros, -torch.ones(2), reduction="elementwise_mean"
+        )
+    assert found.item() == 1.5

@@ -62,7 +62,7 @@ def _in_order(
             kwargs[key] = value
         if elementwise and isinstance(input, Tensor) and isinstance(target, Tensor):
             _warn_of_broadcasting(input, target)
-        if "size_average" in kwargs or "reduce" in kwargs:
+        if "size_average" in kwargs or "reduce" in kwargs or "reduction" in kwargs:
             flags = (kwargs.pop("size_average", None), kwargs.pop("reduce", None))
             kwargs["reduction"] = reducing.reduction_of(*flags, kwargs.get("reduction", "mean"))
         weight = kwargs.pop("weight", None) if weighted else None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from twofold import _core
+from twofold.tracebacks import warn_user
 
 Tensor = _core.Tensor
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction, also from PyTorch's two older flags."""
+    """The reduction, also from PyTorch's two older flags, and under the older name of the mean."""
     if size_average is None and reduce is None:
+        if reduction == "elementwise_mean":
+            warn_user("reduction='elementwise_mean' is deprecated. Use reduction='mean'.")
+            return "mean"
         return reduction
     if reduce is False:
         return "none"

@@ -1,0 +1,45 @@
+"""What programs ask of PyTorch's own C++ module: whether a trace is recorded, and switches of its compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twofold.frontend.sampling import Generator as Generator
+
+
+def _get_tracing_state() -> None:
+    """None: no call is recorded in place of being computed.
+
+    >>> import twofold as torch
+    >>> torch._C._get_tracing_state() is None
+    True
+    """
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is logged, whatever ``event`` names."""
+
+
+def _switch(name: str, value: bool) -> Callable[[bool], bool]:
+    """A function that sets a switch, which changes nothing, and returns what it was."""
+
+    def change(flag: bool) -> bool:
+        nonlocal value
+        before, value = value, bool(flag)
+        return before
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = "Set a switch of PyTorch's compiler, which is not used, and return what it was."
+    return change
+
+
+_SWITCHES = {
+    "_jit_set_profiling_executor": True,
+    "_jit_set_profiling_mode": True,
+    "_jit_set_autocast_mode": True,
+    "_jit_set_texpr_fuser_enabled": True,
+    "_jit_set_nvfuser_enabled": False,
+    "_jit_override_can_fuse_on_cpu": False,
+    "_jit_override_can_fuse_on_gpu": False,
+}
+globals().update({name: _switch(name, value) for name, value in _SWITCHES.items()})
