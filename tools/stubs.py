@@ -65,12 +65,14 @@ from typing import Any
 _BY_HAND = frozenset(
     {"__eq__", "__getattribute__", "__getitem__", "__init__", "__ne__", "__new__", "__setitem__"}
 )
-ENTRIES = {op.call: op for op in REGISTRY.values() if hasattr(op, "call")}
 
 
 def written(function: Any) -> Any:
     """The Python function behind a callable of the core, or behind a function that passes its arguments on."""
     return inspect.unwrap(function)
+
+
+ENTRIES = {written(op.call): op for op in REGISTRY.values() if hasattr(op, "call")}
 
 
 class _Known(ast.NodeTransformer):

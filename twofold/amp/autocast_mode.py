@@ -111,17 +111,32 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether the calling thread is inside an enabled ``autocast`` region of the CPU."""
+    """Whether the calling thread is inside an enabled ``autocast`` region of the CPU.
+
+    >>> import twofold as torch
+    >>> torch.is_autocast_cpu_enabled()
+    False
+    """
     return is_autocast_enabled("cpu")
 
 
 def get_autocast_cpu_dtype() -> DType:
-    """The dtype that ``autocast`` casts to on the CPU."""
+    """The dtype that ``autocast`` casts to on the CPU.
+
+    >>> import twofold as torch
+    >>> torch.get_autocast_cpu_dtype()
+    twofold.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
-    """The dtype that ``autocast`` would cast to on a graphics card."""
+    """The dtype that ``autocast`` would cast to on a graphics card.
+
+    >>> import twofold as torch
+    >>> torch.get_autocast_gpu_dtype()
+    twofold.float16
+    """
     return get_autocast_dtype("cuda")
 
 

@@ -115,13 +115,19 @@ class _StorageType(type):
         return tensor(values.astype(cls.dtype.numpy), dtype=cls.dtype).storage()
 
 
-STORAGES = {
-    name.replace("Tensor", "Storage"): _StorageType(
-        name.replace("Tensor", "Storage"),
-        (),
-        {"dtype": made.dtype, "__doc__": f"Memory of {made.dtype.name} elements."},
+def _storage_type(name: str, dtype: DType) -> _StorageType:
+    text = shown(
+        f"Memory of {dtype.name} elements, from a number of them or a sequence; ``isinstance`` asks for the dtype.",
+        f">>> x = torch.{name}([1, 0])",
+        f">>> x.tolist() == [1, 0], x.dtype, isinstance(x, torch.{name})",
+        f"(True, {dtype!r}, True)",
     )
-    for name, made in CONSTRUCTORS.items()
+    return _StorageType(name, (), {"dtype": dtype, "__doc__": text})
+
+
+STORAGES = {
+    name: _storage_type(name, made.dtype)
+    for name, made in ((one.replace("Tensor", "Storage"), made) for one, made in CONSTRUCTORS.items())
 }
 STORAGES["Storage"] = STORAGES["FloatStorage"]
 

@@ -137,7 +137,12 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether results that differ between runs would only be warned of: there are none."""
+    """Whether results that differ between runs would only be warned of: there are none.
+
+    >>> import twofold as torch
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return False
 
 
