@@ -128,3 +128,14 @@ def test_a_tensor_beside_a_variable_in_every_operator():
         made = [x + v, x - v, x * v, x / v, x // v, x % v, x**v, v**x, x < v]
         found = [one.tolist() for one in session.run(made)]
         assert found == [[5.0], [1.0], [6.0], [1.5], [1.0], [1.0], [9.0], [8.0], [False]]
+
+
+def test_inputs_of_an_update_begin_with_the_variables_that_it_writes(session):
+    v, delta = tf.Variable([1.0, 2.0], name="v"), tf.constant([3.0, 4.0])
+    assert v.assign(delta).op.inputs == (v.op.outputs[0], delta)
+    assert tf.assign_add(v, delta).op.inputs[0].name == "v:0"
+    assert v.initializer.inputs[0] == v.op.outputs[0]
+    step = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(delta, v)])
+    (update,) = step.control_inputs
+    assert [one.name for one in update.inputs[:3]] == ["v:0", "v/Momentum:0", delta.name]
+    assert (v + delta).op.inputs == (v.op.outputs[0], delta)

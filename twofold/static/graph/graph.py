@@ -63,7 +63,6 @@ class Operation:
         "graph",
         "host",
         "hosted",
-        "inputs",
         "is_random",
         "keywords",
         "location",
@@ -92,7 +91,6 @@ class Operation:
         self.body: Callable[..., Any] | None = None
         self.arguments: tuple[Any, ...] = ()
         self.keywords: dict[str, Any] = {}
-        self.inputs: tuple[Tensor, ...] = ()
         self.sources: tuple[tuple[Operation, int], ...] = ()
         self.outputs: list[Tensor] = []
         self.control_inputs: tuple[Operation, ...] = ()
@@ -123,6 +121,12 @@ class Operation:
     def values(self) -> tuple[Tensor, ...]:
         """The outputs."""
         return tuple(self.outputs)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The variables that it writes, then the tensors that it reads."""
+        written = [variable.op.outputs[0] for variable in self.updates]
+        return (*written, *[owner.outputs[index] for owner, index in self.sources])
 
     @property
     def where(self) -> str:
@@ -407,7 +411,6 @@ class Graph:
                     "Declare both in one graph.",
                 )
         made.sources = tuple(sources)
-        made.inputs = tuple(owner.outputs[index] for owner, index in sources)
         made.outputs = outputs
         seen = {id(operation): operation for group in self._controls for operation in group}
         made.control_inputs = tuple(seen.values())

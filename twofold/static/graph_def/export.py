@@ -102,7 +102,7 @@ def _several(writer: Writer, refs: list[str]) -> None:
 def _choice(writer: Writer) -> None:
     """A choice between two functions without effects: both are computed, and one is taken."""
     operation = writer.operation
-    if not isinstance(operation.flow, Choice) or operation.inputs[0].dtype is not bool_:
+    if not isinstance(operation.flow, Choice) or operation.updates or operation.inputs[0].dtype is not bool_:
         other(writer)
         return
     no, yes = ([writer.of(source) for source in body.results] for body in operation.flow.bodies)

@@ -137,7 +137,8 @@ class Writer:
 
     def rank(self, position: int = 0) -> int | None:
         """The number of axes of an input, if it is known."""
-        sizes = self.operation.inputs[position].type_.shape
+        owner, index = self.operation.sources[position]
+        sizes = owner.outputs[index].type_.shape
         return None if sizes == UNKNOWN_RANK else len(sizes)
 
     # Nodes
