@@ -230,8 +230,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.contrib": {
         "twofold.static": "distributions keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "crf data eager framework layers learn legacy_seq2seq losses metrics opt rnn seq2seq slim "
-            "tensorboard training util"
+            "crf data eager framework layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq "
+            "slim tensorboard training util"
         ),
     },
     "twofold.static.data": {
@@ -348,7 +348,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.saving.saver": (
             "Saver checkpoint_exists get_checkpoint_state import_meta_graph latest_checkpoint"
         ),
-        "twofold.static.saving.warm_start": "init_from_checkpoint",
+        "twofold.static.saving.warm_start": "WarmStartSettings init_from_checkpoint warm_start",
         "twofold.static.summary": "SummaryWriter=FileWriter",
         "twofold.static.train.monitored_session": (
             "ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator "

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         losses,
         metrics,
         opt,
+        predictor,
         rnn,
         seq2seq,
         slim,

@@ -17,11 +17,13 @@ from twofold.runtime.tracing import here
 from twofold.static import metrics
 from twofold.static.api.op_functions import refuse
 from twofold.static.data.datasets import Dataset
+from twofold.static.estimator import export
 from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig
 from twofold.static.graph.graph import Graph
 from twofold.static.platform import logs
 from twofold.static.random import set_random_seed
 from twofold.static.saving.saver import Saver, latest_checkpoint, read_checkpoint
+from twofold.static.saving.warm_start import warm_started
 from twofold.static.summary import FileWriter
 from twofold.static.train.monitored_session import ChiefSessionCreator, MonitoredSession
 from twofold.static.train.session_hooks import (
@@ -46,7 +48,7 @@ class Estimator:
         model_dir: Directory of the checkpoints; that of ``config``, else a new one.
         config: A ``RunConfig``.
         params: A dict of settings for ``model_fn``.
-        warm_start_from: Not offered; raises unless None.
+        warm_start_from: A checkpoint, its directory, or ``WarmStartSettings``: what variables begin with.
 
     >>> import twofold.static as tf
     >>> def line(features, labels, mode):
@@ -68,8 +70,8 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
-        refuse("Estimator", warm_start_from=warm_start_from)
         self.config = config or RunConfig()
+        self._warm_start = warm_start_from
         chosen = model_dir or self.config.model_dir
         self.model_dir = os.fspath(chosen) if chosen else tempfile.mkdtemp()
         self.params, self._model_fn = dict(params or {}), model_fn
@@ -80,17 +82,18 @@ class Estimator:
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""
-        return sorted(read_checkpoint(self._checkpoint(None, "get_variable_names")))
+        return sorted(read_checkpoint(self.checkpoint(None, "get_variable_names")))
 
     def get_variable_value(self, name: str) -> Any:
         """The value of a variable in the latest checkpoint."""
-        held = read_checkpoint(self._checkpoint(None, "get_variable_value"))
+        held = read_checkpoint(self.checkpoint(None, "get_variable_value"))
         if name not in held:
             what = f"get_variable_value: there is no variable {name!r}, at {here()}"
             raise ArgumentError(what, f"It is one of {', '.join(sorted(held))}.")
         return held[name][1]
 
-    def _checkpoint(self, given: Any, what: str) -> str:
+    def checkpoint(self, given: Any, what: str) -> str:
+        """The checkpoint given, else the latest one; raises ValueError in the name of ``what`` if there is none."""
         found = given or self.latest_checkpoint()
         if not found:
             message = f"{what}: Could not find trained model in model_dir: {self.model_dir}, at {here()}"
@@ -103,20 +106,27 @@ class Estimator:
         with Graph().as_default():
             set_random_seed(self.config.tf_random_seed)
             step = create_global_step()
-            features, labels = self._inputs(input_fn, mode)
-            known = {"labels": labels, "mode": mode, "params": self.params, "config": self.config}
-            taken = inspect.signature(self._model_fn).parameters
-            if labels is not None and "labels" not in taken:
-                raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
-            chosen = {name: value for name, value in known.items() if name in taken}
-            spec = self._model_fn(features, **chosen)
-            if not isinstance(spec, EstimatorSpec):
-                what = f"model_fn returned a value of type {type(spec).__name__}, at {here()}"
-                raise ArgumentError(what, "Return an EstimatorSpec.")
-            yield step, spec
+            yield step, self.modelled(*self._inputs(input_fn, mode), mode)
+
+    def modelled(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        """What ``model_fn`` returns in the default graph."""
+        known = {"labels": labels, "mode": mode, "params": self._params_for(mode), "config": self.config}
+        taken = inspect.signature(self._model_fn).parameters
+        if labels is not None and "labels" not in taken:
+            raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
+        spec = self._model_fn(features, **{name: value for name, value in known.items() if name in taken})
+        spec = spec.as_estimator_spec() if hasattr(spec, "as_estimator_spec") else spec
+        if not isinstance(spec, EstimatorSpec):
+            what = f"model_fn returned a value of type {type(spec).__name__}, at {here()}"
+            raise ArgumentError(what, "Return an EstimatorSpec.")
+        return spec
+
+    def _params_for(self, mode: str) -> dict[str, Any]:
+        """The settings that the functions are given."""
+        return self.params
 
     def _inputs(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, Any]:
-        known = {"mode": mode, "params": self.params, "config": self.config}
+        known = {"mode": mode, "params": self._params_for(mode), "config": self.config}
         taken = inspect.signature(input_fn).parameters
         given = input_fn(**{name: value for name, value in known.items() if name in taken})
         if isinstance(given, Dataset):
@@ -167,6 +177,8 @@ class Estimator:
             logs.info("Skipping training since max_steps has already saved.")
             return self
         with self._declared(input_fn, ModeKeys.TRAIN) as (step, spec):
+            if self._warm_start is not None and state is None:
+                warm_started(self._warm_start)
             scaffold = spec.scaffold
             if scaffold.saver is None:
                 config = self.config
@@ -193,6 +205,46 @@ class Estimator:
                     _, loss = session.run([spec.train_op, spec.loss])
             logs.info("Loss for final step: %s.", loss)
         return self
+
+    def export_saved_model(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Any = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Write the model with the values of a checkpoint to a new directory, whose path it returns.
+
+        Args:
+            export_dir_base: Directory of all exports; that of one is named after the time.
+            serving_input_receiver_fn: A function that declares a ``ServingInputReceiver``.
+            assets_extra, as_text: Not offered; they raise unless empty.
+            checkpoint_path: The checkpoint; the latest one unless given.
+            experimental_mode: What the model is declared for.
+        """
+        refuse("export_saved_model", assets_extra=assets_extra, as_text=as_text)
+        path = self.checkpoint(checkpoint_path, "export_saved_model")
+        with Graph().as_default():
+            set_random_seed(self.config.tf_random_seed)
+            create_global_step()
+            receiver = serving_input_receiver_fn()
+            spec = self.modelled(receiver.features, None, experimental_mode)
+            return export.written(export_dir_base, receiver, spec, path, self.config.session_config)
+
+    def export_savedmodel(
+        self,
+        export_dir_base: Any,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Any = None,
+        as_text: bool = False,
+        checkpoint_path: Any = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """``export_saved_model``; ``strip_default_attrs`` changes nothing: there are no default attributes."""
+        given = (export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)
+        return self.export_saved_model(*given)
 
     def _usual_hooks(self, step: Variable, spec: EstimatorSpec, listeners: Sequence[Any] | None) -> list[Any]:
         config = self.config
@@ -240,7 +292,7 @@ class Estimator:
             checkpoint_path: The checkpoint; the latest one unless given.
             name: Of the evaluation; its events are written to ``eval_name``.
         """
-        path = self._checkpoint(checkpoint_path, "evaluate")
+        path = self.checkpoint(checkpoint_path, "evaluate")
         with self._declared(input_fn, ModeKeys.EVAL) as (step, spec):
             pairs = {**spec.eval_metric_ops, "loss": metrics.mean(spec.loss)}
             values = {label: value for label, (value, _) in pairs.items()}
@@ -276,7 +328,7 @@ class Estimator:
             checkpoint_path: The checkpoint; the latest one unless given.
             yield_single_examples: Whether batches are taken apart.
         """
-        path = self._checkpoint(checkpoint_path, "predict")
+        path = self.checkpoint(checkpoint_path, "predict")
         with self._declared(input_fn, ModeKeys.PREDICT) as (_, spec):
             wanted = spec.predictions
             if predict_keys is not None:

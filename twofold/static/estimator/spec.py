@@ -89,6 +89,7 @@ class _Parts(NamedTuple):
     scaffold: Any
     evaluation_hooks: tuple[Any, ...]
     prediction_hooks: tuple[Any, ...]
+    export_outputs: Mapping[str, Any] | None
 
 
 _NEEDED = {ModeKeys.TRAIN: ("loss", "train_op"), ModeKeys.EVAL: ("loss",), ModeKeys.PREDICT: ("predictions",)}
@@ -103,7 +104,8 @@ class EstimatorSpec(_Parts):
         loss: A scalar.
         train_op: An operation that changes the variables and counts the global step up.
         eval_metric_ops: Pairs of a value and its update, as ``tf.metrics`` gives them, by name.
-        export_outputs: Not used: nothing exports models.
+        export_outputs: Instances of ``export.PredictOutput`` and its kin by the names of their signatures; all
+            predictions as the default signature unless given.
         training_chief_hooks: Instances of ``SessionRunHook`` for training.
         training_hooks: More of them.
         scaffold: A ``Scaffold``.
@@ -148,6 +150,7 @@ class EstimatorSpec(_Parts):
             scaffold or Scaffold(),
             tuple(evaluation_hooks or ()),
             tuple(prediction_hooks or ()),
+            export_outputs,
         )
         for name in _NEEDED[mode]:
             if getattr(made, name) is None:

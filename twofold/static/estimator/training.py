@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twofold.static.api.op_functions import refuse
 from twofold.static.estimator.estimator import Estimator
 from twofold.static.train.session_hooks import CheckpointSaverListener
 from twofold.static.train.session_run_hook import SecondOrStepTimer
@@ -23,7 +23,8 @@ class TrainSpec(NamedTuple):
 class EvalSpec(NamedTuple):
     """How to evaluate: the arguments of ``Estimator.evaluate``, and at least how many seconds lie between evaluations.
 
-    ``exporters`` must be None, and ``start_delay_secs`` changes nothing, as there is one process.
+    ``exporters``, one or a list, are given each checkpoint that is evaluated. ``start_delay_secs`` changes nothing, as
+    there is one process.
     """
 
     input_fn: Callable[..., Any]
@@ -38,10 +39,11 @@ class EvalSpec(NamedTuple):
 class _Evaluating(CheckpointSaverListener):
     """Evaluates new checkpoints."""
 
-    def __init__(self, estimator: Estimator, spec: EvalSpec) -> None:
-        self._estimator, self._spec = estimator, spec
+    def __init__(self, estimator: Estimator, spec: EvalSpec, max_steps: int | None) -> None:
+        self._estimator, self._spec, self._max_steps = estimator, spec, max_steps
         self._timer = SecondOrStepTimer(every_secs=spec.throttle_secs)
         self.found: dict[str, Any] | None = None
+        self.exports: list[Any] = []
         self._first = True
 
     def after_save(self, session: Any, global_step_value: int) -> None:
@@ -58,14 +60,21 @@ class _Evaluating(CheckpointSaverListener):
 
     def _evaluate(self, step: int) -> None:
         self._timer.update_last_triggered_step(step)
-        spec = self._spec
-        self.found = self._estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, name=spec.name)
+        spec, estimator = self._spec, self._estimator
+        self.found = estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, name=spec.name)
+        given = spec.exporters
+        exporters = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+        is_last = self._max_steps is not None and step >= self._max_steps
+        path, self.exports = estimator.latest_checkpoint(), []
+        for one in exporters:
+            folder = os.path.join(estimator.model_dir, "export", one.name)
+            self.exports.append(one.export(estimator, folder, path, self.found, is_last))
 
 
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 ) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Train, and evaluate new checkpoints and the last one; the last evaluation, and an empty list of exports.
+    """Train, and evaluate new checkpoints and the last one; the last evaluation, and its exports.
 
     Args:
         estimator: The estimator.
@@ -85,10 +94,9 @@ def train_and_evaluate(
     >>> int(found["global_step"])
     3
     """
-    refuse("train_and_evaluate", exporters=eval_spec.exporters)
-    evaluating = _Evaluating(estimator, eval_spec)
+    evaluating = _Evaluating(estimator, eval_spec, train_spec.max_steps)
     listeners = [*(train_spec.saving_listeners or []), evaluating]
     estimator.train(
         train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps, saving_listeners=listeners
     )
-    return evaluating.found, []
+    return evaluating.found, evaluating.exports

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         import_meta_graph,
         latest_checkpoint,
     )
-    from twofold.static.saving.warm_start import init_from_checkpoint
+    from twofold.static.saving.warm_start import WarmStartSettings, init_from_checkpoint, warm_start
     from twofold.static.summary import FileWriter as SummaryWriter
     from twofold.static.train.monitored_session import (
         ChiefSessionCreator,
