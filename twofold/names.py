@@ -116,6 +116,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.autodiff.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
         "twofold.static.autodiff.gradients": "AggregationMethod UnconnectedGradients gradients hessians",
         "twofold.static.autodiff.indexed_slices": "IndexedSlices IndexedSlicesValue",
+        "twofold.static.contrib": "tpu",
         "twofold.static.control_flow.conditional": "case cond switch_case",
         "twofold.static.control_flow.dependencies": "group no_op tuple=tuple_",
         "twofold.static.control_flow.map_scan": "foldl foldr map_fn scan",
@@ -230,8 +231,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.contrib": {
         "twofold.static": "distributions keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "crf data eager framework layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq "
-            "slim tensorboard training util"
+            "cluster_resolver crf data eager framework layers learn legacy_seq2seq losses metrics opt "
+            "predictor rnn seq2seq slim tensorboard tpu training util"
         ),
     },
     "twofold.static.data": {
@@ -240,6 +241,23 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.data.file_datasets": "FixedLengthRecordDataset TextLineDataset TFRecordDataset",
         "twofold.static.data.iterators": (
             "Iterator make_one_shot_iterator make_initializable_iterator get_output_types get_output_shapes"
+        ),
+    },
+    "twofold.static.estimator": {
+        "twofold.static.contrib": "tpu",
+        "twofold.static.estimator": "export inputs",
+        "twofold.static.estimator.estimator": "Estimator",
+        "twofold.static.estimator.exporters": "BestExporter Exporter FinalExporter LatestExporter",
+        "twofold.static.estimator.spec": "EstimatorSpec ModeKeys RunConfig",
+        "twofold.static.estimator.training": "EvalSpec TrainSpec train_and_evaluate",
+        "twofold.static.saving.warm_start": "WarmStartSettings",
+        "twofold.static.train.session_hooks": (
+            "NanLossDuringTrainingError LoggingTensorHook StopAtStepHook CheckpointSaverListener "
+            "CheckpointSaverHook SummarySaverHook StepCounterHook NanTensorHook GlobalStepWaiterHook "
+            "FinalOpsHook FeedFnHook"
+        ),
+        "twofold.static.train.session_run_hook": (
+            "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
     },
     "twofold.static.image": {

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from twofold.static.autodiff.clipping import *  # noqa: F403
     from twofold.static.autodiff.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
     from twofold.static.autodiff.indexed_slices import IndexedSlices, IndexedSlicesValue
+    from twofold.static.contrib import tpu
     from twofold.static.control_flow.conditional import case, cond, switch_case
     from twofold.static.control_flow.dependencies import group, no_op
     from twofold.static.control_flow.dependencies import tuple_ as tuple

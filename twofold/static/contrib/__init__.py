@@ -9,6 +9,7 @@ from twofold.lazy import attach as _attach
 if TYPE_CHECKING:
     from twofold.static import distributions, keras, lookup, saved_model, signal
     from twofold.static.contrib import (
+        cluster_resolver,
         crf,
         data,
         eager,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         seq2seq,
         slim,
         tensorboard,
+        tpu,
         training,
         util,
     )

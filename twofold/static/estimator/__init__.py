@@ -1,32 +1,27 @@
 """Training, evaluating and predicting with a function that declares a model: ``tf.estimator``."""
 
-from twofold.static.estimator import export as export
-from twofold.static.estimator import inputs as inputs
-from twofold.static.estimator.estimator import Estimator as Estimator
-from twofold.static.estimator.exporters import BestExporter as BestExporter
-from twofold.static.estimator.exporters import Exporter as Exporter
-from twofold.static.estimator.exporters import FinalExporter as FinalExporter
-from twofold.static.estimator.exporters import LatestExporter as LatestExporter
-from twofold.static.estimator.spec import EstimatorSpec as EstimatorSpec
-from twofold.static.estimator.spec import ModeKeys as ModeKeys
-from twofold.static.estimator.spec import RunConfig as RunConfig
-from twofold.static.estimator.training import EvalSpec as EvalSpec
-from twofold.static.estimator.training import TrainSpec as TrainSpec
-from twofold.static.estimator.training import train_and_evaluate as train_and_evaluate
-from twofold.static.saving.warm_start import WarmStartSettings as WarmStartSettings
-from twofold.static.train.session_hooks import CheckpointSaverHook as CheckpointSaverHook
-from twofold.static.train.session_hooks import CheckpointSaverListener as CheckpointSaverListener
-from twofold.static.train.session_hooks import FeedFnHook as FeedFnHook
-from twofold.static.train.session_hooks import FinalOpsHook as FinalOpsHook
-from twofold.static.train.session_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
-from twofold.static.train.session_hooks import LoggingTensorHook as LoggingTensorHook
-from twofold.static.train.session_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
-from twofold.static.train.session_hooks import NanTensorHook as NanTensorHook
-from twofold.static.train.session_hooks import StepCounterHook as StepCounterHook
-from twofold.static.train.session_hooks import StopAtStepHook as StopAtStepHook
-from twofold.static.train.session_hooks import SummarySaverHook as SummarySaverHook
-from twofold.static.train.session_run_hook import SecondOrStepTimer as SecondOrStepTimer
-from twofold.static.train.session_run_hook import SessionRunArgs as SessionRunArgs
-from twofold.static.train.session_run_hook import SessionRunContext as SessionRunContext
-from twofold.static.train.session_run_hook import SessionRunHook as SessionRunHook
-from twofold.static.train.session_run_hook import SessionRunValues as SessionRunValues
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twofold.lazy import attach as _attach
+from twofold.tracebacks import prepared as _prepared
+
+if TYPE_CHECKING:
+    from twofold.static.contrib import tpu
+    from twofold.static.estimator import export, inputs
+    from twofold.static.estimator.estimator import Estimator
+    from twofold.static.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
+    from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig
+    from twofold.static.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
+    from twofold.static.saving.warm_start import WarmStartSettings
+    from twofold.static.train.session_hooks import *  # noqa: F403
+    from twofold.static.train.session_run_hook import (
+        SecondOrStepTimer,
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunHook,
+        SessionRunValues,
+    )
+
+__getattr__, __dir__ = _attach(__name__, _prepared)
