@@ -6,12 +6,14 @@ message, its checksum.
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import os
 import socket
 import struct
 import time
+import wave
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -83,6 +85,20 @@ def image_summary(tag: str, pixels: Any) -> bytes:
     height, width, channels = image.shape
     message = number(1, height) + number(2, width) + number(3, channels) + nested(4, _png(image))
     return _value(tag, nested(4, message))
+
+
+def audio_summary(tag: str, samples: Any, rate: float) -> bytes:
+    """Sound as a WAV file of 16 bits, ``[frames, channels]`` of numbers from -1 to 1, ``rate`` frames a second."""
+    sound = numpy.asarray(samples, numpy.float64)
+    frames, channels = sound.shape
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(round(rate))
+        file.writeframes(numpy.clip(numpy.round(sound * 32767), -32768, 32767).astype("<i2").tobytes())
+    shape = struct.pack("<Bf", 1 << 3 | 5, rate) + number(2, channels) + number(3, frames)
+    return _value(tag, nested(6, shape + nested(4, content.getvalue()) + nested(5, b"audio/wav")))
 
 
 def _png(image: Any) -> bytes:

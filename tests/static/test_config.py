@@ -1,5 +1,7 @@
 """Options of sessions and runs have an effect, warn once that they have none, or raise."""
 
+import json
+
 import numpy
 import pytest
 
@@ -114,3 +116,22 @@ def test_a_run_is_traced_into_its_metadata():
     assert {"product", "bent", "total"} <= set(stats)
     assert all(one.all_end_rel_micros > 0 and one.all_start_micros > 0 for one in device.node_stats)
     assert "matmul(float32[64,64], float32[64,64])" in stats["product"].timeline_label
+
+
+def test_a_timeline_shows_what_a_traced_run_did():
+    from twofold.static.python.client import timeline
+
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 2], name="x")
+        y = tf.matmul(tf.exp(x, name="e"), x, name="m")
+        metadata, options = tf.RunMetadata(), tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        session.run(y, {x: numpy.ones((2, 2))}, options, metadata)
+        text = timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+    events = json.loads(text)["traceEvents"]
+    assert events[0]["args"]["name"].endswith("CPU:0 Compute")
+    ran = {one["args"]["name"]: one for one in events if one["ph"] == "X"}
+    assert ran["m"]["name"] == "MatMul" and ran["m"]["dur"] > 0
+    assert [ran["m"]["args"][key] for key in ("input0", "input1")] == ["e", "x"]
+    assert [one["ph"] for one in events if one["name"] == "e"] == ["s", "t"]
+    bare = timeline.Timeline(metadata.step_stats, graph).generate_chrome_trace_format(show_dataflow=False)
+    assert {one["ph"] for one in json.loads(bare)["traceEvents"]} == {"M", "X"}

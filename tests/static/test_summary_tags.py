@@ -1,5 +1,9 @@
 """Tags of summaries; the expected ones are TensorFlow 1.15's, of ``summary_scope``."""
 
+import io
+import wave
+
+import numpy
 import pytest
 
 import twofold.static as tf
@@ -41,3 +45,18 @@ def test_images_are_counted_behind_the_scope(session):
 def test_characters_that_names_cannot_have(session):
     made = tf.summary.scalar("/Post-update loss, step 1 (50%)", 1.0)
     assert tags(session.run(made)) == ["Post-update_loss__step_1__50__"]
+
+
+def test_sounds_are_wav_files_of_16_bits():
+    sound = numpy.stack([numpy.linspace(-1, 1, 9), numpy.linspace(2, -2, 9)], 1).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        both = tf.summary.audio("speech", tf.stack([sound, sound]), tf.constant(8000.0), max_outputs=1)
+        mono = tf.summary.audio("mono", sound[None, :, 0], 16000, family="f")
+        (stereo,), (flat,) = (tf.Summary.FromString(one).value for one in session.run([both, mono]))
+    assert (stereo.tag, flat.tag) == ("speech/audio", "f/f/mono/audio/0")
+    assert (stereo.audio.sample_rate, stereo.audio.num_channels, stereo.audio.length_frames) == (8000, 2, 9)
+    assert (flat.audio.sample_rate, flat.audio.content_type) == (16000, "audio/wav")
+    with wave.open(io.BytesIO(stereo.audio.encoded_audio_string)) as file:
+        assert (file.getframerate(), file.getsampwidth()) == (8000, 2)
+        found = numpy.frombuffer(file.readframes(9), "<i2").reshape(9, 2)
+    numpy.testing.assert_allclose(found / 32767, numpy.clip(sound, -1, 1), atol=4e-5)

@@ -11,12 +11,19 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import string
+from twofold.dtypes import float32, string
 from twofold.errors import ArgumentError, TwofoldError, at_operation
-from twofold.event_files import EventFile, histogram_summary, image_summary, scalar_summary, text_summary
+from twofold.event_files import (
+    EventFile,
+    audio_summary,
+    histogram_summary,
+    image_summary,
+    scalar_summary,
+    text_summary,
+)
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import constant
+from twofold.static.api.op_functions import constant, convert_to_tensor
 from twofold.static.functions.host_calls import py_func
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
@@ -32,9 +39,9 @@ def _clean(name: str) -> str:
 
 
 def _summary(
-    make: Callable[[str, Any], bytes], name: str, value: Any, collections: Any, family: Any = None
+    make: Callable[..., bytes], name: str, value: Any, collections: Any, family: Any = None, *more: Any
 ) -> Any:
-    """An operation whose value is what ``make(tag, array)`` gives, on the list of summaries.
+    """An operation whose value is what ``make(tag, array, *more)`` gives, on the list of summaries.
 
     The tag is the name of the operation, so that it is unique and tells the scopes; a family stands
     before it again.
@@ -45,14 +52,14 @@ def _summary(
         label = scope.rstrip("/")
     tag = f"{family}/{label}" if family else label
 
-    def message(array: Any) -> Any:
+    def message(*arrays: Any) -> Any:
         try:
-            return numpy.array(make(tag, array), object)
+            return numpy.array(make(tag, *arrays), object)
         except TwofoldError as error:
             where = _core.location_of(made)
             raise end_at(at_operation(error, label, [], _core.location_text(where)), where) from None
 
-    made = py_func(message, [value], string, name=scope)
+    made = py_func(message, [value, *more], string, name=scope)
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
@@ -100,11 +107,48 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
     """
 
     def make(tag: str, array: Any) -> bytes:
-        count = min(len(array), max_outputs)
-        tags = [f"{tag}/image"] if max_outputs == 1 else [f"{tag}/image/{k}" for k in range(count)]
-        return b"".join(image_summary(one, _pixels(array[k])) for k, one in zip(range(count), tags))
+        tags = _tags(f"{tag}/image", max_outputs)
+        return b"".join(image_summary(one, _pixels(pixels)) for one, pixels in zip(tags, array))
 
     return _summary(make, name, tensor, collections, family)
+
+
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Any = None,
+    family: Any = None,
+) -> Any:
+    """The first ``max_outputs`` sounds of a batch to record: numbers from -1 to 1, [batch, frames, channels].
+
+    Args:
+        name: The name.
+        tensor: The sounds; those of one channel may lack the last axis.
+        sample_rate: How many frames a second has, a number or tensor.
+        max_outputs: How many are recorded.
+        collections: Of summaries; that of all unless given.
+        family: Stands before the name.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     found = session.run(tf.summary.audio("speech", tf.zeros([1, 8, 2]), 16000.0))
+    >>> b"speech/audio/0" in found
+    True
+    """
+
+    def make(tag: str, array: Any, rate: Any) -> bytes:
+        sounds = array if array.ndim == 3 else array[..., None]
+        tags = _tags(f"{tag}/audio", max_outputs)
+        return b"".join(audio_summary(one, sound, float(rate)) for one, sound in zip(tags, sounds))
+
+    return _summary(make, name, tensor, collections, family, convert_to_tensor(sample_rate, float32))
+
+
+def _tags(tag: str, count: int) -> list[str]:
+    """The tags of the elements of a batch, of which so many are recorded."""
+    return [tag] if count == 1 else [f"{tag}/{k}" for k in range(count)]
 
 
 def _pixels(image: Any) -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from twofold.static.contrib import (
         cluster_resolver,
         crf,
+        cudnn_rnn,
         data,
         eager,
         framework,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         rnn,
         seq2seq,
         slim,
+        staging,
         tensorboard,
         tpu,
         training,

@@ -11,6 +11,14 @@ import numpy
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import refuse
 from twofold.static.autodiff.gradients import gradients
+from twofold.static.contrib.decayed import AdamWOptimizer as AdamWOptimizer
+from twofold.static.contrib.decayed import DecoupledWeightDecayExtension as DecoupledWeightDecayExtension
+from twofold.static.contrib.decayed import LazyAdamOptimizer as LazyAdamOptimizer
+from twofold.static.contrib.decayed import MomentumWOptimizer as MomentumWOptimizer
+from twofold.static.contrib.decayed import NadamOptimizer as NadamOptimizer
+from twofold.static.contrib.decayed import (
+    extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import need_session
 from twofold.static.variables.variable import Variable, trainable_variables

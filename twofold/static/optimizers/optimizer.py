@@ -187,12 +187,17 @@ class Optimizer:
 
     def _apply(self, gradient: Any, variable: Variable) -> Operation:
         states = [variable, *[self._slots[variable, slot] for slot in self._first]]
-        numbers = {key: as_tensor(value) for key, value in self._numbers.items()}
+        rule, taken = self._rule_of(variable)
+        numbers = {key: as_tensor(value) for key, value in taken.items()}
         name = f"update_{variable.op.name}/{self._type}"
         if isinstance(gradient, IndexedSlices):
-            given, rule = [gradient.values, gradient.indices], _in_rows(self._rule, len(states))
+            given, rule = [gradient.values, gradient.indices], _in_rows(rule, len(states))
             return update(f"Sparse{self._type}", states, rule, given, numbers, name)
-        return update(self._type, states, self._rule, [gradient], numbers, name)
+        return update(self._type, states, rule, [gradient], numbers, name)
+
+    def _rule_of(self, variable: Variable) -> tuple[Callable[..., list[Any]], Mapping[str, Any]]:
+        """The rule of a variable, and the numbers that it takes."""
+        return self._rule, self._numbers
 
 
 _NUMBERS = {

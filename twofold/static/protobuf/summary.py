@@ -23,11 +23,17 @@ _Image = message(
     "A picture.",
     "int height = 1; int width = 2; int colorspace = 3; bytes encoded_image_string = 4",
 )
+_Audio = message(
+    "_Audio",
+    "A sound.",
+    "float sample_rate = 1; int num_channels = 2; int length_frames = 3; bytes encoded_audio_string = 4; "
+    "string content_type = 5",
+)
 _Value = message(
     "_Value",
     "A value with a tag.",
     "string tag = 1; oneof float simple_value = 2; oneof _Image image = 4; "
-    "oneof HistogramProto histo = 5; string node_name = 7; oneof TensorProto tensor = 8",
+    "oneof HistogramProto histo = 5; oneof _Audio audio = 6; string node_name = 7; oneof TensorProto tensor = 8",
 )
 
 
@@ -46,6 +52,7 @@ class Summary(Message):
     FIELDS = fields("repeated _Value value = 1")
     Value = _Value
     Image = _Image
+    Audio = _Audio
 
 
 class Event(Message):

@@ -12,6 +12,7 @@ enter(
     {
         "client.session": "",
         "client.device_lib": "python.devices",
+        "client.timeline": "python.timeline",
         "lib.io.file_io": "python.files",
         "pywrap_tensorflow": "train",
         "saved_model.builder saved_model.loader saved_model.utils saved_model.signature_def_utils": "saved_model",
