@@ -136,3 +136,19 @@ def test_parts_of_unknown_rank_are_added():
         total = tf.sparse_softmax(tf.sparse_add(y, x))
         assert session.run(tf.sparse_add(y, x), {x: fed}).values.tolist() == [3.0, 4.0]
         assert session.run(total, {x: fed}).values.tolist() == [1.0, 1.0]
+
+
+def test_a_sparse_tensor_of_unknown_rank_is_reshaped():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.sparse_placeholder(tf.float32)
+        flat, wide = tf.sparse_reshape(x, [-1]), tf.sparse_reshape(x, [2, -1])
+        assert (flat.rank, wide.rank) == (1, 2)
+        value = tf.SparseTensorValue([[0, 1, 0], [1, 2, 1]], [5.0, 6.0], [2, 3, 2])
+        dense = numpy.zeros((2, 3, 2))
+        dense[0, 1, 0], dense[1, 2, 1] = 5, 6
+        for found, shape in ((flat, [12]), (wide, [2, 6])):
+            made, sizes = session.run([tf.sparse_tensor_to_dense(found), found.dense_shape], {x: value})
+            numpy.testing.assert_array_equal(made, dense.reshape(shape))
+            assert sizes.tolist() == shape
+        product = tf.sparse_tensor_dense_matmul(wide, tf.ones([6, 1]))
+        numpy.testing.assert_array_equal(session.run(product, {x: value}), [[5], [6]])

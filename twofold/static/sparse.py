@@ -382,16 +382,26 @@ def _order(indices: Any, shape: Number) -> Any:
     return ops.sort(flat_indices(indices, sizes(shape)), 0, False, True)[1]
 
 
-@operation("SparseReshape", several=list)
-def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
+def _complete(shape: Any, wanted: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes, and the wanted ones with the one that is -1 found."""
     old, new = sizes(shape), list(sizes(wanted))
     if -1 in new:
         known = int(numpy.prod([size for size in new if size != -1]))
         new[new.index(-1)] = int(numpy.prod(old)) // max(known, 1)
     if numpy.prod(new) != numpy.prod(old):
         raise ShapeError(f"shape {old} as {tuple(new)}", "Give one of as many elements.")
-    positions = ops.unravel_index(flat_indices(indices, old), tuple(new))
-    return [ops.stack(list(positions), 1), numpy.array(new, numpy.int64)]
+    return old, tuple(new)
+
+
+@operation("SparseReshape")
+def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
+    old, new = _complete(shape, wanted)
+    return ops.stack(list(ops.unravel_index(flat_indices(indices, old), new)), 1)
+
+
+@operation("SparseReshapeShape")
+def _reshaped_sizes(shape: Number, wanted: Number) -> Any:
+    return numpy.array(_complete(shape, wanted)[1], numpy.int64)
 
 
 @example(
@@ -402,8 +412,14 @@ def _reshaped(indices: Any, shape: Number, wanted: Number) -> Any:
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """The same elements in the same order in another shape."""
     given = SparseTensor.from_value(sp_input)
-    indices, sizes_ = _reshaped(given.indices, given.dense_shape, shape, name=name)
-    return SparseTensor(indices, given.values, sizes_)
+    wanted = known_sizes_of(convert_to_tensor(shape))
+    rank = None if wanted is None else len(wanted)
+    with name_scope(name, "SparseReshape"):
+        indices = _reshaped(given.indices, given.dense_shape, shape)
+        shape_ = _reshaped_sizes(given.dense_shape, shape)
+    indices.set_shape([None, rank])  # also where only a run tells the sizes
+    shape_.set_shape([rank])
+    return SparseTensor(indices, given.values, shape_)
 
 
 @example("x = tf.SparseTensor([[0, 1]], [5], [2, 2])", "tf.sparse_transpose(x).indices", "[[1 0]]")
