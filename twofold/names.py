@@ -231,8 +231,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.contrib": {
         "twofold.static": "distributions keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "cluster_resolver crf cudnn_rnn data eager framework layers learn legacy_seq2seq losses metrics "
-            "opt predictor rnn seq2seq slim staging tensorboard tpu training util"
+            "cluster_resolver compiler crf cudnn_rnn data eager framework layers learn legacy_seq2seq "
+            "losses metrics opt predictor rnn seq2seq slim staging tensorboard tpu training util"
         ),
     },
     "twofold.static.data": {

@@ -135,3 +135,19 @@ def test_a_timeline_shows_what_a_traced_run_did():
     assert [one["ph"] for one in events if one["name"] == "e"] == ["s", "t"]
     bare = timeline.Timeline(metadata.step_stats, graph).generate_chrome_trace_format(show_dataflow=False)
     assert {one["ph"] for one in json.loads(bare)["traceEvents"]} == {"M", "X"}
+
+
+def test_options_of_rewriting_graphs_are_messages():
+    from twofold.static.core.protobuf import rewriter_config_pb2
+
+    options = tf.ConfigProto()
+    options.graph_options.rewrite_options.layout_optimizer = rewriter_config_pb2.RewriterConfig.OFF
+    given = rewriter_config_pb2.RewriterConfig(
+        memory_optimization=rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
+    )
+    tf.GraphOptions(rewrite_options=given)
+    with (
+        tf.Graph().as_default(),
+        pytest.warns(UserWarning, match="rewrite_options.layout_optimizer has no effect"),
+    ):
+        tf.Session(config=options)

@@ -88,3 +88,13 @@ def test_combined_embeddings(session, combiner):
         found = session.run(nn.embedding_lookup_sparse(table, ids, given, combiner=combiner))
         first = (rows[1] * w[0] + rows[3] * w[1]) / over(w[:2])
         numpy.testing.assert_allclose(found, [first, [0, 0], rows[5] * w[2] / over(w[2:])], rtol=1e-5)
+
+
+def test_moments_over_axes_that_a_run_tells():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        mean, variance = tf.nn.moments(x, tf.range(tf.rank(x) - 1))
+        value = numpy.arange(24, dtype="f").reshape(2, 3, 4)
+        found = session.run([mean, variance], {x: value})
+    numpy.testing.assert_allclose(found[0], value.mean((0, 1)), rtol=1e-6)
+    numpy.testing.assert_allclose(found[1], value.var((0, 1)), rtol=1e-6)

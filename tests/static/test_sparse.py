@@ -152,3 +152,23 @@ def test_a_sparse_tensor_of_unknown_rank_is_reshaped():
             assert sizes.tolist() == shape
         product = tf.sparse_tensor_dense_matmul(wide, tf.ones([6, 1]))
         numpy.testing.assert_array_equal(session.run(product, {x: value}), [[5], [6]])
+
+
+def test_functions_that_keep_zeros_take_sparse_tensors():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.SparseTensor([[0, 1], [1, 0]], [1.5, -4.0], [2, 2])
+        assert isinstance(tf.cast(x, tf.int32), tf.SparseTensor)
+        found = [
+            tf.cast(x, tf.int32),
+            tf.abs(x),
+            tf.square(x, name="s"),
+            tf.negative(x),
+            tf.sign(x),
+            tf.tanh(x),
+        ]
+        values = session.run([one.values for one in found])
+        wanted = [numpy.array([1, -4]), [1.5, 4], [2.25, 16], [-1.5, 4], [1, -1], numpy.tanh([1.5, -4])]
+        for value, one in zip(values, wanted):
+            numpy.testing.assert_allclose(value, one, rtol=1e-6)
+        errors = tf.edit_distance(tf.cast(x, tf.int64), tf.cast(x, tf.int64))
+        assert session.run(errors).tolist() == [0, 0]

@@ -129,12 +129,12 @@ class SparseTensor:
         return found
 
     def __mul__(self, other: Any) -> SparseTensor:
-        return self._with(self.values * _at(self, other))
+        return self.with_values(self.values * _at(self, other))
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self._with(self.values / _at(self, other))
+        return self.with_values(self.values / _at(self, other))
 
-    def _with(self, values: Any) -> SparseTensor:
+    def with_values(self, values: Any) -> SparseTensor:
         return SparseTensor(self.indices, values, self.dense_shape)
 
     def __repr__(self) -> str:
@@ -287,7 +287,9 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         row, rows = _rows(given.indices, given.dense_shape), math.reduce_prod(given.dense_shape[:-1])
         largest = segments.unsorted_segment_max(given.values, row, rows)
         powers = math.exp(given.values - math.stop_gradient(shape_ops.gather(largest, row)))
-        return given._with(powers / shape_ops.gather(segments.unsorted_segment_sum(powers, row, rows), row))
+        return given.with_values(
+            powers / shape_ops.gather(segments.unsorted_segment_sum(powers, row, rows), row)
+        )
 
 
 def _rows(indices: Any, shape: Any) -> Any:

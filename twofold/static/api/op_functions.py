@@ -304,6 +304,10 @@ _SCOPES = _scopes(
 """Names of operations whose TensorFlow name, that of a scope around several, is not their type."""
 
 
+_OF_VALUES = frozenset(["Cast", "Abs", "Neg", "Sign", "Square", "Sqrt", "Erf", "Tanh"])
+"""Types of operations of each element that keep zeros, so that they take a ``SparseTensor``, too."""
+
+
 def define(
     type: str,
     body: Callable[..., Any],
@@ -312,8 +316,11 @@ def define(
     name: str | None,
     host: frozenset[str] = frozenset(),
     is_random: bool = False,
+    count: int = 1,
 ) -> Any:
     """Declare an operation, or compute it at once; ``host`` names the keywords whose numbers ``body`` must know.
+
+    Of ``count`` outputs dtypes are guessed where only a run can tell their types.
 
     Raises the error of the body, worded for this line, where the inputs do not fit.
     """
@@ -332,7 +339,7 @@ def define(
         target.sources = tuple(collected.sources)
     graph.check_open(type)
     try:
-        types = infer(probe)
+        types = infer(probe, count)
     except TwofoldError as error:
         operands = [describe(owner.outputs[index]) for owner, index in collected.sources]
         error.what = _UNKNOWN.sub("?", error.what)
@@ -350,6 +357,7 @@ def operation(
     default: str | None = None,
     name_at: int | None = None,
     older: Mapping[str, str] | None = None,
+    count: int = 1,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make the public function of a body; see the module.
 
@@ -360,6 +368,7 @@ def operation(
         default: The name of operations that are given none.
         name_at: The index of the parameter ``name``; the last unless given.
         older: Further parameters at the end, and which of the others they are former names of.
+        count: How many tensors the body returns, for where only a run can tell their types.
     """
     formerly = dict(older or {})
 
@@ -374,12 +383,17 @@ def operation(
                 kwargs.pop("name", None)
                 return body(*args, **kwargs)
             given = public.bind(*args, **kwargs).arguments
+            if type in _OF_VALUES:
+                key, value = next(iter(given.items()))
+                if hasattr(value, "with_values"):
+                    return value.with_values(function(**{**given, key: value.values}))
             name = given.pop("name", None)
             for old, new in formerly.items():
                 value = given_once(**{new: given.get(new), old: given.pop(old, None)})
                 if value is not None:
                     given[new] = value
-            made = define(type, body, (), _all_converted(given, parameters), name or default, host, is_random)
+            converted = _all_converted(given, parameters)
+            made = define(type, body, (), converted, name or default, host, is_random, count)
             return several(made.outputs) if several else made.outputs[0]
 
         function.__signature__ = public  # type: ignore[attr-defined]

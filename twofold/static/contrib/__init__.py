@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from twofold.static import distributions, keras, lookup, saved_model, signal
     from twofold.static.contrib import (
         cluster_resolver,
+        compiler,
         crf,
         cudnn_rnn,
         data,

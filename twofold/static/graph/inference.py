@@ -246,8 +246,11 @@ def counter_node(position: int) -> Node:
     return input_node(position, tensor_type(int64))
 
 
-def infer(operation: Operation) -> list[TensorType]:
-    """The types of an operation's outputs; raises the error of its body where the inputs do not fit."""
+def infer(operation: Operation, count: int = 1) -> list[TensorType]:
+    """The types of an operation's outputs; raises the error of its body where the inputs do not fit.
+
+    Where only a run can tell them there are ``count`` of one dtype.
+    """
     types = [owner.outputs[index].type_ for owner, index in operation.sources]
     positions = [k for k in range(len(types)) if k not in operation.host]
     open_numbers = [False]
@@ -271,7 +274,7 @@ def infer(operation: Operation) -> list[TensorType]:
     except REFUSED:
         if not open_numbers[0]:
             raise
-    return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)]
+    return [tensor_type(_guess_dtype(operation, types), UNKNOWN_RANK)] * count
 
 
 def _typed(operation: Operation, given: dict[int, TensorType], values: Values) -> list[TensorType]:

@@ -13,7 +13,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.scopes import name_scope
 
 
-@operation("Moments", several=list)
+@operation("Moments", several=list, count=2)
 def _moments(x: Any, axes: Number, keepdims: Number) -> Any:
     found = axis_of(axes)
     mean = ops.mean(x, found, True)

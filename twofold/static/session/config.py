@@ -88,14 +88,28 @@ class OptimizerOptions(_Message):
     DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
 
 
+class RewriterConfig(_Message):
+    """What TensorFlow changes in graphs before it runs them; Twofold's are always optimised."""
+
+    DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
+    DEFAULT_MEM_OPT, NO_MEM_OPT, MANUAL, HEURISTICS = 0, 1, 2, 3
+    _fields = parameters(
+        "layout_optimizer=0, constant_folding=0, shape_optimization=0, remapping=0, arithmetic_optimization=0, "
+        "dependency_optimization=0, loop_optimization=0, function_optimization=0, debug_stripper=0, "
+        "scoped_allocator_optimization=0, pin_to_host_optimization=0, memory_optimization=0, "
+        "disable_model_pruning=False, disable_meta_optimizer=False, meta_optimizer_iterations=0, min_graph_nodes=0, "
+        "optimizers=[]"
+    )
+
+
 class GraphOptions(_Message):
     """Options of the graph; ``optimizer_options`` among them."""
 
     _fields = parameters(
         "build_cost_model=0, build_cost_model_after=0, infer_shapes=False, place_pruned_graph=False, "
-        "enable_bfloat16_sendrecv=False, timeline_step=0, rewrite_options=None"
+        "enable_bfloat16_sendrecv=False, timeline_step=0"
     )
-    _parts = {"optimizer_options": OptimizerOptions}
+    _parts = {"optimizer_options": OptimizerOptions, "rewrite_options": RewriterConfig}
 
 
 class ConfigProto(_Message):
