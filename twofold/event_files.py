@@ -183,19 +183,21 @@ def node_def(name: str, op: str, inputs: list[str]) -> bytes:
 
 def step_stats(devices: Any) -> bytes:
     """A ``RunMetadata`` message of what devices did: ``(name, nodes)``, a node with the names of ``NodeExecStats``."""
-    written = b""
+    written = []
     for device, nodes in devices:
-        content = nested(1, device.encode())
+        content = [nested(1, device.encode())]
         for node in nodes:
-            content += nested(
-                2,
-                nested(1, node.node_name.encode())
-                + number(2, node.all_start_micros)
-                + number(3, node.op_start_rel_micros)
-                + number(4, node.op_end_rel_micros)
-                + number(5, node.all_end_rel_micros)
-                + nested(8, node.timeline_label.encode())
-                + number(10, node.thread_id),
+            content.append(
+                nested(
+                    2,
+                    nested(1, node.node_name.encode())
+                    + number(2, node.all_start_micros)
+                    + number(3, node.op_start_rel_micros)
+                    + number(4, node.op_end_rel_micros)
+                    + number(5, node.all_end_rel_micros)
+                    + nested(8, node.timeline_label.encode())
+                    + number(10, node.thread_id),
+                )
             )
-        written += nested(1, content)
-    return nested(1, written)
+        written.append(nested(1, b"".join(content)))
+    return nested(1, b"".join(written))

@@ -151,3 +151,15 @@ def test_options_of_rewriting_graphs_are_messages():
         pytest.warns(UserWarning, match="rewrite_options.layout_optimizer has no effect"),
     ):
         tf.Session(config=options)
+
+
+def test_a_trace_has_one_entry_for_an_operation():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 8, 8, 3])
+        made = tf.layers.batch_normalization(x, training=True, name="b")
+        gradient = tf.gradients(tf.reduce_sum(tf.square(made)), x)
+        session.run(tf.global_variables_initializer())
+        traced, metadata = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata()
+        session.run(gradient, {x: numpy.ones((2, 8, 8, 3))}, options=traced, run_metadata=metadata)
+    names = [one.node_name for one in metadata.step_stats.dev_stats[0].node_stats]
+    assert len(names) == len(set(names)) > 2

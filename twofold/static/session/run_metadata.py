@@ -25,18 +25,18 @@ def traced(run: Callable[[], Any], metadata: RunMetadata) -> Any:
 
 
 def _fill(metadata: RunMetadata, recording: Recording) -> None:
-    stats = []
+    stats: dict[str, NodeExecStats] = {}
     for call in sorted(recording.calls(), key=lambda one: one.first):
-        where = ", ".join(f"{frame.file}:{frame.line}" for frame in call.frames[:1])
         name = operation_name(call.location) or call.name
-        took = max(1, round(call.seconds * 1e6))
-        stats.append(
-            NodeExecStats(
-                node_name=f"gradients/{name}" if call.is_backward else name,
-                all_start_micros=call.first // 1000,
-                op_end_rel_micros=took,
-                all_end_rel_micros=took,
-                timeline_label=f"{name} = {call.name}({', '.join(map(str, call.cost.types))}) {where}",
-            )
-        )
-    metadata.step_stats.dev_stats = [DeviceStepStats(device=_DEVICE, node_stats=stats)]
+        own = f"gradients/{name}" if call.is_backward else name
+        if own not in stats:
+            where = ", ".join(f"{frame.file}:{frame.line}" for frame in call.frames[:1])
+            types = ", ".join(map(str, call.cost.types))
+            label = f"{name} = {call.name}({types}) {where}"
+            first = call.first // 1000
+            stats[own] = NodeExecStats(node_name=own, all_start_micros=first, timeline_label=label)
+        stats[own].all_end_rel_micros += call.seconds * 1e6
+    for one in stats.values():
+        one.op_end_rel_micros = one.all_end_rel_micros = max(1, round(one.all_end_rel_micros))
+    nodes = list(stats.values())
+    metadata.step_stats.dev_stats = [DeviceStepStats(device=_DEVICE, node_stats=nodes)]
