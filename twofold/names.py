@@ -262,6 +262,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.image": {
         "twofold.static.image.boxes": "crop_and_resize non_max_suppression resize_area",
+        "twofold.static.image.distorted_boxes": "draw_bounding_boxes sample_distorted_bounding_box",
         "twofold.static.image.files": (
             "decode_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg encode_png "
             "extract_jpeg_shape is_jpeg"

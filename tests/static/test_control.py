@@ -334,3 +334,21 @@ def test_names_inside_of_loops_are_those_of_tensorflow(session):
         "rnn/while/TensorArrayReadV3:0", "rnn/while/Identity_3:0",
     ]  # fmt: skip
     assert outputs.name == "rnn/transpose_1:0"
+
+
+def test_switches_send_a_value_to_one_branch():
+    from twofold.static.python.ops import control_flow_ops
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, chosen = tf.constant([1.0, -2.0]), tf.placeholder(tf.int32, [])
+        cases = [lambda v: v * 2, tf.abs, lambda v: tf.concat([v, v], 0)]
+        branches = [
+            case(control_flow_ops.switch(x, tf.equal(chosen, number))[1]) for number, case in enumerate(cases)
+        ]
+        made, number = control_flow_ops.merge(branches)
+        gradient = tf.gradients(tf.reduce_sum(made), x)[0]
+        for k, (wanted, slope) in enumerate([([2, -4], [2, 2]), ([1, 2], [1, -1]), ([1, -2, 1, -2], [2, 2])]):
+            found = session.run([made, number, gradient], {chosen: k})
+            assert [one.tolist() for one in found] == [wanted, k, slope]
+        with pytest.raises(ValueError, match="comes from no switch"):
+            control_flow_ops.merge([x])

@@ -144,3 +144,48 @@ def test_patches(session, padding):
     rows, columns = (range(0, value.shape[k] - size + 1, 2) for k, size in ((1, 2), (2, 3)))
     expected = [[value[:, r : r + 2, c : c + 3].reshape(2, -1) for c in columns] for r in rows]
     assert (found == numpy.array(expected).transpose(2, 0, 1, 3)).all()
+
+
+def test_parts_around_boxes_are_within_their_limits():
+    boxes = numpy.array([[[0.1, 0.2, 0.5, 0.6], [0.5, 0.5, 0.9, 0.9]]], "f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.placeholder(tf.uint8, [None, None, 3])
+        begin, size, box = tf.image.sample_distorted_bounding_box(
+            tf.shape(image),
+            boxes,
+            seed=1,
+            min_object_covered=0.5,
+            aspect_ratio_range=[0.5, 2.0],
+            area_range=[0.1, 0.6],
+        )
+        cut = tf.slice(image, begin, size)
+        seen = set()
+        for _ in range(30):
+            b, s, found, part = session.run([begin, size, box, cut], {image: numpy.zeros((40, 60, 3))})
+            assert part.shape == (s[0], s[1], 3) and b[2] == 0 and s[2] == -1
+            numpy.testing.assert_allclose(found[0, 0] * [40, 60, 40, 60], [*b[:2], *(b + s)[:2]], rtol=1e-5)
+            assert 0.1 <= s[0] * s[1] / 2400 <= 0.6 and 0.45 <= s[1] / s[0] <= 2.1
+            y, x = (
+                numpy.clip(numpy.minimum(boxes[0][:, k + 2], found[0, 0, k + 2]), 0, 1)
+                - numpy.maximum(boxes[0][:, k], found[0, 0, k])
+                for k in (0, 1)
+            )
+            assert (numpy.maximum(y, 0) * numpy.maximum(x, 0) / 0.16).max() >= 0.499
+            seen.add((*b, *s))
+        assert len(seen) > 20
+        whole = tf.image.sample_distorted_bounding_box([4, 6, 1], boxes, max_attempts=0).size
+        assert session.run(whole).tolist() == [4, 6, -1]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no bounding boxes"):
+            session.run(tf.image.sample_distorted_bounding_box([4, 6, 1], numpy.zeros((1, 0, 4), "f")).size)
+
+
+def test_edges_of_boxes_are_drawn():
+    images = numpy.zeros((1, 5, 7, 3), "f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        drawn = session.run(
+            tf.image.draw_bounding_boxes(images, [[[0.25, 0.0, 0.75, 0.5], [-1.0, 0.9, 0.6, 2.0]]])
+        )[0]
+    wanted = numpy.zeros((5, 7, 3), "f")
+    wanted[[1, 3], 0:4] = wanted[1:4, [0, 3]] = [1, 1, 0]
+    wanted[2, 5:] = wanted[0:3, 5] = [0, 0, 1]
+    numpy.testing.assert_array_equal(drawn, wanted)

@@ -11,7 +11,7 @@ enter(
         "check_ops init_ops io_ops parsing_ops partitioned_variables state_ops string_ops tensor_array_ops": "",
         "constant_op standard_ops logging_ops special_math_ops confusion_matrix histogram_ops": "",
         "gradients custom_gradient": "",
-        "control_flow_ops": "control_flow.dependencies",
+        "control_flow_ops": "control_flow.dependencies control_flow.switches",
         "gen_array_ops gen_math_ops gen_state_ops gradients_impl variable_scope variables sparse_ops script_ops": "",
         "gen_control_flow_ops gen_logging_ops": "",
         "nn_ops nn nn_impl gen_nn_ops embedding_ops candidate_sampling_ops ctc_ops": "nn",
