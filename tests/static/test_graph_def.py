@@ -53,6 +53,9 @@ def shapes(x, m, n, w):
         *tf.split(m, [2, 4], 1),
     ]
     found += [
+        tf.strided_slice(m, [0, 1], [4, 5], [2, 1]),
+        tf.strided_slice(m, tf.shape(m) // 2, tf.shape(m), begin_mask=1),
+        tf.strided_slice(m, [1, 0], [0, 3], end_mask=2, shrink_axis_mask=1),
         m[:, 1:3],
         m[0],
         m[..., tf.newaxis],

@@ -120,6 +120,9 @@ def _split(writer: Writer) -> None:
 @exports("StridedSlice")
 def _strided_slice(writer: Writer) -> None:
     form = writer.argument("form")
+    if form is None:
+        _slice_by_vectors(writer)
+        return
     items = form[1:] if form[0] == "tuple" else [form]
     numbers: list[list[Any]] = [[], [], []]
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
@@ -156,6 +159,20 @@ def _strided_slice(writer: Writer) -> None:
             each.append(given)
     refs = [_numbers(writer, each, hint) for each, hint in zip(numbers, ("begin", "end", "strides"))]
     writer.last("StridedSlice", [writer.sources()[0], *refs], Index=int32, **masks)
+
+
+def _slice_by_vectors(writer: Writer) -> None:
+    """A slice whose bounds are vectors, and whose masks are numbers."""
+    refs = [writer.sizes("begin"), writer.sizes("end")]
+    if writer.argument("strides") is None:
+        refs.append(writer.node("OnesLike", refs[:1], "strides"))
+    else:
+        refs.append(writer.sizes("strides"))
+    dtype = int64 if any(writer.dtype_of(ref) is int64 for ref in refs) else int32
+    refs = [ref if writer.dtype_of(ref) is dtype else writer.cast(ref, dtype) for ref in refs]
+    names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    masks = dict(zip(names, writer.argument("masks")))
+    writer.last("StridedSlice", [writer.input("input_"), *refs], Index=dtype, **masks)
 
 
 def _numbers(writer: Writer, items: list[Any], hint: str) -> str:

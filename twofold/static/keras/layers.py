@@ -16,8 +16,14 @@ from twofold.static.keras.models import InputLayer as InputLayer
 from twofold.static.keras.recurrent import GRU as GRU
 from twofold.static.keras.recurrent import LSTM as LSTM
 from twofold.static.keras.recurrent import Bidirectional as Bidirectional
+from twofold.static.keras.recurrent import GRUCell as GRUCell
+from twofold.static.keras.recurrent import LSTMCell as LSTMCell
 from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
+from twofold.static.keras.recurrent import SimpleRNNCell as SimpleRNNCell
 from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
+from twofold.static.keras.stepping import RNN as RNN
+from twofold.static.keras.stepping import AbstractRNNCell as AbstractRNNCell
+from twofold.static.keras.stepping import StackedRNNCells as StackedRNNCells
 from twofold.static.keras.table import layer_of
 from twofold.static.layers.convolutional import Variables, for_each_axis, layer_parameters
 from twofold.static.nn.embeddings import embedding_lookup

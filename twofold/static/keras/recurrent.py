@@ -12,6 +12,7 @@ from twofold.static.api.signatures import parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer
+from twofold.static.keras.stepping import zero_state
 from twofold.static.keras.table import TableLayer
 from twofold.static.recurrent.rnn import dynamic_rnn
 
@@ -71,28 +72,24 @@ class _Row(NamedTuple):
     step: Callable[..., Any]
 
 
-class Recurrent(TableLayer):
-    """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
+_OF_STEPS = (
+    "units, activation='tanh', recurrent_activation='hard_sigmoid', use_bias=True, "
+    "kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', "
+    "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None"
+)
+_NOT_OFFERED = ("dropout", "recurrent_dropout", "stateful")
 
-    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``implementation`` and ``unroll`` change
-    nothing that is computed.
-    """
+
+class _Gates(TableLayer):
+    """The variables of a step: kernels and bias of all gates, side by side."""
 
     row: _Row
-    go_backwards: bool
-
-    options = parameters(
-        "units, activation='tanh', recurrent_activation='hard_sigmoid', use_bias=True, "
-        "kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', "
-        "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None, "
-        "return_sequences=False, return_state=False, go_backwards=False, dropout=0.0, recurrent_dropout=0.0, "
-        "stateful=False, unroll=False, implementation=1"
-    )
+    options = parameters(f"{_OF_STEPS}, dropout=0.0, recurrent_dropout=0.0, implementation=1")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.dropout or self.recurrent_dropout or self.stateful:
-            what = "dropout, recurrent_dropout and stateful are not offered"
+        if any(getattr(self, name, None) for name in _NOT_OFFERED):
+            what = f"{', '.join(_NOT_OFFERED[:-1])} and {_NOT_OFFERED[-1]} are not offered"
             raise ValueError(f"{type(self).__name__}: {what}. Put a Dropout layer before it.")
 
     def build(self, input_shape: Any) -> None:
@@ -121,6 +118,51 @@ class Recurrent(TableLayer):
 
         return first
 
+
+class Cell(_Gates):
+    """Base of the steps of recurrent layers: ``(output, states) = cell(inputs, states)``, for ``RNN``.
+
+    Not offered, and refused: ``dropout`` and ``recurrent_dropout``; ``implementation`` changes nothing.
+    """
+
+    @property
+    def state_size(self) -> Any:
+        """The size of the state, or of its parts."""
+        return [self.units] * self.row.states if self.row.states > 1 else self.units
+
+    @property
+    def output_size(self) -> int:
+        """The size of the output."""
+        units: int = self.units
+        return units
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """A state of zeros for a batch, that of the inputs or of the size given."""
+        return zero_state(self, inputs, batch_size, dtype)
+
+    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+        """The output and the list of new states."""
+        seen = math.matmul(inputs, self.kernel)
+        seen = nn.bias_add(seen, self.bias) if self.use_bias else seen
+        given = list(states) if isinstance(states, (list, tuple)) else [states]
+        output, new = self.row.step(self, seen, given if self.row.states > 1 else given[0])
+        return output, new if self.row.states > 1 else [new]
+
+
+class Recurrent(_Gates):
+    """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
+
+    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``implementation`` and ``unroll`` change
+    nothing that is computed.
+    """
+
+    go_backwards: bool
+
+    options = parameters(
+        f"{_OF_STEPS}, return_sequences=False, return_state=False, go_backwards=False, dropout=0.0, "
+        "recurrent_dropout=0.0, stateful=False, unroll=False, implementation=1"
+    )
+
     def call(self, inputs: Any, initial_state: Any = None) -> Any:  # type: ignore[override]
         """The last output or all, with ``return_state`` also the last states."""
         if isinstance(inputs, list):
@@ -141,27 +183,34 @@ class Recurrent(TableLayer):
         return [result, *states] if self.return_state else result
 
 
-def _layer(
+def _kinds(
     name: str, text: str, gates: int, states: int, step: Callable[..., Any], without: tuple[str, ...] = ()
-) -> type[Recurrent]:
-    """A kind of layer, which has the options of ``Recurrent`` but for those that say nothing about it."""
-    members = {
-        "row": _Row(gates, states, step),
-        "options": {key: value for key, value in Recurrent.options.items() if key not in without},
-        "__doc__": with_example(
-            text, f"print(tf.keras.layers.{name}(4)(tf.zeros([2, 5, 3])).shape)", "(2, 4)"
-        ),
-        "__module__": __name__,
-    }
-    return type(name, (Recurrent,), members)
+) -> tuple[type[Recurrent], type[Cell]]:
+    """A kind of layer and its step, which have the options of their bases but for those that say nothing about it."""
+    found: list[Any] = []
+    for own, base, shown, result in (
+        (name, Recurrent, f"print(tf.keras.layers.{name}(4)(tf.zeros([2, 5, 3])).shape)", "(2, 4)"),
+        (f"{name}Cell", Cell, "", ""),
+    ):
+        shown = shown or f"print(tf.keras.layers.RNN(tf.keras.layers.{own}(4))(tf.zeros([2, 5, 3])).shape)"
+        members = {
+            "row": _Row(gates, states, step),
+            "options": {key: value for key, value in base.options.items() if key not in without},
+            "__doc__": with_example(
+                text if base is Recurrent else f"A step of ``{name}``.", shown, result or "(2, 4)"
+            ),
+            "__module__": __name__,
+        }
+        found.append(type(own, (base,), members))
+    return found[0], found[1]
 
 
 _ONE_GATE = ("recurrent_activation", "unit_forget_bias")
-SimpleRNN = _layer(
+SimpleRNN, SimpleRNNCell = _kinds(
     "SimpleRNN", "``activation(x @ kernel + h @ recurrent_kernel + bias)``.", 1, 1, _simple, _ONE_GATE
 )
-LSTM = _layer("LSTM", "Long short-term memory.", 4, 2, _lstm)
-GRU = _layer("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget_bias",))
+LSTM, LSTMCell = _kinds("LSTM", "Long short-term memory.", 4, 2, _lstm)
+GRU, GRUCell = _kinds("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget_bias",))
 
 
 class Bidirectional(Layer):
