@@ -145,7 +145,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.functions.host_calls": "Assert Print py_func",
         "twofold.static.graph.scopes": (
-            "control_dependencies name_scope op_scope device colocate_with init_scope"
+            "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),
         "twofold.static.graph_def.importer": "import_graph_def",
         "twofold.static.graph_def.meta_graph": "MetaGraphDef",
@@ -231,8 +231,9 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.contrib": {
         "twofold.static": "distributions keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "cluster_resolver compiler crf cudnn_rnn data eager framework layers learn legacy_seq2seq "
-            "losses metrics opt predictor rnn seq2seq slim staging tensorboard tpu training util"
+            "cluster_resolver compiler crf cudnn_rnn data eager estimator framework layers learn "
+            "legacy_seq2seq losses metrics opt predictor rnn seq2seq slim staging tensorboard tpu training "
+            "util"
         ),
     },
     "twofold.static.data": {
@@ -245,6 +246,10 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.estimator": {
         "twofold.static.contrib": "tpu",
+        "twofold.static.contrib.estimator": (
+            "make_early_stopping_hook stop_if_higher_hook stop_if_lower_hook stop_if_no_decrease_hook "
+            "stop_if_no_increase_hook"
+        ),
         "twofold.static.estimator": "export inputs",
         "twofold.static.estimator.estimator": "Estimator",
         "twofold.static.estimator.exporters": "BestExporter Exporter FinalExporter LatestExporter",

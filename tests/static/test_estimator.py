@@ -204,3 +204,32 @@ def test_training_without_checkpoints(tmp_path):
     assert made.train(rows(num_epochs=None), steps=2).latest_checkpoint() is None
     with pytest.raises(ValueError, match="saving_listeners without checkpoints"):
         made.train(rows(), saving_listeners=[tf.train.CheckpointSaverListener()])
+
+
+@pytest.mark.parametrize(
+    "hook, arguments, last",
+    [
+        ("stop_if_no_increase_hook", ("quality", 4), 8),
+        ("stop_if_no_decrease_hook", ("quality", 4), 6),
+        ("stop_if_higher_hook", ("quality", 2.5), 4),
+        ("stop_if_lower_hook", ("quality", 0.5), 12),
+    ],
+)
+def test_training_ends_by_what_was_evaluated(tmp_path, hook, arguments, last):
+    """The metric is 1, 3, 2, 2, 1, 1 after 2, 4, 6, ... steps."""
+
+    def judged(features, labels, mode, params):
+        spec = model(features, labels, mode, params)
+        quality = tf.gather([1.0, 3.0, 2.0, 2.0, 1.0, 1.0], tf.train.get_global_step() // 2 - 1)
+        return (
+            spec._replace(eval_metric_ops={"quality": tf.metrics.mean(quality)})
+            if mode == MODES.EVAL
+            else spec
+        )
+
+    config = tf.estimator.RunConfig(save_checkpoints_steps=2)
+    made = tf.estimator.Estimator(judged, tmp_path, config, {"rate": 0.01})
+    stop = getattr(tf.contrib.estimator, hook)(made, *arguments, run_every_secs=None, run_every_steps=1)
+    train = tf.estimator.TrainSpec(rows(num_epochs=None), max_steps=12, hooks=[stop])
+    tf.estimator.train_and_evaluate(made, train, tf.estimator.EvalSpec(rows(), steps=1, throttle_secs=0))
+    assert last <= made.get_variable_value("global_step") <= min(last + 2, 12)

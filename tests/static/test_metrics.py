@@ -104,3 +104,16 @@ def test_a_last_axis_that_one_side_alone_has_is_dropped(name):
             session.run(tf.local_variables_initializer())
             assert session.run(update) == pytest.approx(wanted, rel=1e-6)
             assert session.run(value) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_confusion_matrix_of_all_runs():
+    from twofold.static.python.ops.metrics_impl import _streaming_confusion_matrix
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        labels, guessed = tf.placeholder(tf.int32, [None, 2]), tf.placeholder(tf.int32, [None, 2])
+        total, update = _streaming_confusion_matrix(labels, guessed, 3, tf.cast(labels > 0, tf.int32))
+        session.run(tf.local_variables_initializer())
+        for _ in range(2):
+            session.run(update, {labels: [[0, 1], [2, 2]], guessed: [[0, 2], [2, 1]]})
+        assert session.run(total).tolist() == [[0, 0, 0], [0, 0, 2], [0, 2, 2]]
+        assert total.dtype is tf.float64

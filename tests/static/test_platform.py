@@ -110,4 +110,32 @@ def test_flags_where_older_programs_look_for_them():
     flags = flag_file.Flags()
     flags.define("rate", 0.5, None, float)
     flags.parse(["--rate", "0.25"])
-    assert getattr(flags, "__flags") == {"rate": 0.25}
+    assert getattr(flags, "__flags") == vars(flags)["__flags"] == {"rate": 0.25}
+    flags.rate = 0.75
+    assert vars(flags)["__flags"] == {"rate": 0.75}
+
+
+def test_flags_that_are_checked_when_a_program_starts(monkeypatch):
+    flags = flag_file.Flags()
+    monkeypatch.setattr(flag_file, "FLAGS", flags)
+    tf.flags.DEFINE_string("data", None, "")
+    tf.flags.DEFINE_integer("steps", "4", "")
+    tf.flags.DEFINE_multi_string("kind", ["a"], "")
+    tf.flags.DEFINE_multi_integer("size", None, "")
+    tf.flags.mark_flag_as_required("data")
+    tf.flags.register_validator("steps", lambda steps: steps > 0, "too few")
+    with pytest.raises(SystemExit, match="--data=None: Flag --data must have a value"):
+        tf.app.run(lambda argv: 0, ["program"])
+    with pytest.raises(SystemExit, match="--steps=0: too few"):
+        tf.app.run(lambda argv: 0, ["program", "--data=x", "--steps=0"])
+    with pytest.raises(SystemExit) as ended:
+        tf.app.run(lambda argv: argv, ["program", "--data=x", "--kind=b", "--kind", "c", "rest"])
+    assert ended.value.code == ["program", "rest"]
+    assert (flags.data, flags.steps, flags.kind, flags.size) == ("x", 4, ["b", "c"], None)
+    assert flags(["p", "--data=y", "--size=3"]) == ["p"] and flags.is_parsed()
+    assert (flags["data"].value, flags["size"].value, flags.kind) == ("y", [3], ["a"])
+    assert sorted(flags) == ["data", "kind", "size", "steps"] and "other" not in flags
+    flags.set_default("steps", 9)
+    assert flags(["p", "--data=y"]) == ["p"] and flags.steps == 9
+    with pytest.raises(AttributeError, match="--other is not defined"):
+        tf.flags.mark_flags_as_required(["other"])

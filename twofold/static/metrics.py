@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.dtypes import float32, int64
+from twofold.dtypes import DType, float32, float64, int64
 from twofold.ops.base import ops
 from twofold.static import math
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, operation, whole
@@ -23,10 +23,12 @@ from twofold.static.variables.variable import Variable, assign_add
 from twofold.static.variables.variable_scope import variable_scope
 
 
-def _gathered(name: str, amount: Any, shape: Sequence[int] = ()) -> tuple[Variable, Any]:
+def _gathered(
+    name: str, amount: Any, shape: Sequence[int] = (), dtype: DType = float32
+) -> tuple[Variable, Any]:
     """A sum over all runs, and what adds ``amount`` to it."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
-    total = Variable(lambda: creation.zeros(list(shape)), False, keys, name=name)
+    total = Variable(lambda: creation.zeros(list(shape), dtype), False, keys, name=name)
     return total, assign_add(total, amount)
 
 
@@ -303,10 +305,18 @@ def _area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
 )
 def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """The mean over classes of intersection over union; ``update`` returns the confusion matrix."""
+    total, more = _streaming_confusion_matrix(labels, predictions, num_classes, weights, float32)
+    return _overlap(total, name="mean_iou"), more
+
+
+def _streaming_confusion_matrix(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, dtype: DType = float64
+) -> tuple[Any, Any]:
+    """The confusion matrix of all runs, and what adds that of one; programs import it from ``metrics_impl``."""
     scale = None if weights is None else _flat(weights)
-    counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, float32, weights=scale)
-    total, more = _gathered("total_confusion_matrix", counts, [num_classes, num_classes])
-    return _overlap(total.value(), name="mean_iou"), more
+    counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, dtype, weights=scale)
+    total, more = _gathered("total_confusion_matrix", counts, [num_classes, num_classes], dtype)
+    return total.value(), more
 
 
 @operation("MeanIOU")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         cudnn_rnn,
         data,
         eager,
+        estimator,
         framework,
         layers,
         learn,

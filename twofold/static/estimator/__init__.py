@@ -9,6 +9,13 @@ from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static.contrib import tpu
+    from twofold.static.contrib.estimator import (
+        make_early_stopping_hook,
+        stop_if_higher_hook,
+        stop_if_lower_hook,
+        stop_if_no_decrease_hook,
+        stop_if_no_increase_hook,
+    )
     from twofold.static.estimator import export, inputs
     from twofold.static.estimator.estimator import Estimator
     from twofold.static.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter

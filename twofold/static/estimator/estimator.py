@@ -80,6 +80,10 @@ class Estimator:
         """The path of the latest checkpoint; None before training."""
         return latest_checkpoint(self.model_dir)
 
+    def eval_dir(self, name: str | None = None) -> str:
+        """The directory that an evaluation of this name is written to."""
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""
         return sorted(read_checkpoint(self.checkpoint(None, "get_variable_names")))
@@ -305,7 +309,7 @@ class Estimator:
                     session.run(updates)
                     done += 1
             found = dict(last.final_ops_values)
-        with FileWriter(os.path.join(self.model_dir, f"eval_{name}" if name else "eval")) as writer:
+        with FileWriter(self.eval_dir(name)) as writer:
             numbers = [(label, found[label]) for label in values if numpy.ndim(found[label]) == 0]
             text = b"".join(scalar_summary(label, float(value)) for label, value in numbers)
             writer.add_summary(text, found["global_step"])

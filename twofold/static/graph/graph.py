@@ -11,7 +11,7 @@ import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -443,6 +443,10 @@ class Graph:
         """Inside, operations are for this device; see ``tf.device``."""
         check_device("device", name)
         return self._on(name)
+
+    def container(self, container_name: str) -> Any:
+        """A block that changes nothing, see ``tf.container``."""
+        return nullcontext()
 
     @contextmanager
     def _on(self, name: Any) -> Iterator[None]:

@@ -66,6 +66,12 @@ def device(device_name_or_function: Any) -> Any:
     return get_default_graph().device(device_name_or_function)
 
 
+@example('with tf.container("mine"):', "    x = tf.constant(1.0)", "x", "1.0")
+def container(container_name: str) -> AbstractContextManager[None]:
+    """A block that changes nothing: what variables, tables and queues hold is kept apart by sessions and graphs."""
+    return nullcontext()
+
+
 @example("x = tf.constant(1.0)", "with tf.colocate_with(x):", "    y = x + 1.0", "y", "2.0")
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """A block that changes nothing: there is one device, so all operations share it already."""

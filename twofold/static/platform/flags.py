@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,17 +22,22 @@ class Flags:
     """
 
     def __init__(self) -> None:
-        self.__dict__["_parser"] = argparse.ArgumentParser(allow_abbrev=False)
-        self.__dict__["_values"] = None
-        self.__dict__["_set"] = {}
+        self.__dict__.update(_parser=argparse.ArgumentParser(allow_abbrev=False), _parsed=False)
+        self.__dict__.update(_set={}, _defaults={}, _checks=[])
+        self.__dict__["__flags"] = {}  # the values, where programs for TensorFlow before 1.5 look
 
-    def define(self, name: str, default: Any, words: str | None, convert: Callable[[str], Any]) -> None:
+    def define(
+        self, name: str, default: Any, words: str | None, convert: Callable[[str], Any], **options: Any
+    ) -> None:
         """Add a flag; raises ValueError for one that is there."""
+        shared = {"default": argparse.SUPPRESS, "help": words, "dest": name}
         try:
-            self._parser.add_argument(f"--{name}", default=default, type=convert, help=words, dest=name)
+            self._parser.add_argument(f"--{name}", type=convert, **shared, **options)
         except argparse.ArgumentError:
             raise ValueError(f"flags: --{name} is defined twice. Choose another name.") from None
-        self.__dict__["_values"] = None
+        first = convert(default) if isinstance(default, str) and not options else default
+        self._defaults[name] = self.__dict__["__flags"][name] = first
+        self.__dict__["_parsed"] = False
 
     def define_switch(self, name: str, default: Any, words: str | None) -> None:
         """Add a flag that is true or false: ``--name``, ``--noname`` or ``--name=false``."""
@@ -44,8 +49,48 @@ class Flags:
     def parse(self, arguments: Sequence[str]) -> list[str]:
         """Read flags from arguments; those that are left."""
         values, left = self._parser.parse_known_args(list(arguments))
-        self.__dict__["_values"] = values
+        self.__dict__["__flags"].update({**self._defaults, **vars(values), **self._set})
+        self.__dict__["_parsed"] = True
         return left
+
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
+        """Read flags from a command line, and check them; the program's name and what is left.
+
+        Unknown flags are among what is left, with and without ``known_only``.
+        """
+        left = [*list(argv)[:1], *self.parse(list(argv)[1:])]
+        self.check()
+        return left
+
+    def validate(self, names: Sequence[str], check: Callable[..., Any], message: str) -> None:
+        """Have a program end with a message where ``check(*values)`` of some flags is false at its start."""
+        for name in names:
+            if name not in self._defaults:
+                raise AttributeError(f"flags: --{name} is not defined. Define it first.")
+        self._checks.append((list(names), check, message))
+
+    def check(self) -> None:
+        """End the program where a flag has a value that it may not have."""
+        for names, check, message in self._checks:
+            values = [getattr(self, name) for name in names]
+            if not check(*values):
+                shown = ", ".join(f"--{name}={value}" for name, value in zip(names, values))
+                sys.exit(f"FATAL Flags parsing error: flag {shown}: {message}")
+
+    def is_parsed(self) -> bool:
+        """Whether the flags are read."""
+        parsed: bool = self._parsed
+        return parsed
+
+    def mark_as_parsed(self) -> None:
+        """Let the flags be as they are, whatever the command line says."""
+        self.__dict__["_parsed"] = True
+
+    def set_default(self, name: str, value: Any) -> None:
+        """Change what a flag is where the command line does not say it."""
+        self.validate([name], lambda one: True, "")
+        self._defaults[name] = value
+        self.__dict__["_parsed"] = False
 
     def flag_values_dict(self) -> dict[str, Any]:
         """All flags by name.
@@ -55,29 +100,36 @@ class Flags:
         >>> flags.flag_values_dict()
         {'rate': 0.5}
         """
-        names = [action.dest for action in self._parser._actions if action.dest != "help"]
-        return {name: getattr(self, name) for name in dict.fromkeys(names)}
+        return {name: getattr(self, name) for name in self._defaults}
 
     def _parse_flags(self) -> None:
         """Read the flags from the command line, as programs for TensorFlow before 1.5 ask for."""
         self.parse(sys.argv[1:])
 
+    def __getitem__(self, name: str) -> SimpleNamespace:
+        """A flag: its name, its ``value`` and its ``default``."""
+        if name not in self._defaults:
+            raise KeyError(name)
+        return SimpleNamespace(name=name, value=getattr(self, name), default=self._defaults[name])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._defaults
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._defaults)
+
     def __getattr__(self, name: str) -> Any:
-        if name == "__flags":  # where programs for TensorFlow before 1.5 look
-            return self.flag_values_dict()
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in self._set:
-            return self._set[name]
-        if self._values is None:
+        if not self._parsed and name not in self._set:
             self.parse(sys.argv[1:])
         try:
-            return getattr(self._values, name)
-        except AttributeError:
+            return self.__dict__["__flags"][name]
+        except KeyError:
             raise AttributeError(f"flags: --{name} is not defined. Define it first.") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._set[name] = value
+        self._set[name] = self.__dict__["__flags"][name] = value
 
 
 def _truth(text: str) -> bool:
@@ -113,6 +165,15 @@ def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
     return _also_older(define)
 
 
+def _multi_definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
+    def define(name: str, default: Any, help: str | None = None) -> None:
+        first = default if default is None or isinstance(default, (list, tuple)) else [default]
+        FLAGS.define(name, first, help, convert, action="append")
+
+    define.__doc__ = f"Add a flag that may be given several times, a list of {words}."
+    return _also_older(define)
+
+
 @_also_older
 def _define_switch(name: str, default: Any, help: str | None = None) -> None:
     """Add a flag that is true or false."""
@@ -135,8 +196,34 @@ def _listed(text: str) -> list[str]:
     return text.split(",") if text else []
 
 
+def _mark_as_required(flag_name: str) -> None:
+    """Have a program end at its start where a flag is None."""
+    what = f"Flag --{flag_name} must have a value other than None."
+    FLAGS.validate([flag_name], lambda value: value is not None, what)
+
+
+def _mark_all_as_required(flag_names: Sequence[str]) -> None:
+    """Have a program end at its start where one of some flags is None."""
+    for name in flag_names:
+        _mark_as_required(name)
+
+
+def _register_validator(
+    flag_name: str, checker: Callable[[Any], Any], message: str = "Flag validation failed"
+) -> None:
+    """Have a program end at its start, with a message, where ``checker`` of a flag's value is false."""
+    FLAGS.validate([flag_name], checker, message)
+
+
 flags = SimpleNamespace(
     FLAGS=FLAGS,
+    mark_flag_as_required=_mark_as_required,
+    mark_flags_as_required=_mark_all_as_required,
+    register_validator=_register_validator,
+    DEFINE_multi_string=_multi_definer(str, "texts"),
+    DEFINE_multi_integer=_multi_definer(int, "whole numbers"),
+    DEFINE_multi_float=_multi_definer(float, "numbers"),
+    DEFINE_spaceseplist=_definer(str.split, "a list with spaces"),
     DEFINE_string=_definer(str, "text"),
     DEFINE_integer=_definer(int, "a whole number"),
     DEFINE_float=_definer(float, "a number"),
@@ -151,7 +238,7 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     """Read the flags, call ``main`` (that of the program unless given) with what is left, and exit."""
     given = list(sys.argv if argv is None else argv)
     function = main or sys.modules["__main__"].main
-    sys.exit(function([*given[:1], *FLAGS.parse(given[1:])]))
+    sys.exit(function(FLAGS(given)))
 
 
 app = SimpleNamespace(flags=flags, run=run)
