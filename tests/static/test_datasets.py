@@ -248,3 +248,46 @@ def test_padded_strings(session):
     )
     (words, names), *_ = elements(session, scalars.padded_batch(2, ([None], ())))
     assert words.tolist() == [[b"a"], [b""]] and names.tolist() == [b"x", b"yz"]
+
+
+def test_functions_of_elements_read_tensors_around_them():
+    with tf.Graph().as_default(), tf.Session() as session:
+        scale, first = tf.placeholder(tf.int64, []), tf.Variable(numpy.int64(7))
+        three = tf.constant(3, tf.int64)
+        session.run(first.initializer)
+        dataset = tf.data.Dataset.range(6).map(lambda x: (x * scale, tf.concat([[first], [x + three]], 0)))
+        dataset = dataset.filter(lambda a, b: a > scale)
+        iterator = dataset.padded_batch(2, ([], [None]), (first, scale)).make_initializable_iterator()
+        a, b = iterator.get_next()
+        for factor in (2, 5):
+            session.run(iterator.initializer, {scale: factor})
+            assert session.run([a, b])[0].tolist() == [2 * factor, 3 * factor]
+            found = session.run([a, b])
+            assert [one.tolist() for one in found] == [[4 * factor, 5 * factor], [[7, 7], [7, 8]]]
+
+
+def test_functions_inside_of_functions_read_tensors_around_both():
+    with tf.Graph().as_default(), tf.Session() as session:
+        more = tf.range(tf.constant(10, tf.int64), 12)  # which only a run computes
+        dataset = tf.data.Dataset.range(2).flat_map(
+            lambda k: tf.data.Dataset.from_tensor_slices(more).map(lambda x: x + 100 * k + more[0])
+        )
+        following = dataset.make_one_shot_iterator().get_next()
+        assert [session.run(following) for _ in range(4)] == [20, 21, 120, 121]
+        total = tf.data.Dataset.range(3).reduce(numpy.int64(1), lambda state, x: state + x * more[1])
+        assert session.run(total) == 34
+        window = tf.contrib.data.group_by_window(
+            lambda x: x % more[0], lambda key, group: group.batch(2).map(lambda x: x + key + more[1]), 2
+        )
+        grouped = tf.data.Dataset.from_tensor_slices(numpy.array([1, 2, 11], "int64")).apply(window)
+        assert session.run(grouped.make_one_shot_iterator().get_next()).tolist() == [13, 23]
+
+
+def test_padding_values_that_a_run_tells():
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.contrib.lookup.index_table_from_tensor(tf.constant(["a", "b"]), default_value=5)
+        blank = tf.cast(words.lookup(tf.constant("b")), tf.int32)
+        rows = tf.data.Dataset.from_generator(lambda: iter([[3], [4, 4]]), tf.int32, [None])
+        iterator = rows.padded_batch(2, [None], blank).make_initializable_iterator()
+        session.run([tf.tables_initializer(), iterator.initializer])
+        assert session.run(iterator.get_next()).tolist() == [[3, 1], [4, 4]]

@@ -56,3 +56,16 @@ def test_batch_normalisation_over_the_others(axis: Any) -> None:
 def test_the_shape_of_joined_strings(one: list[Any], other: list[Any], wanted: list[Any]) -> None:
     made = tf.string_join([tf.placeholder(tf.string, one), tf.placeholder(tf.string, other)])
     assert made.shape.as_list() == wanted
+
+
+def test_numbers_of_a_range_are_of_the_widest_dtype_given():
+    with tf.Graph().as_default():
+        wide, real = tf.constant(3, tf.int64), tf.constant(5.5, tf.float64)
+        kinds = [
+            tf.range(5),
+            tf.range(wide, 5),
+            tf.range(1, 5, wide),
+            tf.range(wide, 5.0),
+            tf.range(wide, real),
+        ]
+        assert [one.dtype for one in kinds] == [tf.int32, tf.int64, tf.int64, tf.float32, tf.float64]

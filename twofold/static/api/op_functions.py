@@ -233,7 +233,7 @@ class Arguments:
             )
         if host:
             self.host.add(len(self.sources))
-        self.sources.append(found)
+        self.sources.append(get_default_graph().captured(found))
         return Slot(len(self.sources) - 1)
 
     def template(self, value: Any, host: bool) -> Any:

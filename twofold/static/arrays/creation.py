@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from twofold.dtypes import finfo, float32, int32, string
+from twofold.dtypes import finfo, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.sizes import current_sizes, is_symbolic
 from twofold.ir.sizes import maximum as larger_size
@@ -141,7 +141,8 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         found = [
             value.dtype if isinstance(value, Tensor) else as_dtype(array_of(value).dtype) for value in given
         ]
-        dtype = next((item for item in found if item.kind == "f"), found[1])
+        order = [int32, int64, float32, float64]
+        dtype = max(found, key=order.index) if set(found) <= set(order) else found[1]
     return _range(*given, as_dtype(dtype), name=name)
 
 

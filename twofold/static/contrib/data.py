@@ -130,22 +130,19 @@ def _grouped(
     if reduced.dataset is None:
         raise failed("group_by_window", ArgumentError("reduce_func returns no dataset", "Let it return one."))
 
-    def elements(key: Any, group: list[Element]) -> Elements[Element]:
-        arrays = dict(zip(map(id, reduced._results), reduced([key])))
-        return reduced.dataset._make({**arrays, id(held): group})
-
     def make(fed: Fed) -> Elements[Element]:
         groups: dict[int, list[Element]] = {}
         for element in dataset._make(fed):
-            key = key_of(element)[0]
+            key = key_of(element, fed)[0]
             group = groups.setdefault(int(key), [])
             group.append(element)
-            if len(group) == int(size_of([key])[0]):
-                yield from elements(key, groups.pop(int(key)))
+            if len(group) == int(size_of([key], fed)[0]):
+                yield from reduced.elements([key], fed, {id(held): groups.pop(int(key))})
         for number, group in () if drop_remainder else sorted(groups.items()):
-            yield from elements(numpy.int64(number), group)
+            yield from reduced.elements([numpy.int64(number)], fed, {id(held): group})
 
-    return Dataset(make, reduced.types, reduced.dataset._structure, dataset._tensors)
+    tensors = [tensor for function in (key_of, size_of, reduced) for tensor in function.tensors]
+    return Dataset(make, reduced.types, reduced.dataset._structure, [*dataset._tensors, *tensors])
 
 
 def bucket_by_sequence_length(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -80,29 +80,65 @@ def in_graph(
     return get_default_graph().add(type, name, types, [source_of(tensor) for tensor in tensors])
 
 
+class _FunctionGraph(Graph):
+    """A graph whose operations may read tensors of the graph around it, which are arguments of the function then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.captures: dict[tuple[Operation, int], Tensor] = {}
+
+    def captured(self, source: tuple[Operation, int]) -> tuple[Operation, int]:
+        """The output itself, or what is fed in place of one of another graph."""
+        owner, index = source
+        if owner.graph is self:
+            return source
+        if source not in self.captures:
+            type = owner.outputs[index].type_
+            if owner.constant is not None:
+                made = self.add("Const", owner.type, [type], (), constant=owner.constant).outputs[0]
+            else:
+                with self.as_default():
+                    made = placeholder(type.dtype, shape_of_sizes(type.shape))
+            self.captures[source] = made
+        return source_of(self.captures[source])
+
+
 class ElementFunction:
-    """A function of elements as a graph of its own; ``dataset`` is what it makes, if it makes one."""
+    """A function of elements as a graph of its own; ``dataset`` is what it makes, if it makes one.
+
+    ``tensors`` are those of the graph around it that it reads; they are given when an iterator is initialised.
+    """
 
     def __init__(self, function: Callable[..., Any], types: Sequence[TensorType], structure: Any) -> None:
-        with Graph().as_default() as graph:
+        with _FunctionGraph().as_default() as graph:
             self._given = [placeholder(type.dtype, shape_of_sizes(type.shape)) for type in types]
             element = unflatten(structure, self._given)
             result = function(*element) if isinstance(element, tuple) else function(element)
             self.dataset: Any = result if isinstance(result, Typed) else None
             if self.dataset is None:
-                found, _, self.structure = flatten(result, "result")
+                self._found, _, self.structure = flatten(result, "result")
             else:
-                found, self.structure = self.dataset._tensors, self.dataset._structure
-            self._results = [convert_to_tensor(value) for value in found]
+                self._found, self.structure = self.dataset._tensors, self.dataset._structure
+            sources = [source_of(value) for value in self._found]
+            self._results = [owner.outputs[index] for owner, index in sources]
             self._session = Session(graph=graph)
+        held = [(source, inner) for source, inner in graph.captures.items() if source[0].constant is None]
+        self.tensors = [owner.outputs[index] for (owner, index), _ in held]
+        self._captured = [inner for _, inner in held]
         self.types = [value.type_ for value in self._results] if self.dataset is None else self.dataset._types
 
-    def __call__(self, element: Element) -> Element:
-        return self._session.run(self._results, dict(zip(self._given, element)))
+    def __call__(self, element: Element, fed: Fed) -> Element:
+        captured = [fed[id(tensor)] for tensor in self.tensors]
+        return self._session.run(
+            self._results, dict(zip([*self._given, *self._captured], [*element, *captured]))
+        )
 
-    def elements(self, element: Element) -> Iterator[Element]:
-        """The elements of the dataset that the function makes of one."""
-        return self.dataset._make({id(given): array for given, array in zip(self._results, self(element))})
+    def elements(
+        self, element: Element, fed: Fed, more: Mapping[int, Any] | None = None
+    ) -> Iterator[Element]:
+        """The elements of the dataset that the function makes of one, given ``more`` of what it is made of."""
+        made = {id(given): array for given, array in zip(self._found, self(element, fed))}
+        return self.dataset._make({**made, **(more or {})})
 
 
 def sampled(waiting: list[Element], random: Any) -> Element:

@@ -178,9 +178,13 @@ class Dataset(Typed):
         return Dataset(make, types, whole, [tensor for part in parts for tensor in part._tensors])
 
     def _with(
-        self, make: Callable[[Fed], Elements[Element]], types: Any = None, counts: Sequence[Count] = ()
+        self,
+        make: Callable[[Fed], Elements[Element]],
+        types: Any = None,
+        counts: Sequence[Count] = (),
+        more: Sequence[Tensor] = (),
     ) -> Dataset:
-        tensors = [*self._tensors, *(tensor for count in counts for tensor in count.tensors)]
+        tensors = [*self._tensors, *(tensor for count in counts for tensor in count.tensors), *more]
         return Dataset(make, self._types if types is None else types, self._structure, tensors)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
@@ -295,29 +299,30 @@ class Dataset(Typed):
         An unknown size (None or -1) is that of the largest element of the batch.
         """
         shapes = [TensorShape(shape).as_list() for shape in by_structure(self._structure, padded_shapes)]
-        blank = [b"" if type.dtype is string else 0 for type in self._types]
-        given = blank if padding_values is None else flatten(padding_values, "")[0]
-        fill = [value.encode() if isinstance(value, str) else value for value in given]
+        fill: list[Any] = [b"" if type.dtype is string else 0 for type in self._types]
+        if padding_values is not None:
+            fill = given_of(tuple(flatten(padding_values, "")[0]))[0]
         size, location = Count("padded_batch", "batch_size", batch_size, 1), _core.capture_location()
 
         def make(fed: Fed) -> Elements[Element]:
             elements = self._make(fed)
             while rows := list(itertools.islice(elements, size(fed))):
                 if len(rows) == size(fed) or not drop_remainder:
-                    yield [pad_elements(c, s, v, location) for c, s, v in zip(zip(*rows), shapes, fill)]
+                    blank = [fed.get(id(value), value) for value in fill]
+                    yield [pad_elements(c, s, v, location) for c, s, v in zip(zip(*rows), shapes, blank)]
 
         padded = [tensor_type(t.dtype, tuple(size_of(n) for n in s)) for t, s in zip(self._types, shapes)]
         types = [stacked_type(type, size.known if drop_remainder else None) for type in padded]
-        return self._with(make, types, [size])
+        return self._with(make, types, [size], [value for value in fill if isinstance(value, Tensor)])
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
         """``map_func`` of each element (the parts of a tuple are its arguments), one after the other."""
         found = ElementFunction(map_func, self._types, self._structure)
 
         def make(fed: Fed) -> Elements[Element]:
-            return (found(element) for element in self._make(fed))
+            return (found(element, fed) for element in self._make(fed))
 
-        return Dataset(make, found.types, found.structure, self._tensors)
+        return Dataset(make, found.types, found.structure, [*self._tensors, *found.tensors])
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which ``predicate`` is true."""
@@ -328,7 +333,11 @@ class Dataset(Typed):
                 "filter",
                 DTypeError(f"the predicate returns {kinds}", "Let it return one bool, as v > 0 does."),
             )
-        return self._with(lambda fed: (item for item in self._make(fed) if bool(found(item)[0])))
+
+        def make(fed: Fed) -> Elements[Element]:
+            return (item for item in self._make(fed) if bool(found(item, fed)[0]))
+
+        return self._with(make, more=found.tensors)
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the dataset that ``map_func`` makes of each element, one dataset after the other."""
@@ -357,7 +366,7 @@ class Dataset(Typed):
             open_ones: list[Elements[Element] | None] = [None] * cycle(fed)
             while True:
                 if open_ones[turn] is None and (element := next(sources, None)) is not None:
-                    open_ones[turn] = found.elements(element)
+                    open_ones[turn] = found.elements(element, fed)
                 if (now := open_ones[turn]) is not None:
                     left = block(fed)
                     for item in itertools.islice(now, left):
@@ -368,7 +377,7 @@ class Dataset(Typed):
                     return
                 turn = (turn + 1) % len(open_ones)
 
-        tensors = [*self._tensors, *cycle.tensors, *block.tensors]
+        tensors = [*self._tensors, *cycle.tensors, *block.tensors, *found.tensors]
         return Dataset(make, found.types, found.structure, tensors)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
@@ -378,19 +387,20 @@ class Dataset(Typed):
         types = [state.type_ for state in states]
         pair = (structure, self._structure)
         found = ElementFunction(reduce_func, [*types, *self._types], pair)
+        tensors = [*self._tensors, *found.tensors]
 
         def reduced(*arrays: Any) -> Element:
             state = list(arrays[: len(states)])
-            fed = {id(tensor): array for tensor, array in zip(self._tensors, arrays[len(states) :])}
+            fed = {id(tensor): array for tensor, array in zip(tensors, arrays[len(states) :])}
             for element in self._make(fed):
-                state = found([*state, *element])
+                state = found([*state, *element], fed)
             return state
 
         if at_once():
             return unflatten(
                 structure, [convert_to_tensor(one) for one in reduced(*[one.numpy() for one in states])]
             )
-        made = in_graph("ReduceDataset", [*states, *self._tensors], types, None)
+        made = in_graph("ReduceDataset", [*states, *tensors], types, None)
         made.python = reduced
         return unflatten(structure, made.outputs)
 

@@ -13,7 +13,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.control_flow.observing import Observer
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.graph.graph import Graph, Operation, Tensor, owner_of
+from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph, owner_of
 from twofold.static.graph.inference import Source
 
 ARGUMENT = "Argument"
@@ -24,7 +24,7 @@ def source_of(value: Any) -> Source:
     """Operation and output number of a value, which becomes a tensor of the graph."""
     found = owner_of(convert_to_tensor(value))
     assert found is not None
-    return found
+    return get_default_graph().captured(found)
 
 
 def sources_of(operation: Operation) -> list[Source]:

@@ -21,8 +21,7 @@ from twofold.static.functions.custom_gradients import with_gradient_of
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import call_python
-from twofold.static.graph.graph import Operation, describe, get_default_graph, owner_of
-from twofold.static.graph.inference import Source
+from twofold.static.graph.graph import Operation, describe, get_default_graph
 
 
 def in_python(
@@ -130,7 +129,7 @@ def py_func(
         made_ = call_python(func, [convert_to_tensor(item) for item in inp])
         results = [convert_to_tensor(value, dtype) for value, dtype in zip(made_, dtypes)]
         return (results or None) if several else results[0]
-    sources = [_source(item) for item in inp]
+    sources = [source_of(item) for item in inp]
     graph = sources[0][0].graph if sources else get_default_graph()
     python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
     types = [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes]
@@ -139,9 +138,3 @@ def py_func(
         return made
     outputs = with_gradient_of(made)
     return outputs if several else outputs[0]
-
-
-def _source(value: Any) -> Source:
-    found = owner_of(convert_to_tensor(value))
-    assert found is not None
-    return found

@@ -427,6 +427,10 @@ class Graph:
         self._by_name[made.name] = made
         note_declared(made)
 
+    def captured(self, source: tuple[Operation, int]) -> tuple[Operation, int]:
+        """What stands in this graph for an output, maybe of another graph; here nothing does but itself."""
+        return source
+
     def prevent_feeding(self, tensor: Tensor) -> None:
         """Make feeding a value for ``tensor`` an error."""
         self._unfeedable.add(_core.value_key(tensor))
@@ -560,6 +564,8 @@ def _is_declared_by_call(tensor: Tensor) -> None:
         return
     op, attrs, inputs, _ = _core.inputs_of(tensor)
     owners = [owner_of(item) if isinstance(item, Tensor) and item._is_symbolic else None for item in inputs]
+    capture = get_default_graph().captured
+    owners = [None if found is None else capture(found) for found in owners]
     graph = next((found[0].graph for found in owners if found is not None), None)
     if graph is None:
         return
