@@ -26,6 +26,14 @@ CASES = {
     "a fed number": (lambda p, n: tf.fill([n, 2], 1.0), [None, 2]),
     "a slice to a fed number": (lambda p, n: p[:n], [None, 3]),
     "a range from a fed number": (lambda p, n: tf.range(n, 5000), [None]),
+    "sizes behind each other": (
+        lambda p, n: tf.reshape(p, tf.concat([tf.shape(p)[:1], [1, 3]], 0)),
+        [None, 1, 3],
+    ),
+    "all sizes but one": (
+        lambda p, n: tf.reshape(tf.tile(p, [1, 2]), tf.concat([tf.shape(p)[:-1], [6]], 0)),
+        [None, 6],
+    ),
     "a fed number and -1": (lambda p, n: tf.reshape(p, [n, -1]), [None, None]),
 }
 

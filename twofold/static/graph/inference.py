@@ -17,6 +17,7 @@ from twofold.errors import GraphError, TwofoldError
 from twofold.ir.bind import input_node
 from twofold.ir.graph import rebuild
 from twofold.ir.node import Node
+from twofold.ir.op import Assembly
 from twofold.ir.shape_inference import UNKNOWN_RANK, OpenSizes, new_unknown_size, types_by, types_by_rank
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType, tensor_type
@@ -215,7 +216,8 @@ def _reference_of(node: Node, operands: Sequence[Any], arrays: Sequence[Any]) ->
         return numpy.array(node.attrs[0], object)
     if op.kind == "source":
         return op.materialize(node.attrs, node.type)
-    if node.dtype.kind not in "iub" or op.kind not in ("elementwise", "reduction", "view"):
+    copies = getattr(op, "assembly", None) is Assembly.CONCATENATE
+    if node.dtype.kind not in "iub" or not (copies or op.kind in ("elementwise", "reduction", "view")):
         raise Unforeseen
     if op.name == "cast":
         return _whole(operands[0]) if node.dtype.kind in "iu" else operands[0] != 0
