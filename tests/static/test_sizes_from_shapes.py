@@ -25,6 +25,8 @@ CASES = {
     "one row for many": (lambda p, n: tf.reshape(tf.zeros([2018]), [tf.shape(p)[0], -1]), [None, None]),
     "a fed number": (lambda p, n: tf.fill([n, 2], 1.0), [None, 2]),
     "a slice to a fed number": (lambda p, n: p[:n], [None, 3]),
+    "a slice of known size to a fed number": (lambda p, n: tf.zeros([2000, 3])[:n], [None, 3]),
+    "a slice of known size to a size": (lambda p, n: tf.zeros([2000, 3])[1 : tf.shape(p)[0]], [None, 3]),
     "a range from a fed number": (lambda p, n: tf.range(n, 5000), [None]),
     "sizes behind each other": (
         lambda p, n: tf.reshape(p, tf.concat([tf.shape(p)[:1], [1, 3]], 0)),
