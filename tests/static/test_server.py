@@ -77,3 +77,15 @@ def test_parameters_are_placed_in_turn() -> None:
     chosen = tf.train.replica_device_setter(2, ps_ops=["Const"], ps_strategy=lambda op: 1)
     with tf.device(chosen):
         assert tf.constant(1.0).op.device == "/job:ps/task:1"
+
+
+def test_a_cluster_for_tests_shares_its_variables() -> None:
+    (one, two), (ps,) = tf.test.create_local_cluster(2, 1)
+    (other,), _ = tf.test.create_local_cluster(1, 0)
+    v = tf.Variable(1.0)
+    with tf.Session(one.target) as first, tf.Session(two.target) as second, tf.Session(ps.target) as third:
+        first.run(v.initializer)
+        second.run(tf.assign_add(v, 2.0))
+        assert third.run(v) == 3.0
+    with tf.Session(other.target) as session, pytest.raises(tf.errors.FailedPreconditionError):
+        session.run(v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -20,6 +21,7 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Graph, Tensor, get_default_graph, reset_default_graph
 from twofold.static.random import set_random_seed
 from twofold.static.session.session import Session
+from twofold.static.train.server import ClusterSpec, Server
 
 _SEED = 87654321
 
@@ -61,6 +63,35 @@ def get_temp_dir() -> str:
     path = os.path.join(tempfile.gettempdir(), "twofold_tests")
     os.makedirs(path, exist_ok=True)
     return path
+
+
+def create_local_cluster(
+    num_workers: int, num_ps: int, protocol: str = "grpc", worker_config: Any = None, ps_config: Any = None
+) -> tuple[list[Any], list[Any]]:
+    """Servers of a new cluster in this process: those of the workers, and those of the parameters.
+
+    >>> import twofold.static as tf
+    >>> (worker,), _ = tf.test.create_local_cluster(1, 0)
+    >>> with tf.Graph().as_default(), tf.Session(worker.target) as session:
+    ...     print(session.run(tf.constant(1) + 2))
+    3
+    """
+    counts = {"worker": num_workers, "ps": num_ps}
+    first = next(_addresses)
+    spec = {
+        job: [f"{job}-{first}-{number}:0" for number in range(count)]
+        for job, count in counts.items()
+        if count
+    }
+    configs = {"worker": worker_config, "ps": ps_config}
+    made = {
+        job: [Server(ClusterSpec(spec), job, number, protocol, configs[job]) for number in range(count)]
+        for job, count in counts.items()
+    }
+    return made["worker"], made["ps"]
+
+
+_addresses = itertools.count()
 
 
 class _Alias:
