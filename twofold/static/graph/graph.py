@@ -540,16 +540,6 @@ def name_of(tensor: Tensor) -> str:
     return f"{found[0].name}:{found[1]}"
 
 
-def check_one_graph(what: str, values: Any) -> None:
-    """Raise ValueError if tensors among ``values`` belong to several graphs."""
-    given = [getattr(value, "_as_graph_element", lambda value=value: value)() for value in values or ()]
-    found = [owner_of(value) for value in given if isinstance(value, Tensor)]
-    graphs = {id(owner[0].graph): owner[0] for owner in found if owner is not None}
-    if len(graphs) > 1:
-        names = " and ".join(f"'{operation.name}' ({operation.where})" for operation in graphs.values())
-        raise ValueError(f"{what}: {names} are of different graphs, at {here()}. Give values of one graph.")
-
-
 def describe(tensor: Tensor) -> str:
     """A declared tensor for a message: ``'x:0' float32[?,3] (train.py:12)``."""
     type_ = tensor.type_

@@ -9,7 +9,8 @@ from typing import Any
 from twofold.runtime.tracing import here
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph import Tensor, check_one_graph, get_default_graph, owner_of
+from twofold.static.graph.graph import Tensor, get_default_graph, owner_of
+from twofold.static.graph.one_graph import check_one_graph
 
 
 @example(

@@ -18,7 +18,8 @@ from twofold.static.api.signatures import takes
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.devices import check_device
 from twofold.static.graph.docstrings import example
-from twofold.static.graph.graph import Graph, check_one_graph, get_default_graph
+from twofold.static.graph.graph import Graph, get_default_graph
+from twofold.static.graph.one_graph import check_one_graph
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.variables.partitioned import PartitionedVariable, PartitionInfo, parts_of, piece_of
 from twofold.static.variables.variable import Variable
