@@ -36,7 +36,7 @@ def test_a_step_and_its_first_state(session):
     session.run(tf.global_variables_initializer())
     found, again, (kernel, recurrent, bias) = session.run([output, new, cell.weights])
     wanted = numpy.tanh(X[:, 0] @ kernel + numpy.ones((2, 4)) @ recurrent + bias)
-    numpy.testing.assert_allclose(found, wanted, rtol=1e-5)
+    numpy.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     numpy.testing.assert_array_equal(found, again)
     assert (cell.state_size, cell.output_size) == (4, 4)
     assert layers.LSTMCell(3).state_size == [3, 3]

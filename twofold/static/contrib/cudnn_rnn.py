@@ -49,7 +49,7 @@ class CudnnCompatibleGRUCell(OneState):
     def build(self, inputs_shape: Any) -> None:
         units, width = self._given.num_units, last_size(type(self).__name__, inputs_shape)
         ones, zeros = initializers.ones_initializer(), initializers.zeros_initializer()
-        parts = {"gates": (width + units, 2 * units, ones)}
+        parts: dict[str, tuple[int, int, Any]] = {"gates": (width + units, 2 * units, ones)}
         parts["candidate/input_projection"] = (width, units, zeros)
         parts["candidate/hidden_projection"] = (units, units, zeros)
         self._parts = [
@@ -183,9 +183,9 @@ class _Layers:
             begin = None if state is None else state[0]
             outputs, last = dynamic_rnn(cells[0], inputs, None, begin, self.dtype, time_major=True)
             return outputs, [last]
-        begins = (None, None) if state is None else state
+        (forward, backward), (first, second) = cells, (None, None) if state is None else state
         outputs, last = bidirectional_dynamic_rnn(
-            *cells, inputs, None, *begins, dtype=self.dtype, time_major=True
+            forward, backward, inputs, None, first, second, self.dtype, time_major=True
         )
         return shape_ops.concat(outputs, 2), list(last)
 
@@ -254,7 +254,7 @@ class CudnnRNNRelu(_Layers):
     __doc__ = f"``relu(x @ kernel + h @ kernel + bias)``; the state is (h,).\n\n    {_Layers.__doc__}"
 
     @staticmethod
-    def _cell(num_units: int) -> Any:  # type: ignore[override]
+    def _cell(num_units: int) -> Any:
         return BasicRNNCell(num_units, nn.relu)
 
 

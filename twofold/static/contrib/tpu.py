@@ -204,9 +204,9 @@ class CrossShardOptimizer(Optimizer):
         super().__init__(False, name)
         self._inner = opt
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, **kwargs: Any) -> Any:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """Those of the optimiser."""
-        return self._inner.compute_gradients(loss, var_list=var_list, **kwargs)
+        return self._inner.compute_gradients(*args, **kwargs)
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """The update of the optimiser."""

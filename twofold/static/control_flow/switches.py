@@ -5,6 +5,7 @@ Both branches are computed. Which is alive is told by the conditions of the swit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -61,10 +62,10 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Any, Any]:
         what = f"merge: a value that comes from no switch, at {here()}"
         raise ArgumentError(what, "Use tf.cond, or give values that come from control_flow_ops.switch.")
     with name_scope(name, "Merge"):
-        found = values[-1], constant(len(values) - 1, int32)
-        for number in range(len(values) - 2, -1, -1):
-            pair = values[number], constant(number, int32)
-            found = cond(alive[number], lambda pair=pair: pair, lambda rest=found: rest)
+        numbered: list[Any] = [(value, constant(number, int32)) for number, value in enumerate(values)]
+        found = numbered[-1]
+        for one, condition in zip(numbered[-2::-1], alive[-2::-1]):
+            found = cond(condition, functools.partial(tuple, one), functools.partial(tuple, found))
         return found[0], found[1]
 
 

@@ -110,7 +110,8 @@ class ElementFunction:
     """
 
     def __init__(self, function: Callable[..., Any], types: Sequence[TensorType], structure: Any) -> None:
-        with _FunctionGraph().as_default() as graph:
+        graph = _FunctionGraph()
+        with graph.as_default():
             self._given = [placeholder(type.dtype, shape_of_sizes(type.shape)) for type in types]
             element = unflatten(structure, self._given)
             result = function(*element) if isinstance(element, tuple) else function(element)

@@ -118,7 +118,9 @@ class Estimator:
         taken = inspect.signature(self._model_fn).parameters
         if labels is not None and "labels" not in taken:
             raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
-        spec = self._model_fn(features, **{name: value for name, value in known.items() if name in taken})
+        spec: Any = self._model_fn(
+            features, **{name: value for name, value in known.items() if name in taken}
+        )
         spec = spec.as_estimator_spec() if hasattr(spec, "as_estimator_spec") else spec
         if not isinstance(spec, EstimatorSpec):
             what = f"model_fn returned a value of type {type(spec).__name__}, at {here()}"

@@ -124,8 +124,8 @@ def signatures(receiver: ServingInputReceiver, spec: EstimatorSpec) -> dict[str,
     A classification or regression of what is fed as it is has none, as in TensorFlow.
     """
     given = receiver.receiver_tensors
-    inputs = {None: given if isinstance(given, Mapping) else {"input": given}}
-    inputs |= dict(receiver.receiver_tensors_alternatives or {})
+    inputs: dict[str | None, Any] = {None: given if isinstance(given, Mapping) else {"input": given}}
+    inputs.update(receiver.receiver_tensors_alternatives or {})
     outputs = dict(spec.export_outputs or {_DEFAULT: PredictOutput(spec.predictions)})
     if len(outputs) == 1:
         outputs.setdefault(_DEFAULT, next(iter(outputs.values())))

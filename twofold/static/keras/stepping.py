@@ -149,7 +149,7 @@ class RNN(Layer):
         self.return_sequences, self.return_state = return_sequences, return_state
         self.go_backwards, self._time_major = go_backwards, time_major
 
-    def call(self, inputs: Any, initial_state: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, initial_state: Any = None) -> Any:
         """The last output or all, with ``return_state`` also the last states."""
         if isinstance(inputs, list):
             inputs, *rest = inputs
