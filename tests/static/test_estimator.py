@@ -102,8 +102,7 @@ def test_datasets_and_shuffled_arrays(estimator):
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        (lambda e: e.evaluate(rows()), "Could not find trained model"),
-        (lambda e: list(e.predict(rows())), "Could not find trained model"),
+        (lambda e: e.get_variable_names(), "Could not find trained model"),
         (lambda e: e.train(rows(), steps=1, max_steps=2), "both steps and max_steps"),
         (lambda e: e.train(rows(), steps=0), "steps is 0"),
         (lambda e: tf.estimator.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1), "both save_"),
@@ -233,3 +232,12 @@ def test_training_ends_by_what_was_evaluated(tmp_path, hook, arguments, last):
     train = tf.estimator.TrainSpec(rows(num_epochs=None), max_steps=12, hooks=[stop])
     tf.estimator.train_and_evaluate(made, train, tf.estimator.EvalSpec(rows(), steps=1, throttle_secs=0))
     assert last <= made.get_variable_value("global_step") <= min(last + 2, 12)
+
+
+def test_a_model_that_was_not_trained_has_its_first_values(estimator):
+    """As those of BERT, which come from another checkpoint by ``init_from_checkpoint``."""
+    assert [one["y"].tolist() for one in estimator.predict(rows())] == [[0.0]] * len(X)
+    found = estimator.evaluate(rows())
+    assert found["global_step"] == 0
+    assert found["error"] == pytest.approx(numpy.abs(Y).mean(), rel=1e-5)
+    assert estimator.latest_checkpoint() is None

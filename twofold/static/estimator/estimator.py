@@ -104,6 +104,14 @@ class Estimator:
             raise ArgumentError(message, "Call train first.")
         return str(found)
 
+    def _trained(self, given: Any, what: str) -> str | None:
+        """The checkpoint given, else the latest one; without any, variables have their first values."""
+        found = given or self.latest_checkpoint()
+        if not found:
+            words = "Could not find trained model in model_dir: %s, running initialization to %s."
+            logs.info(words, self.model_dir, what)
+        return found or None
+
     @contextmanager
     def _declared(self, input_fn: Callable[..., Any], mode: str) -> Iterator[tuple[Any, EstimatorSpec]]:
         """The global step and what ``model_fn`` returns, in a graph that is the default one."""
@@ -145,8 +153,8 @@ class Estimator:
         return given[0], None if mode == ModeKeys.PREDICT else given[1]
 
     @contextmanager
-    def _session(self, spec: EstimatorSpec, checkpoint: str, hooks: Sequence[Any]) -> Iterator[Any]:
-        """A monitored session with the values of a checkpoint."""
+    def _session(self, spec: EstimatorSpec, checkpoint: str | None, hooks: Sequence[Any]) -> Iterator[Any]:
+        """A monitored session with the values of a checkpoint, or the first ones."""
         config = self.config.session_config
         creator = ChiefSessionCreator(spec.scaffold, config=config, checkpoint_filename_with_path=checkpoint)
         with MonitoredSession(creator, hooks) as session:
@@ -295,10 +303,10 @@ class Estimator:
             input_fn: A function that declares features and labels, or returns a dataset of such pairs.
             steps: At most so many batches.
             hooks: Instances of ``SessionRunHook``.
-            checkpoint_path: The checkpoint; the latest one unless given.
+            checkpoint_path: The checkpoint; the latest one unless given, without any the first values.
             name: Of the evaluation; its events are written to ``eval_name``.
         """
-        path = self.checkpoint(checkpoint_path, "evaluate")
+        path = self._trained(checkpoint_path, "evaluate")
         with self._declared(input_fn, ModeKeys.EVAL) as (step, spec):
             pairs = {**spec.eval_metric_ops, "loss": metrics.mean(spec.loss)}
             values = {label: value for label, (value, _) in pairs.items()}
@@ -331,10 +339,10 @@ class Estimator:
             input_fn: A function that declares features (labels beside them are left out), or returns a dataset.
             predict_keys: Which of a dict of predictions.
             hooks: Instances of ``SessionRunHook``.
-            checkpoint_path: The checkpoint; the latest one unless given.
+            checkpoint_path: The checkpoint; the latest one unless given, without any the first values.
             yield_single_examples: Whether batches are taken apart.
         """
-        path = self.checkpoint(checkpoint_path, "predict")
+        path = self._trained(checkpoint_path, "predict")
         with self._declared(input_fn, ModeKeys.PREDICT) as (_, spec):
             wanted = spec.predictions
             if predict_keys is not None:
