@@ -291,3 +291,10 @@ def test_padding_values_that_a_run_tells():
         iterator = rows.padded_batch(2, [None], blank).make_initializable_iterator()
         session.run([tf.tables_initializer(), iterator.initializer])
         assert session.run(iterator.get_next()).tolist() == [[3, 1], [4, 4]]
+
+
+def test_the_end_is_told_in_tensorflow_s_words():
+    with tf.Graph().as_default(), tf.Session() as session:
+        following = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
+        with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+            session.run(following)

@@ -86,3 +86,10 @@ def test_training_that_a_constant_tells_is_known():
         assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []
         found, same = session.run([trained, kept])
     assert 0 < (found == 0).mean() < 1 and (same == 1).all()
+
+
+def test_a_layer_without_bias_says_so():
+    with tf.Graph().as_default():
+        layer = tf.layers.Dense(3, use_bias=False)
+        layer(tf.zeros([2, 4]))
+        assert layer.bias is None and layer.kernel.shape.as_list() == [4, 3]

@@ -139,3 +139,12 @@ def test_flags_that_are_checked_when_a_program_starts(monkeypatch):
     assert flags(["p", "--data=y"]) == ["p"] and flags.steps == 9
     with pytest.raises(AttributeError, match="--other is not defined"):
         tf.flags.mark_flags_as_required(["other"])
+
+
+@pytest.mark.parametrize("mode", ["w", "wb"])
+def test_files_take_text_and_bytes_in_each_mode(tmp_path, mode):
+    with tf.gfile.GFile(str(tmp_path / "f"), mode) as file:
+        file.write("ä")
+        file.write("ö".encode())
+    with tf.gfile.GFile(str(tmp_path / "f"), mode.replace("w", "r")) as file:
+        assert file.read() == ("äö".encode() if "b" in mode else "äö")

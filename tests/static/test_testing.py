@@ -98,3 +98,10 @@ def test_session_is_no_test_of_a_program():
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Two).run(result)
     assert (result.testsRun, len(result.failures), result.errors) == (2, 1, [])
+
+
+def test_sessions_of_tests_place_what_is_for_other_devices():
+    case = tf.test.TestCase()
+    with tf.Graph().as_default(), case.session() as session, tf.device("/gpu:0"):
+        assert session.run(tf.constant(2.0)) == 2.0
+    assert tf.test.get_temp_dir() == tf.test.get_temp_dir()

@@ -119,7 +119,9 @@ class Iterator(Typed):
         try:
             return next(self._elements)
         except StopIteration:
-            raise OutOfRangeError("the dataset has no more elements", "Catch this error to end.") from None
+            raise OutOfRangeError(
+                "End of sequence: the dataset has no more elements", "Catch this error to end."
+            ) from None
 
 
 class _Feedable(Iterator):

@@ -67,8 +67,8 @@ class Layer:
 
     @property
     def bias(self) -> Any:
-        """The variable that is added."""
-        return self._variable("bias")
+        """The variable that is added; None for a layer that was told to have none."""
+        return None if self._options.get("use_bias") is False else self._variable("bias")
 
     @property
     def variables(self) -> list[Any]:

@@ -19,7 +19,8 @@ class GFile:
     @property
     def _file(self) -> Any:
         if self._opened is None:
-            self._opened = open(self.name, self.mode)  # noqa: SIM115
+            encoding = None if "b" in self.mode else "utf-8"
+            self._opened = open(self.name, self.mode, encoding=encoding)  # noqa: SIM115
         return self._opened
 
     def read(self, n: int = -1) -> Any:
@@ -35,7 +36,11 @@ class GFile:
         return list(self._file.readlines())
 
     def write(self, file_content: Any) -> None:
-        """Write text or bytes."""
+        """Write text or bytes, in each mode."""
+        if isinstance(file_content, str) and "b" in self.mode:
+            file_content = file_content.encode()
+        elif isinstance(file_content, bytes) and "b" not in self.mode:
+            file_content = file_content.decode()
         self._file.write(file_content)
 
     def size(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import itertools
-import os
 import random
 import re
 import shutil
@@ -20,6 +21,7 @@ from twofold.static.api.op_functions import refuse
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Graph, Tensor, get_default_graph, reset_default_graph
 from twofold.static.random import set_random_seed
+from twofold.static.session.config import ConfigProto
 from twofold.static.session.session import Session
 from twofold.static.train.server import ClusterSpec, Server
 
@@ -58,10 +60,11 @@ def gpu_device_name() -> str:
     return ""
 
 
+@functools.cache
 def get_temp_dir() -> str:
-    """A directory for files of tests, which is made when it is missing."""
-    path = os.path.join(tempfile.gettempdir(), "twofold_tests")
-    os.makedirs(path, exist_ok=True)
+    """A directory for files of the tests of this process, which is removed when it ends."""
+    path = tempfile.mkdtemp(prefix="twofold_tests_")
+    atexit.register(shutil.rmtree, path, True)
     return path
 
 
@@ -92,6 +95,10 @@ def create_local_cluster(
 
 
 _addresses = itertools.count()
+
+
+def _soft() -> ConfigProto:
+    return ConfigProto(allow_soft_placement=True)
 
 
 class _Alias:
@@ -159,12 +166,15 @@ class TestCase(unittest.TestCase):
     def session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """A block with a session, its graph the default one; ``use_gpu`` changes nothing, ``force_gpu`` is refused."""
+        """A block with a session, its graph the default one; ``use_gpu`` changes nothing, ``force_gpu`` is refused.
+
+        Unless ``config`` says otherwise, the processor stands for devices that are not there.
+        """
         refuse("session", force_gpu=force_gpu)
         if at_once():
             yield None
             return
-        with Session(graph=graph or get_default_graph(), config=config) as found:
+        with Session(graph=graph or get_default_graph(), config=config or _soft()) as found:
             yield found
 
     @contextlib.contextmanager
@@ -177,7 +187,7 @@ class TestCase(unittest.TestCase):
             yield None
             return
         if self._cached is None:
-            self._cached = Session(graph=graph, config=config)
+            self._cached = Session(graph=graph, config=config or _soft())
         elif graph is not None and graph is not self._cached.graph:
             raise ValueError("cached_session: the session of the test has another graph. Use session().")
         with self._cached.graph.as_default(), self._cached.as_default():
