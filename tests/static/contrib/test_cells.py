@@ -175,3 +175,23 @@ def test_one_mask_for_all_steps() -> None:
     assert ((first == 0) != (second == 0)).any()
     with pytest.raises(ValueError, match="without dtype"):
         rnn.DropoutWrapper(rnn.GRUCell(2), 0.5, variational_recurrent=True, dtype=tf.float32)
+
+
+@pytest.mark.parametrize("lengths", [None, [2, 4]])
+def test_sequences_that_are_gone_through_from_their_ends(lengths):
+    x = numpy.random.default_rng(0).standard_normal((4, 2, 3)).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        fused = tf.contrib.rnn.LSTMBlockFusedCell(5, name="c")
+        back = tf.contrib.rnn.TimeReversedFusedRNN(fused)(x, dtype=tf.float32, sequence_length=lengths)
+        turned = x[::-1].copy()
+        if lengths:
+            turned = numpy.stack(
+                [numpy.concatenate([x[:n, k][::-1], x[n:, k]]) for k, n in enumerate(lengths)], 1
+            )
+        ahead = fused(turned, dtype=tf.float32, sequence_length=lengths)
+        session.run(tf.global_variables_initializer())
+        (found, last), (wanted, end) = session.run([back, ahead])
+    for k, n in enumerate(lengths or [4, 4]):
+        numpy.testing.assert_allclose(found[:n, k], wanted[:n, k][::-1], rtol=1e-5)
+        assert (found[n:, k] == 0).all()
+    numpy.testing.assert_allclose(last.h, end.h, rtol=1e-5)

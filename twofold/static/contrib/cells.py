@@ -7,7 +7,7 @@ from typing import Any
 from twofold.runtime.pytree import flatten
 from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.arrays import shape_ops
+from twofold.static.arrays import reordering, shape_ops
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.nn import convolutions
@@ -94,6 +94,38 @@ class LSTMBlockFusedCell:
                 pass
         kind = dtype or (convert_to_tensor(inputs).dtype if initial_state is None else None)
         return dynamic_rnn(self._cell, inputs, sequence_length, initial_state, kind, time_major=True)
+
+
+@example(
+    "cell = tf.contrib.rnn.TimeReversedFusedRNN(tf.contrib.rnn.LSTMBlockFusedCell(4))",
+    "outputs, last = cell(tf.ones([5, 2, 3]), dtype=tf.float32)",
+    "print(outputs.shape, last.h.shape)",
+    "(5, 2, 4) (2, 4)",
+)
+class TimeReversedFusedRNN:
+    """A cell over whole sequences, time first, that goes through each from its end; outputs keep their steps."""
+
+    def __init__(self, cell: Any) -> None:
+        self._cell = cell
+
+    def __call__(
+        self,
+        inputs: Any,
+        initial_state: Any = None,
+        dtype: Any = None,
+        sequence_length: Any = None,
+        **options: Any,
+    ) -> tuple[Any, Any]:
+        """Outputs (time, batch, units) and the state after the first step."""
+
+        def reverse(value: Any) -> Any:
+            if sequence_length is None:
+                return shape_ops.reverse(value, [0])
+            return reordering.reverse_sequence(value, sequence_length, seq_axis=0, batch_axis=1)
+
+        given = convert_to_tensor(inputs)
+        outputs, state = self._cell(reverse(given), initial_state, dtype, sequence_length, **options)
+        return reverse(outputs), state
 
 
 class NASCell(RNNCell):

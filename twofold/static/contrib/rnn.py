@@ -11,6 +11,7 @@ from twofold.static.contrib.cells import HighwayWrapper as HighwayWrapper
 from twofold.static.contrib.cells import LSTMBlockCell as LSTMBlockCell
 from twofold.static.contrib.cells import LSTMBlockFusedCell as LSTMBlockFusedCell
 from twofold.static.contrib.cells import NASCell as NASCell
+from twofold.static.contrib.cells import TimeReversedFusedRNN as TimeReversedFusedRNN
 from twofold.static.contrib.cells import UGRNNCell as UGRNNCell
 from twofold.static.python.positions import enter
 from twofold.static.recurrent.projected_cells import EmbeddingWrapper as EmbeddingWrapper
