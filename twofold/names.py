@@ -346,7 +346,7 @@ NAMES: dict[str, dict[str, str]] = {
             "QueueRunner add_queue_runner batch range_input_producer shuffle_batch slice_input_producer "
             "start_queue_runners"
         ),
-        "twofold.static.data.readers": "string_input_producer",
+        "twofold.static.data.readers": "match_filenames_once string_input_producer",
         "twofold.static.graph_def.meta_graph": "export_meta_graph",
         "twofold.static.graph_util": "write_graph",
         "twofold.static.optimizers.learning_rate_schedules": (

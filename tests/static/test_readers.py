@@ -73,3 +73,17 @@ def test_texts_are_compared(session):
     ]
     with pytest.raises(ValueError, match="at least one"):
         tf.train.string_input_producer([])
+
+
+def test_names_of_files_are_matched_when_they_are_initialised(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        names = tf.train.match_filenames_once([str(tmp_path / "*.a"), str(tmp_path / "b*")])
+        queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
+        for file in ("2.a", "1.a", "b1", "c"):
+            (tmp_path / file).write_text("x")
+        session.run(tf.local_variables_initializer())
+        wanted = [str(tmp_path / file).encode() for file in ("1.a", "2.a", "b1")]
+        assert session.run(names).tolist() == wanted
+        threads = tf.train.start_queue_runners(session)
+        assert [session.run(queue.dequeue()) for _ in range(3)] == wanted
+        assert threads

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy
 
+from twofold.static.graph.tensor_shape import Dimension
+
 v1 = sys.modules["twofold.static"]
 sys.modules[f"{__name__}.v1"] = v1
 
@@ -52,3 +54,23 @@ def as_str_any(value: Any) -> str:
 def path_to_str(path: Any) -> Any:
     """The text of a path; anything else as it is."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """A size as a number, None where it is not known.
+
+    >>> import twofold.static as tf
+    >>> tf.compat.dimension_value(tf.TensorShape([3])[0]), tf.compat.dimension_value(3)
+    (3, 3)
+    """
+    return getattr(dimension, "value", dimension)
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    """The size of an axis, unknown where the number of axes is.
+
+    >>> import twofold.static as tf
+    >>> tf.compat.dimension_at_index(tf.TensorShape([3, None]), 0)
+    Dimension(3)
+    """
+    return Dimension(None) if shape.dims is None else shape.dims[index]

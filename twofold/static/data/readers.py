@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,11 +19,37 @@ from twofold.static.api.signatures import takes
 from twofold.static.data.queues import EPOCHS, FIFOQueue, filled_in_epochs
 from twofold.static.errors import OutOfRangeError
 from twofold.static.functions.host_calls import in_python
+from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
 from twofold.static.graph.string_table import bytes_array
 from twofold.static.python_io import tf_record_iterator
 from twofold.static.strings.string_functions import as_string_tensor, known_sizes
+from twofold.static.variables.variable import Variable
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """A local variable of the names of the files that fit a pattern, or one of several, when it is initialised.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = open(os.path.join(folder, "a.txt"), "w").write("hello")
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     names = tf.train.match_filenames_once(folder + "/*.txt")
+    ...     session.run(tf.local_variables_initializer())
+    ...     print([os.path.basename(one) for one in session.run(names)])
+    [b'a.txt']
+    """
+
+    def find(patterns: Any) -> Any:
+        given = [one.decode() for one in numpy.ravel(patterns)]
+        return bytes_array(sorted({name for one in given for name in glob.glob(one)}))
+
+    patterns = as_string_tensor("match_filenames_once", pattern)
+    first = in_python("MatchingFiles", find, [patterns], [(string, (None,))], None)[0]
+    keys = [GraphKeys.LOCAL_VARIABLES]
+    return Variable(first, False, keys, validate_shape=False, name=name or "matching_filenames")
 
 
 @takes(f"{EPOCHS}, cancel_op=None")
