@@ -36,6 +36,8 @@ _MAX_PATHS = 48
 _MAX_BRANCHES = 200
 """Most branches on a path: a loop up to an unknown size would not terminate."""
 _EXAMPLE, _STEP, _GROWTH = 1009, 6, 64
+_OPPOSITES = {"lt": "le", "le": "lt"}
+"""What is decided with the sides exchanged where a comparison is: ``a < b`` unless ``b <= a``."""
 _ORDERS: dict[str, Callable[[int, int], bool]] = {"lt": operator.lt, "le": operator.le}
 _names = itertools.count(2)  # 1 is taken by UNKNOWN_RANK
 _BYTES = 400
@@ -149,8 +151,9 @@ class OpenSizes(Recording):
             a, b = b, a
         known = identity((name, a, b))
         found = self._decided.get(known)
-        if found is None and name in _ORDERS:
-            found = self._entailed(name, a, b)
+        if found is None and name in _OPPOSITES:
+            opposite = self._decided.get(identity((_OPPOSITES[name], b, a)))
+            found = None if opposite is None else not opposite
         if found is None:
             parts = (
                 (None, None)
@@ -166,19 +169,6 @@ class OpenSizes(Recording):
             self.guards.append((name, a, b, found))
             self._learn(name, a, b, found)
         return found
-
-    def _entailed(self, name: str, a: Any, b: Any) -> bool | None:
-        """What an earlier comparison of two sizes that differ as these do says of a comparison; None if none does."""
-        least = int(name == "lt")
-        for other, low, high, holds in self.guards:
-            if other not in _ORDERS:
-                continue
-            (low, high), least_known = ((low, high) if holds else (high, low)), int((other == "lt") == holds)
-            for sign in (1, -1):  # high - low >= least_known, and so is what differs by a number
-                more = (b - a) * sign - (high - low)
-                if not isinstance(more, Symbol) and more + least_known >= (least if sign > 0 else 1 - least):
-                    return sign > 0
-        return None
 
     def negated_at(self, index: int) -> Assumptions:
         """The assumptions under which a branch is taken the other way: two sizes are unified, or it is negated."""
