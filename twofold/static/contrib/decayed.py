@@ -85,7 +85,7 @@ def _decaying(base: type[Optimizer], **parameters: Any) -> Callable[..., None]:
     return with_parameters(initialize, {"self": REQUIRED, "weight_decay": REQUIRED, **parameters})
 
 
-@_shown("AdamWOptimizer(0.5, 0.25)", "0.25")
+@_shown("AdamWOptimizer(0.5, 0.25)", "0.25000003")
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with decoupled weight decay."""
 
@@ -117,7 +117,7 @@ def _nadam(p: Any, m: Any, v: Any, g: Any, **numbers: Any) -> list[Any]:
     return [apply("adam_parameter_late_epsilon", p, ahead, square, *rest), mean, square]
 
 
-@_shown("NadamOptimizer(0.25)", "0.525")
+@_shown("NadamOptimizer(0.25)", "0.5250001")
 class NadamOptimizer(AdamOptimizer):
     """Adam with Nesterov's momentum (Dozat 2016)."""
 
