@@ -164,3 +164,11 @@ def test_settings_by_name() -> None:
     assert settings.rate == 2.0 and "deep" in settings
     with pytest.raises(ArgumentError, match="width"):
         settings.parse("width=3")
+
+
+def test_softmax_takes_a_scope():
+    slim = tf.contrib.slim
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = slim.softmax(tf.constant([[0.0, numpy.log(3.0)]], tf.float32), scope="Predictions")
+        numpy.testing.assert_allclose(session.run(made), [[0.25, 0.75]], rtol=1e-6)
+        assert made.op.name == "Predictions"

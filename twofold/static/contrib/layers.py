@@ -46,7 +46,12 @@ from twofold.static.variables.variable_scope import get_variable, get_variable_s
 relu = nn.relu
 relu6 = nn.relu6
 elu = nn.elu
-softmax = nn.softmax
+
+
+@example("tf.contrib.layers.softmax(tf.zeros([1, 4]), scope='made')", "[[0.25 0.25 0.25 0.25]]")
+def softmax(logits: Any, scope: Any = None) -> Any:
+    """``tf.nn.softmax`` over the last axis; ``scope`` is the name of the operation."""
+    return nn.softmax(logits, name=scope)
 
 
 @add_arg_scope
