@@ -153,10 +153,8 @@ if TYPE_CHECKING:
     )
     from twofold.func import vmap
     from twofold.nn.functional import (
-        alpha_dropout,
         bilinear,
         celu_,
-        feature_alpha_dropout,
         rrelu,
         rrelu_,
         selu_,

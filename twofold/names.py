@@ -51,9 +51,7 @@ NAMES: dict[str, dict[str, str]] = {
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
-        "twofold.nn.functional": (
-            "alpha_dropout bilinear celu_ feature_alpha_dropout rrelu rrelu_ selu_ threshold_"
-        ),
+        "twofold.nn.functional": "bilinear celu_ rrelu rrelu_ selu_ threshold_",
         "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.nn.functional_pooling": "adaptive_max_pool1d=adaptive_max_pool1d_of_torch",
         "twofold.nn.losses_of_torch": (
