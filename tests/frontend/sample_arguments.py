@@ -121,6 +121,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "randint": [sample(0, 90, (5,))],
     "broadcast_to": [sample(real(1, 4), (3, 4))],
     "expand": [sample(real(1, 4), 3, 4)],
+    "permute": [sample(real(2, 3), 1, 0)],
+    "reshape": [sample(real(2, 3), 3, 2)],
     "expand_copy": [sample(real(1, 4), 3, 4)],
     "sum_to_size": [sample(real(3, 4), 1, 4)],
     "Tensor.repeat": [sample(real(3), 2, 1)],

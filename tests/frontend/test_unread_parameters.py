@@ -26,6 +26,7 @@ NOT_NEEDED = "part of the interface; this class computes the result from its oth
 HOOK = "is there for classes that derive from it, and does nothing"
 SILENT = "progress is not printed; results are the same"
 CHECKED = "numbers of rows are always checked"
+RAISES = "the function always raises: it needs a device that there is not"
 
 RUNS_PYTHON = "the function runs as Python in every call"
 REASONS: dict[tuple[str, str], str] = {
@@ -169,7 +170,26 @@ REASONS: dict[tuple[str, str], str] = {
     ("colocate_with", "op"): NO_DEVICE,
     ("colocate_with", "ignore_existing"): NO_DEVICE,
     ("group_norm", "mean_close_to_zero"): "is about rounding alone",
-    ("EstimatorSpec.__new__", "export_outputs"): "is for exported models, and nothing exports them",
+    ("Exporter.wants", "eval_result"): HOOK,
+    ("Exporter.wants", "is_the_final_export"): HOOK,
+    ("BestExporter.wants", "is_the_final_export"): NOT_NEEDED,
+    ("FinalExporter.wants", "eval_result"): NOT_NEEDED,
+    ("make_early_stopping_hook", "estimator"): NOT_NEEDED,
+    ("CrossShardOptimizer.__init__", "reduction"): "one shard is its own sum and mean",
+    ("TPUEstimator.__init__", "eval_on_tpu"): NO_DEVICE,
+    ("TPUEstimator.__init__", "export_to_cpu"): NO_DEVICE,
+    ("TPUEstimator.__init__", "export_to_tpu"): NO_DEVICE,
+    ("initialize_system", "embedding_config"): RAISES,
+    ("initialize_system", "job"): RAISES,
+    ("shutdown_system", "job"): RAISES,
+    ("rewrite", "computation"): RAISES,
+    ("rewrite", "inputs"): RAISES,
+    ("rewrite", "options"): RAISES,
+    ("Graph.container", "container_name"): "names where resources live between sessions, which share none",
+    ("container", "container_name"): "names where resources live between sessions, which share none",
+    ("experimental_jit_scope", "compile_ops"): ONLY_SPEED,
+    ("experimental_jit_scope", "separate_compiled_gradients"): ONLY_SPEED,
+    ("RNN.__init__", "unroll"): ONLY_SPEED,
     ("export_meta_graph", "clear_extraneous_savers"): "a saver has no operations",
     ("export_meta_graph", "strip_default_attrs"): "the graph is written without default attributes",
     ("SessionManager.__init__", "recovery_wait_secs"): "is for waiting for other processes, and there are none",
