@@ -1,5 +1,6 @@
 """In-place methods that change the shape or write elements, and results written to ``out=``."""
 
+import numpy
 import pytest
 
 import twofold as torch
@@ -248,3 +249,13 @@ def test_a_detached_view_of_a_view_shows_what_was_written_through_it(view):
     assert view(base * 1).tolist() == wanted.tolist()
     detached.mul_(shown.clone())
     assert (detached + 0).tolist() == (shown * 1).tolist() == (wanted**2).tolist()
+
+
+def test_copy_takes_numbers() -> None:
+    x = torch.zeros(2, dtype=torch.complex64)
+    assert x.copy_(2.5) is x and x.tolist() == [2.5, 2.5]
+    assert x.copy_(1 - 2j).tolist() == [1 - 2j, 1 - 2j]
+    assert torch.zeros(2).copy_(True).tolist() == [1.0, 1.0]
+    assert torch.zeros(1, dtype=torch.int64).copy_(numpy.float32(3.7)).tolist() == [3]
+    with pytest.raises(TypeError, match="a tensor or a number, not list"):
+        x.copy_([1, 2])

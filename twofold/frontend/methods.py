@@ -421,8 +421,8 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
     return FUNCTIONS["where"](True, new, old) if wanted else new
 
 
-def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    """In-place: take the elements of ``source``, broadcast and converted.
+def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """In-place: take the elements of ``source``, a tensor or a number, broadcast and converted.
 
     ``non_blocking`` has no effect: there is no other device to wait for.
 
@@ -431,6 +431,10 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     tensor([[1., 2.],
             [1., 2.]])
     """
+    if isinstance(source, (int, float, complex, numpy.number)):
+        source = tensor(source)
+    elif not isinstance(source, Tensor):
+        raise TypeError(f"copy_(): source must be a tensor or a number, not {type(source).__name__}")
     value = to(source, self.dtype)
     if tuple(value.shape) != tuple(self.shape):
         value = value.expand(tuple(self.shape))
