@@ -40,6 +40,7 @@ ORDER = [
     {"frontend"},
     {
         "_C",
+        "__config__",
         "_dynamo",
         "_utils",
         "accelerator",
@@ -56,6 +57,7 @@ ORDER = [
         "fft",
         "func",
         "functional",
+        "futures",
         "fx",
         "hub",
         "jit",

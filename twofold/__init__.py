@@ -69,6 +69,7 @@ from twofold.frontend.sampling import (
 if TYPE_CHECKING:
     from twofold import (
         _C,
+        __config__,
         _dynamo,
         _utils,
         accelerator,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
         files,
         func,
         functional,
+        futures,
         fx,
         hub,
         jit,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from typing import Any
+from collections.abc import Callable
+from typing import IO, Any, TypeAlias
 
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write, remove_stale
@@ -16,6 +17,12 @@ from twofold.serialization.machine import Machine
 from twofold.serialization.pickling import SavedStorage, pickled, trusted
 from twofold.serialization.safe import safe_by_name
 from twofold.serialization.storages import Storage, described, restored
+
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | dict[str, Any] | str | None
+"""Where ``load`` puts tensors of other devices, as programs annotate it."""
+
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
+"""What ``save`` writes to and ``load`` reads, as programs annotate it."""
 
 _PROTOCOL = 2
 _ZIP = b"PK\x03\x04"
