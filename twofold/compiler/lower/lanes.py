@@ -123,9 +123,8 @@ class Lanes(Control):
 
     def _takes_lanes(self, dtype: DType, mask: Val | None) -> bool:
         """Whether lanes are accessed one by one: all, or the first ones."""
-        return not (
-            masks_stores() or is_long(stored(dtype), LANES) or (mask and mask.ref not in self._counts)
-        )
+        known = mask is None or mask.ref in self._counts
+        return known and not masks_stores() and not is_long(stored(dtype), LANES)
 
     def _loaded(self, address: Val, dtype: DType) -> Val:
         memory = stored(dtype)
