@@ -380,10 +380,16 @@ def _negated_paths(
         if path.denies_distinct(index) and len((path.guards[index][2] - path.guards[index][1]).terms) > 1:
             continue
         other = OpenSizes(*path.negated_at(index))
-        try:
-            yield other, list(rule(other))
-        except errors:
-            continue
+        while True:
+            try:
+                yield other, list(rule(other))
+            except errors:
+                # an order behind the branch may have been taken against it: the last one is taken the other way, too
+                orders = [one[0] in _ORDERS for one in (path.guards[index], *other.guards[-1:])]
+                if len(orders) == 2 and all(orders) and other.keys[-1] not in other.negated:
+                    other = OpenSizes(*other.negated_at(len(other.keys) - 1))
+                    continue
+            break
 
 
 def types_by_rank(
