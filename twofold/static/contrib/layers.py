@@ -14,13 +14,14 @@ from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import convert_to_tensor, operation
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
+from twofold.static.contrib.layer_utils import collect_named_outputs
 from twofold.static.contrib.normalizers import batch_norm as batch_norm
 from twofold.static.contrib.normalizers import group_norm as group_norm
 from twofold.static.contrib.normalizers import instance_norm as instance_norm
 from twofold.static.contrib.normalizers import layer_norm as layer_norm
 from twofold.static.contrib.normalizers import unit_norm as unit_norm
 from twofold.static.contrib.optimizing import optimize_loss as optimize_loss
-from twofold.static.contrib.scopes import SHARED, collected, layer
+from twofold.static.contrib.scopes import SHARED, layer
 from twofold.static.contrib.summaries import summarize_activation as summarize_activation
 from twofold.static.contrib.summaries import summarize_activations as summarize_activations
 from twofold.static.contrib.summaries import summarize_collection as summarize_collection
@@ -57,7 +58,8 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
     """All axes but the first as one; the result goes into ``outputs_collections``."""
-    return collected(_flatten(inputs, name=scope), outputs_collections)
+    made = _flatten(inputs, name=scope)
+    return collect_named_outputs(outputs_collections, made.op.name, made)
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
@@ -221,8 +223,8 @@ convolution2d_transpose = conv2d_transpose
 
 
 @_weighted("SeparableConv2d", f"kernel_size, depth_multiplier=1, {_WINDOW}data_format='NHWC', rate=1, ")
-def separable_conv2d(inputs: Any, num_outputs: int, **options: Any) -> Any:
-    """Each channel convolved on its own, then mixed; see ``convolution``."""
+def separable_conv2d(inputs: Any, num_outputs: int | None, **options: Any) -> Any:
+    """Each channel convolved on its own, then mixed unless ``num_outputs`` is None; see ``convolution``."""
     own = {"depth_multiplier": options["depth_multiplier"], "dilation_rate": options["rate"]}
     kernels = ("depthwise", "pointwise")
     return _made(_separable_conv2d, inputs, options, kernels, filters=num_outputs, **own)
@@ -242,7 +244,7 @@ def _pool2d(name: str, text: str, pool: Callable[..., Any]) -> Callable[..., Any
         scope: Any = None,
     ) -> Any:
         made = pool(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
-        return collected(made, outputs_collections)
+        return collect_named_outputs(outputs_collections, made.op.name, made)
 
     return add_arg_scope(described(layer, name, text))
 
@@ -263,7 +265,7 @@ def dropout(
 ) -> Any:
     """In training, numbers kept with ``keep_prob`` and divided by it, the others 0."""
     made = _dropout(inputs, 1.0 - keep_prob, noise_shape, seed, is_training, name=scope)
-    return collected(made, outputs_collections)
+    return collect_named_outputs(outputs_collections, made.op.name, made)
 
 
 @layer(
@@ -310,7 +312,7 @@ def one_hot_encoding(
 ) -> Any:
     """Rows with ``on_value`` at the class of each label."""
     made = shape_ops.one_hot(labels, num_classes, on_value, off_value, name=scope)
-    return collected(made, outputs_collections)
+    return collect_named_outputs(outputs_collections, made.op.name, made)
 
 
 def linear(inputs: Any, num_outputs: int, **options: Any) -> Any:
@@ -342,6 +344,7 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any
 enter(
     __name__,
     {
-        "python.layers python.layers.layers python.layers.initializers python.layers.regularizers": "contrib.layers"
+        "python.layers python.layers.layers python.layers.initializers python.layers.regularizers": "contrib.layers",
+        "python.layers.utils": "contrib.layer_utils",
     },
 )

@@ -11,6 +11,7 @@ from twofold.ops.shape.shapes import many_axes
 from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import convert_to_tensor, refuse
+from twofold.static.api.signatures import defaults_of
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.scopes import SHARED, layer
@@ -18,7 +19,7 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
-from twofold.static.layers.normalization import batch_normalization
+from twofold.static.layers.normalization import batch_normalization, normalized
 from twofold.static.nn.normalization import moments
 from twofold.static.variables.variable_scope import get_variable
 
@@ -41,7 +42,7 @@ def batch_norm(inputs: Any, **options: Any) -> Any:
 
     The updates of the averages are in ``updates_collections``; with None they are made before the result.
     """
-    refused = ("batch_weights", "zero_debias_moving_mean", "renorm", "renorm_clipping", "adjustment")
+    refused = ("batch_weights", "renorm", "renorm_clipping", "adjustment")
     refuse(
         "batch_norm",
         **{name: options[name] for name in refused},
@@ -53,7 +54,9 @@ def batch_norm(inputs: Any, **options: Any) -> Any:
     given |= {f"{name}_initializer": one for name, one in (options["param_initializers"] or {}).items()}
     given |= {f"{name}_regularizer": one for name, one in (options["param_regularizers"] or {}).items()}
     given |= {"momentum": options["decay"], "training": options["is_training"], "name": options["scope"]}
-    return _updated(batch_normalization(inputs, axis, **given), known, options["updates_collections"])
+    given = {**defaults_of(batch_normalization), **given, "axis": axis}
+    made = normalized(inputs, given, options["zero_debias_moving_mean"])
+    return _updated(made, known, options["updates_collections"])
 
 
 def _updated(made: Any, known: int, collections: Any) -> Any:

@@ -39,7 +39,8 @@ def _made(optimizer: Any, rate: Any) -> Any:
     return optimizer(rate) if callable(optimizer) else optimizer
 
 
-def _multiplied(pairs: list[Any], multipliers: Any) -> list[Any]:
+def multiplied(pairs: list[Any], multipliers: Any) -> list[Any]:
+    """Pairs of gradient and variable, with gradients times factors by variable or name."""
     found = []
     for gradient, variable in pairs:
         factor = multipliers.get(variable, multipliers.get(variable.name.split(":")[0]))
@@ -109,7 +110,7 @@ def optimize_loss(
         if gradient_noise_scale is not None:
             pairs = _noisy(pairs, gradient_noise_scale)
         if gradient_multipliers is not None:
-            pairs = _multiplied(pairs, gradient_multipliers)
+            pairs = multiplied(pairs, gradient_multipliers)
         if clip_gradients is not None:
             pairs = _clipped(pairs, clip_gradients)
         _summarise(shown, loss, pairs)

@@ -8,8 +8,8 @@ from typing import Any
 
 from twofold.static.api.signatures import defaults_of, parameters, with_parameters
 from twofold.static.contrib.framework import add_arg_scope
+from twofold.static.contrib.layer_utils import collect_named_outputs
 from twofold.static.graph.collection_keys import GraphKeys
-from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
 from twofold.static.variables.variable_scope import VariableScope, variable_scope
 
@@ -32,13 +32,6 @@ def layer_scope(
         yield made
 
 
-def collected(made: Any, collections: Any) -> Any:
-    """What a layer made, entered in collections."""
-    if collections is not None:
-        get_default_graph().add_to_collections(collections, made)
-    return made
-
-
 SHARED = "reuse=None, variables_collections=None, outputs_collections=None, trainable=True"
 """Parameters that layers have in this order."""
 
@@ -57,7 +50,9 @@ def layer(
             collections, activate = given.pop("outputs_collections"), given.pop("activation_fn")
             with layer_scope(scope, default, reuse, variables_collections, names) as own:
                 found = body(**given, scope=own)
-                return collected(found if activate is None else activate(found), collections)
+                return collect_named_outputs(
+                    collections, own.name, found if activate is None else activate(found)
+                )
 
         own = {**defaults_of(body), **parameters(options), **defaults}
         return add_arg_scope(with_parameters(made, own, body))

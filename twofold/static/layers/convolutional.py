@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from twofold.errors import GraphError
@@ -20,7 +20,7 @@ from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 def for_each_axis(value: Any, count: int) -> list[int]:
     """A size for each of ``count`` axes, of which one number stands for all."""
-    return [int(item) for item in value] if isinstance(value, (list, tuple)) else [int(value)] * count
+    return [int(item) for item in value] if isinstance(value, Iterable) else [int(value)] * count
 
 
 class Variables:
@@ -155,16 +155,14 @@ def conv2d_transpose(
 
 
 def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int) -> Any:
-    """The shape of the result, whose batch may only be known when the graph is fed."""
-    shape = made.tensor.type_.shape
+    """The shape of the result, of which only the channels need be known before the graph is fed."""
     first = 1 if made.last else 2
-    spatial = [n * s + e for n, s, e in zip(shape[first : first + 2], strides, extra, strict=True)]
-    if min(shape[first : first + 2]) < 0:
-        raise GraphError(
-            f"conv2d_transpose: height and width of {describe(made.tensor)} are unknown, at {here()}",
-            "Give the placeholder those sizes.",
-        )
-    batch = shape[0] if shape[0] >= 0 else shape_of(made.tensor)[0]
+    batch, *sizes = [
+        size if size >= 0 else shape_of(made.tensor)[axis]
+        for axis, size in enumerate(made.tensor.type_.shape)
+        if axis == 0 or first <= axis < first + 2
+    ]
+    spatial = [n * s + e for n, s, e in zip(sizes, strides, extra, strict=True)]
     return [batch, *spatial, filters] if made.last else [batch, filters, *spatial]
 
 
@@ -172,7 +170,7 @@ def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int)
 @takes(**layer_parameters("depthwise", "pointwise"))
 def separable_conv2d(
     inputs: Any,
-    filters: int,
+    filters: int | None,
     kernel_size: Any,
     strides: Any = (1, 1),
     padding: str = "valid",
@@ -181,7 +179,10 @@ def separable_conv2d(
     depth_multiplier: int = 1,
     **options: Any,
 ) -> Any:
-    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``."""
+    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``.
+
+    With ``filters`` None they are not mixed, as in layers of ``tf.contrib``.
+    """
     made = Variables("separable_conv2d", inputs, options, 2, data_format)
     with variable_scope(options["name"], "separable_conv2d", reuse=options["reuse"]):
         apart = made.variable(
@@ -189,11 +190,11 @@ def separable_conv2d(
             [*for_each_axis(kernel_size, 2), made.channels, int(depth_multiplier)],
             "depthwise",
         )
-        mix = made.variable(
-            "pointwise_kernel", [1, 1, made.channels * int(depth_multiplier), int(filters)], "pointwise"
-        )
+        between = made.channels * int(depth_multiplier)
         step, apart_by = for_each_axis(strides, 2), for_each_axis(dilation_rate, 2)
-        result = nn.separable_conv2d(
-            made.tensor, apart, mix, step, padding.upper(), apart_by, None, made.data_format
-        )
+        settings = (step, padding.upper(), apart_by, None, made.data_format)
+        if filters is None:
+            return made.finish(nn.depthwise_conv2d(made.tensor, apart, *settings), between)
+        mix = made.variable("pointwise_kernel", [1, 1, between, int(filters)], "pointwise")
+        result = nn.separable_conv2d(made.tensor, apart, mix, *settings)
         return made.finish(result, int(filters))

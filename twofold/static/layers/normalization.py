@@ -18,6 +18,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first
+from twofold.static.optimizers.moving_averages import assign_moving_average
 from twofold.static.python import tensor_util
 from twofold.static.variables.variable import update
 from twofold.static.variables.variable_scope import get_variable, variable_scope
@@ -36,6 +37,11 @@ def batch_normalization(inputs: Any, **options: Any) -> Any:
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step. Over
     images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is.
     """
+    return normalized(inputs, options)
+
+
+def normalized(inputs: Any, options: dict[str, Any], debiased: bool = False) -> Any:
+    """``batch_normalization``, whose moving mean may count as started from zeros (``assign_moving_average``)."""
     refused = ("renorm", "renorm_clipping", "virtual_batch_size", "adjustment")
     own = {name: options[name] for name in refused}
     refuse("batch_normalization", **own, renorm_momentum=options["renorm_momentum"] != 0.99)
@@ -50,7 +56,7 @@ def batch_normalization(inputs: Any, **options: Any) -> Any:
             layer.variable("moving_mean", 0.0),
             layer.variable("moving_variance", 1.0),
         )
-        return layer.made(options["training"], options["momentum"])
+        return layer.made(options["training"], options["momentum"], debiased)
 
 
 def _axis(axis: Any, ndim: int) -> int:
@@ -102,15 +108,21 @@ class _Layer:
     def _by_average(self) -> list[Any]:
         return [self._normalized(self.mean, self.variance), self.mean.value(), self.variance.value()]
 
-    def made(self, training: Any, momentum: float) -> Any:
+    def made(self, training: Any, momentum: float, debiased: bool) -> Any:
         known = tensor_util.smart_constant_value(training)
         if known is not None:
             found = self._by_batch() if known else self._by_average()
         else:
             found = cond(training, self._by_batch, self._by_average)
         if known is not False:
+            if debiased and known is None:
+                what = f"batch_norm: zero_debias_moving_mean where a run tells is_training, at {here()}"
+                raise ArgumentError(what, "Give is_training as a bool.")
             for average, value in ((self.mean, found[1]), (self.variance, found[2])):
-                kept = update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
+                if debiased and average is self.mean:
+                    kept = assign_moving_average(average, value, momentum).op
+                else:
+                    kept = update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
                 get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)
         return found[0]
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from twofold.static.contrib import framework
+from twofold.static.contrib import framework, layer_utils
 from twofold.static.contrib import layers as _layers
 from twofold.static.contrib import losses as losses
 from twofold.static.contrib import metrics as metrics
 from twofold.static.contrib.framework import *  # noqa: F403
 from twofold.static.contrib.layers import *  # noqa: F403
+from twofold.static.contrib.slim import evaluation as evaluation
+from twofold.static.contrib.slim import learning as learning
+from twofold.static.contrib.slim import prefetch_queue as prefetch_queue
+from twofold.static.contrib.slim import queues as queues
+from twofold.static.python.positions import enter
 
 
 def _size(variable: Any) -> int:
@@ -39,4 +44,15 @@ def analyze_vars(variables: Any, print_info: bool = False) -> tuple[int, int]:
 
 model_analyzer = SimpleNamespace(analyze_vars=analyze_vars)
 arg_scope = framework.arg_scope
-layers = _layers
+utils = layer_utils
+layers = initializers = regularizers = _layers
+variables = framework
+enter(
+    __name__,
+    {
+        "python.slim.learning": "contrib.slim.learning",
+        "python.slim.evaluation": "contrib.slim.evaluation",
+        "python.slim.queues": "contrib.slim.queues",
+        "data.prefetch_queue python.slim.data.prefetch_queue": "contrib.slim.prefetch_queue",
+    },
+)
