@@ -72,10 +72,31 @@ def test_files_inside_of_tensorflow(module, name, there):
         ("python.pywrap_tensorflow", "NewCheckpointReader", "train.NewCheckpointReader"),
         ("python.framework.tensor_shape", "TensorShape", "TensorShape"),
         ("compat.v1", "Session", "Session"),
+        ("contrib.layers.python.layers.utils", "last_dimension", "contrib.slim.utils.last_dimension"),
+        ("contrib.slim.python.slim.learning", "train", "contrib.slim.learning.train"),
+        (
+            "contrib.slim.python.slim.data.prefetch_queue",
+            "prefetch_queue",
+            "contrib.slim.prefetch_queue.prefetch_queue",
+        ),
+        ("train.queue_runner", "QueueRunner", "train.QueueRunner"),
+        ("python.training.queue_runner", "QueueRunner", "train.QueueRunner"),
+        ("python.training.queue_runner_impl", "add_queue_runner", "train.add_queue_runner"),
     ],
 )
 def test_deeper_files(module, name, there):
     assert getattr(importlib.import_module(f"twofold.static.{module}"), name) is found(there)
+
+
+def test_a_manager_is_made_as_in_tensorflows_files():
+    util = importlib.import_module("twofold.static.python.util")
+
+    @util.tf_contextlib.contextmanager
+    def doubled(x):
+        yield 2 * x
+
+    with doubled(3) as found:
+        assert found == 6 and util.tf_inspect.isfunction(doubled)
 
 
 def test_files_and_devices(tmp_path):

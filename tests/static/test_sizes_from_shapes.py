@@ -99,3 +99,13 @@ def test_windows_larger_than_small_sizes_have_declared_shapes():
     with tf.Session() as session:
         found = session.run(tf.shape(pooled), {image: numpy.zeros((2, 41, 45, 3), "f")})
     assert found.tolist() == [2, 2, 6, 3]
+
+
+@pytest.mark.parametrize("padding, sizes", [("same", [2, 8, 10, 5]), ("valid", [2, 9, 11, 5])])
+def test_transposed_convolutions_of_unknown_height_and_width(padding, sizes):
+    image = tf.placeholder(tf.float32, [None, None, None, 3])
+    up = tf.layers.conv2d_transpose(image, 5, 3, 2, padding)
+    assert up.shape.as_list() == [None, None, None, 5]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert list(session.run(up, {image: numpy.ones((2, 4, 5, 3), "f")}).shape) == sizes

@@ -47,7 +47,9 @@ def test_a_convolution_is_that_of_layers_with_relu() -> None:
     [
         (lambda x: layers.conv2d_transpose(x, 4, 3, stride=2), (2, 12, 12, 4), "Conv2d_transpose"),
         (lambda x: layers.separable_conv2d(x, 5, 3), (2, 6, 6, 5), "SeparableConv2d"),
-        (lambda x: layers.conv2d(x, 4, 1), (2, 6, 6, 4), "Conv"),
+        (lambda x: layers.separable_conv2d(x, None, 3, 2), (2, 6, 6, 6), "SeparableConv2d"),
+        (lambda x: layers.conv2d(x, 4, x.shape[1:3], padding="VALID"), (2, 1, 1, 4), "Conv"),
+        (lambda x: layers.conv2d(x, int(x.get_shape()[3]) + 1, 1), (2, 6, 6, 4), "Conv"),
         (lambda x: layers.bias_add(x), (2, 6, 6, 3), "BiasAdd"),
         (lambda x: layers.layer_norm(x), (2, 6, 6, 3), "LayerNorm"),
         (lambda x: layers.instance_norm(x), (2, 6, 6, 3), "InstanceNorm"),
@@ -95,6 +97,39 @@ def test_batch_norm_updates_at_once_or_with_the_step() -> None:
         assert session.run([means[k] for k in ("later", "now", "mine")]) == [0.0, 1.0, 0.0]
         session.run([updates, tf.get_collection("mine")])
         assert session.run([means[k] for k in ("later", "now", "mine")]) == [1.0, 1.0, 1.0]
+
+
+def test_a_pool_over_the_sizes_of_a_shape() -> None:
+    x = tf.constant(IMAGES)
+    found = run(slim.avg_pool2d(x, x.get_shape()[1:3]))
+    numpy.testing.assert_allclose(found, IMAGES.mean((1, 2), keepdims=True), atol=1e-6)
+
+
+def test_channels_that_are_not_mixed() -> None:
+    y = layers.separable_conv2d(
+        IMAGES, None, 1, 2, biases_initializer=tf.ones_initializer(), activation_fn=None
+    )
+    assert names() == ["SeparableConv2d/depthwise_weights:0", "SeparableConv2d/biases:0"]
+    found, weights = run([y, tf.trainable_variables()[0]])
+    numpy.testing.assert_allclose(
+        found, (IMAGES[..., None] * weights[0, 0]).reshape(2, 6, 6, 6) + 1, rtol=1e-5
+    )
+
+
+def test_a_moving_mean_that_counts_as_started_from_zeros() -> None:
+    x = tf.placeholder(tf.float32, [2, 1])
+    y = layers.batch_norm(x, decay=0.75, updates_collections=None, zero_debias_moving_mean=True)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        means = {name.rpartition("/")[2]: v for name, v in zip(names(), tf.global_variables())}
+        total = 0.0
+        for step, value in enumerate([4.0, 2.0, 7.0], 1):
+            session.run(y, {x: [[value - 1], [value + 1]]})
+            total = 0.75 * total + 0.25 * value
+            assert session.run(means["moving_mean:0"]) == pytest.approx(total / (1 - 0.75**step), rel=1e-6)
+        assert session.run(means["moving_variance:0"]) == pytest.approx(1.0)
+    with pytest.raises(ArgumentError, match="is_training"):
+        layers.batch_norm(x, is_training=tf.placeholder(tf.bool, []), zero_debias_moving_mean=True)
 
 
 def test_normalisation_over_axes() -> None:

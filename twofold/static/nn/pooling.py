@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from twofold.dtypes import int64
@@ -93,7 +93,7 @@ def channels_first(name: str, data_format: Any, count: int) -> bool:
 
 def _window(name: str, given: Any, count: int, first: bool, what: str) -> list[int]:
     """The sizes of the pooled axes from one number, one each, or one for each axis of the input."""
-    each = [int(size) for size in given] if isinstance(given, (list, tuple)) else [int(given)] * count
+    each = [int(size) for size in given] if isinstance(given, Iterable) else [int(given)] * count
     each = each * count if len(each) == 1 else each
     if len(each) == count + 2:
         channel = 1 if first else count + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twofold.lazy import attach as _attach
+from twofold.static.python.positions import enter as _enter
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
@@ -59,3 +60,4 @@ if TYPE_CHECKING:
     from twofold.static.train.supervisor import Supervisor
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
+_enter(__name__, {"queue_runner": "train"})

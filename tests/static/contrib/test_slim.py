@@ -1,0 +1,121 @@
+"""Training loops, queues and named results of ``tf.contrib.slim``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import twofold.static as tf
+from twofold.errors import ArgumentError
+
+slim = tf.contrib.slim
+utils = slim.utils
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def test_results_have_names_in_collections() -> None:
+    x = tf.zeros([2, 8, 8, 3])
+    with tf.variable_scope("net"), slim.arg_scope([slim.conv2d, slim.max_pool2d], outputs_collections="ends"):
+        y = slim.conv2d(x, 4, 3, scope="conv1")
+        z = slim.max_pool2d(slim.repeat(y, 2, slim.conv2d, 4, 3, scope="conv2"), 2, scope="pool")
+    assert utils.collect_named_outputs("ends", "net/again/", z) is z
+    assert utils.gather_tensors_aliases([y, x]) == ["net/conv1", *utils.get_tensor_aliases(x)]
+    found = utils.convert_collection_to_dict("ends", clear_collection=True)
+    assert list(found) == ["net/conv1", "net/conv2/conv2_1", "net/conv2/conv2_2", "net/pool", "net/again"]
+    assert found["net/conv1"] is y and found["net/again"] is found["net/pool"] is z
+    assert tf.get_collection("ends") == []
+
+
+def test_sizes_that_layers_are_given() -> None:
+    shape = tf.placeholder(tf.float32, [None, 5, 7]).shape
+    assert (utils.last_dimension(shape, min_rank=3), utils.channel_dimension(shape, "NCHW")) == (7, 5)
+    assert (utils.two_element_tuple(3), utils.two_element_tuple(shape[1:])) == ((3, 3), (5, 7))
+    assert utils.n_positive_integers(2, [1, 2]) == (1, 2)
+    for wrong in (
+        lambda: utils.first_dimension(shape),
+        lambda: utils.last_dimension(shape, min_rank=4),
+        lambda: utils.last_dimension([2, 3]),
+        lambda: utils.two_element_tuple([1, 2, 3]),
+        lambda: utils.n_positive_integers(2, [1, 0]),
+        lambda: utils.n_positive_integers(2, 1.5),
+        lambda: utils.constant_value(None),
+        lambda: utils.constant_value(tf.constant(1), tf.float32),
+    ):
+        with pytest.raises(ValueError, match="Give|Cast"):
+            wrong()
+    assert (utils.constant_value(3), utils.constant_value(tf.constant(4))) == (3, 4)
+    assert utils.constant_value(tf.placeholder(tf.int32)) is utils.constant_value(tf.Variable(1)) is None
+    assert (utils.static_cond(0, lambda: 1, lambda: 2), utils.smart_cond(True, lambda: 1, lambda: 2)) == (
+        2,
+        1,
+    )
+
+
+def test_a_step_multiplies_and_clips_each_gradient() -> None:
+    v, w, free = tf.Variable([3.0, 4.0]), tf.Variable([6.0]), tf.Variable(1.0)
+    update = free.assign_add(1.0)
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+    loss = tf.reduce_sum(v * v) / 2 + tf.reduce_sum(w)
+    options = {"clip_gradient_norm": 2.5, "gradient_multipliers": {w: 2.0}, "summarize_gradients": True}
+    step = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(1.0), **options)
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 4 and step in tf.get_collection("train_op")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(step) == 18.5
+        found = session.run([v, w, free, tf.train.get_global_step()])
+    numpy.testing.assert_allclose(numpy.hstack(found), [1.5, 2.0, 4.0, 2.0, 1.0], rtol=1e-6)
+    with pytest.raises(ValueError, match="no gradient"):
+        slim.learning.multiply_gradients([(None, v)], {v: 2.0})
+    rows = tf.gradients(tf.gather(tf.constant([[3.0, 4.0]]), [0]), [v])
+    assert slim.learning.clip_gradient_norms([(rows[0], v)], 1.0) == [(None, v)]
+
+
+def test_training_until_a_number_of_steps_and_the_checkpoint_measured(tmp_path: Any) -> None:
+    w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+    tf.summary.scalar("w", w)
+    step = slim.learning.create_train_op(tf.square(w - 1.0), tf.train.GradientDescentOptimizer(0.25))
+    begun: list[Any] = []
+    last = slim.learning.train(
+        step,
+        str(tmp_path),
+        number_of_steps=3,
+        log_every_n_steps=2,
+        save_summaries_secs=60,
+        init_fn=lambda session: begun.append(session.run(w)),
+        session_config=tf.ConfigProto(),
+    )
+    assert (begun, last) == ([0.0], 0.0625)
+    with tf.Graph().as_default():
+        w, total = (
+            tf.get_variable("w", []),
+            tf.get_local_variable("total", [], initializer=tf.zeros_initializer()),
+        )
+        checkpoint = tf.train.latest_checkpoint(str(tmp_path))
+        found = slim.evaluation.evaluate_once(
+            "", checkpoint, str(tmp_path / "eval"), 4, eval_op=total.assign_add(w), final_op=total.value()
+        )
+        assert checkpoint.endswith("-3") and found == 4 * 0.875
+    with pytest.raises(ArgumentError, match="sync_optimizer"):
+        slim.learning.train(step, None, sync_optimizer=object())
+    with pytest.raises(ValueError, match="logdir"):
+        slim.learning.train(step, None, saver=object())
+
+
+def test_training_ends_with_the_data() -> None:
+    count = tf.train.get_or_create_global_step()
+    numbers = tf.train.slice_input_producer([[1.0, 2.0, 3.0]], num_epochs=1, shuffle=False)
+    queue = slim.prefetch_queue.prefetch_queue(numbers, capacity=4)
+    w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+    loss = w * 0.0 + queue.dequeue()
+    step = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.1))
+    assert slim.learning.train(step, None) == 3.0 and count is tf.train.get_global_step()
+    with pytest.raises(ArgumentError, match="dict"):
+        slim.prefetch_queue.prefetch_queue({"a": w})
