@@ -74,8 +74,18 @@ def test_a_step_multiplies_and_clips_each_gradient() -> None:
     numpy.testing.assert_allclose(numpy.hstack(found), [1.5, 2.0, 4.0, 2.0, 1.0], rtol=1e-6)
     with pytest.raises(ValueError, match="no gradient"):
         slim.learning.multiply_gradients([(None, v)], {v: 2.0})
-    rows = tf.gradients(tf.gather(tf.constant([[3.0, 4.0]]), [0]), [v])
-    assert slim.learning.clip_gradient_norms([(rows[0], v)], 1.0) == [(None, v)]
+
+
+def test_rows_that_are_clipped_stay_rows() -> None:
+    table = tf.Variable([[1.0, 1.0], [2.0, 2.0]])
+    rows = tf.gradients(tf.gather(table, [1]) * [[3.0, 4.0]], table)[0]
+    (found, variable), none = slim.learning.clip_gradient_norms([(rows, table), (None, table)], 1.0)
+    assert none == (None, table) and variable is table and isinstance(found, tf.IndexedSlices)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values, indices = session.run([found.values, found.indices])
+    numpy.testing.assert_allclose(values, [[0.6, 0.8]], rtol=1e-6)
+    assert indices.tolist() == [1]
 
 
 def test_training_until_a_number_of_steps_and_the_checkpoint_measured(tmp_path: Any) -> None:
@@ -119,3 +129,9 @@ def test_training_ends_with_the_data() -> None:
     assert slim.learning.train(step, None) == 3.0 and count is tf.train.get_global_step()
     with pytest.raises(ArgumentError, match="dict"):
         slim.prefetch_queue.prefetch_queue({"a": w})
+
+
+def test_initializers_regularizers_and_variables_have_modules() -> None:
+    weights = tf.get_variable("weights", [2, 2], initializer=slim.initializers.xavier_initializer())
+    assert slim.variables.get_variables_by_name("weights") == [weights]
+    assert slim.regularizers.l2_regularizer is slim.l2_regularizer

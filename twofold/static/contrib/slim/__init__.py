@@ -45,7 +45,9 @@ def analyze_vars(variables: Any, print_info: bool = False) -> tuple[int, int]:
 model_analyzer = SimpleNamespace(analyze_vars=analyze_vars)
 arg_scope = framework.arg_scope
 utils = layer_utils
-layers = initializers = regularizers = _layers
+layers = _layers
+initializers = _layers  # type: ignore[misc]
+regularizers = _layers
 variables = framework
 enter(
     __name__,

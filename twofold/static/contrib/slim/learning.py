@@ -202,7 +202,8 @@ def _steps(
                 loss, stops = step(session, train_op, supervisor.global_step, given)
         except OutOfRangeError:
             logs.info("Caught OutOfRangeError. Stopping Training.")
-        supervisor.stop(close_summary_writer=False)  # so that the checkpoint behind the last step is the newest
+        # the checkpoint behind the last step is the newest
+        supervisor.stop(close_summary_writer=False)
         if supervisor.save_path is not None:
             supervisor.saver.save(own, supervisor.save_path, global_step=supervisor.global_step)
     return loss
