@@ -175,6 +175,6 @@ def test_text_of_an_error_that_nobody_foresaw() -> None:
     text = re.sub(r"test_wrong_arguments\.py:\d+", "here.py:N", str(caught.value))
     assert text == (
         "reshape: cannot work with these arguments ('float' object cannot be interpreted as an integer): "
-        "input=float32[4], operand 1=[2.0, 2], at here.py:N. It is reshape(input, *shape)."
+        "input=float32[4], operand 1=[2.0, 2], at here.py:N. It is reshape(input, *sizes, shape=None)."
     )
     assert isinstance(caught.value.__cause__, TypeError)

@@ -76,6 +76,11 @@ def weighed(y: Any) -> Any:
     return (real * torch.cos(torch.arange(real.numel(), dtype=real.dtype)).reshape(real.shape)).sum()
 
 
+def dense(gradient: torch.Tensor) -> torch.Tensor:
+    """A gradient with all its rows, also that of a table of which it has some."""
+    return gradient.to_dense() if gradient.is_sparse else gradient
+
+
 def left_out(name: str, sample: Any) -> list[int]:
     """The operands without a gradient, or with one of zeros, that nevertheless change the result."""
     given, y = called(name, sample.arrays, sample.attrs, True)
@@ -90,7 +95,7 @@ def left_out(name: str, sample: Any) -> list[int]:
     for k, one in enumerate(given):
         if k and one.ndim <= REFUSED.get(name, -1):
             continue
-        if not one.is_floating_point() or (one.grad is not None and one.grad.numpy().any()):
+        if not one.is_floating_point() or (one.grad is not None and dense(one.grad).numpy().any()):
             continue
         moved = 1e-4 * numpy.cos(1 + numpy.arange(one.numel())).reshape(tuple(one.shape))
         arrays = [array + moved if n == k else array for n, array in enumerate(sample.arrays)]

@@ -352,6 +352,9 @@ public(
 )
 
 
+public("positive", lambda x: x, lambda: [call(normal(3, 4)), call(integers(-9, 9, 3))])
+
+
 # Numbers by their exponents
 
 public(

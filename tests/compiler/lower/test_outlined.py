@@ -111,4 +111,7 @@ def test_only_long_operations_are_called(name: str) -> None:
     node = apply(name, *[x] * len(op.parameter_names()))
     (instruction,) = Schedule(Graph([x.type], [node])).instructions
     assert instruction.text is not None
-    assert (SHARED in instruction.text()) == (name in ("lgamma", "pow"))
+    called = [
+        module for module in instruction.text().split(SHARED)[1:] if "ptr %to" not in module
+    ]  # no stores
+    assert bool(called) == (name in ("lgamma", "pow"))

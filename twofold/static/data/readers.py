@@ -234,6 +234,12 @@ class FixedLengthRecordReader(Reader):
             yield f"{path}:{number}", record
 
 
+@example(
+    "queue = tf.FIFOQueue(1, tf.string)",
+    "session.run(queue.enqueue(['a.txt']))",
+    "print(*session.run(tf.IdentityReader().read(queue)))",
+    "b'a.txt' b'a.txt'",
+)
 class IdentityReader(Reader):
     """Reads the names that a queue holds: each is key and record."""
 
