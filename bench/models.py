@@ -4,7 +4,7 @@
 
 Each library has a process of its own, in which all models live; they take turns, least times are shown. The floor is
 the time that the multiply-adds of the model (three times those of its inference in training) take at the peak of the
-processor (``twofold.debug.machine``). A model counts after its first steps, once its programs are compiled. PYTHON
+processor, that of a loop of multiply-adds. A model counts after its first steps, once its programs are compiled. PYTHON
 is an interpreter that has PyTorch.
 """
 
@@ -21,21 +21,30 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from matmul import PEAK_FLOPS, peak_program
 from workloads.models import MODELS
 
 _WARM_UP, _SECONDS, _MOST = 12, 0.3, 400
 
 
-def floor(library: Any, model: str) -> float:
-    """The seconds that the multiply-adds of a step take at least."""
-    from twofold.debug.machine import machine
+def peak(threads: int) -> float:
+    """Floating-point operations a second of a loop of multiply-adds, the most of some tries."""
+    program, turns = peak_program(threads), 500
+    best = 0.0
+    for _ in range(5):
+        begin = time.perf_counter()
+        program.seconds(turns)
+        best = max(best, PEAK_FLOPS * threads * turns / (time.perf_counter() - begin))
+    return best
 
-    work = MODELS[model].flops(library) * (3 if MODELS[model].trains else 1)
-    return machine().floor(work, 0)
+
+def work(library: Any, model: str) -> int:
+    """Floating-point operations of a step."""
+    return MODELS[model].flops(library) * (3 if MODELS[model].trains else 1)
 
 
 def serve(name: str) -> None:
-    """The process of one library: answers ``prepare``, ``run`` and ``floor NAME`` by milliseconds."""
+    """The process of one library: answers ``prepare NAME`` and ``run NAME`` by milliseconds, ``work NAME``."""
     library = __import__(name)
     steps: dict[str, Any] = {}
     for line in sys.stdin:
@@ -52,8 +61,8 @@ def serve(name: str) -> None:
                     library.wait_for_compiler()
             print(1000 * first, flush=True)
             continue
-        if command == "floor":
-            print(1000 * floor(library, model), flush=True)
+        if command == "work":
+            print(work(library, model), flush=True)
             continue
         begin, count = time.perf_counter(), 0
         while count < _MOST and time.perf_counter() - begin < _SECONDS:
@@ -76,7 +85,7 @@ class Contestant:
         )
 
     def ask(self, command: str, model: str) -> float:
-        """Milliseconds."""
+        """The number that it answers."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{command} {model}\n")
         self._process.stdin.flush()
@@ -108,7 +117,7 @@ def main() -> None:
         *["first step"] * len(contestants),
     ]
     _row(f"ms a step, {options.threads} threads", heads)
-    found = {}
+    found, top = {}, peak(options.threads)
     for model in MODELS:
         if options.only not in model:
             continue
@@ -116,7 +125,8 @@ def main() -> None:
         rounds = [[one.ask("run", model) for one in contestants] for _ in range(options.rounds)]
         times = [min(part) for part in zip(*rounds)]
         ratio = [times[1] / times[0]] if options.peer else []
-        found[model] = [contestants[0].ask("floor", model), *times, *ratio, *first]
+        least = 1000 * contestants[0].ask("work", model) / top
+        found[model] = [least, *times, *ratio, *first]
         _row(model, [f"{number:.3f}" for number in found[model]])
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
