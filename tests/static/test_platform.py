@@ -148,3 +148,16 @@ def test_files_take_text_and_bytes_in_each_mode(tmp_path, mode):
         file.write("ö".encode())
     with tf.gfile.GFile(str(tmp_path / "f"), mode.replace("w", "r")) as file:
         assert file.read() == ("äö".encode() if "b" in mode else "äö")
+
+
+def test_unknown_flags_are_left_or_refused() -> None:
+    flags = flag_file.Flags()
+    flags.define("steps", 5, "How many steps.", int)
+    assert flags(["run.py", "--steps=7", "--other=1", "rest"], known_only=True) == [
+        "run.py",
+        "--other=1",
+        "rest",
+    ]
+    assert flags.steps == 7 and flags([]) == []
+    with pytest.raises(ValueError, match="--other=1 is not defined"):
+        flags(["run.py", "--other=1"])

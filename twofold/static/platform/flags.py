@@ -56,11 +56,15 @@ class Flags:
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         """Read flags from a command line, and check them; the program's name and what is left.
 
-        Unknown flags are among what is left, with and without ``known_only``.
+        With ``known_only`` unknown flags are among what is left; else they raise ValueError.
         """
-        left = [*list(argv)[:1], *self.parse(list(argv)[1:])]
+        given = list(argv)
+        left = self.parse(given[1:])
+        unknown = [one for one in left if one.startswith("--") and one != "--"]
+        if unknown and not known_only:
+            raise ValueError(f"flags: {unknown[0]} is not defined. Define it, or pass known_only=True.")
         self.check()
-        return left
+        return [*given[:1], *left]
 
     def validate(self, names: Sequence[str], check: Callable[..., Any], message: str) -> None:
         """Have a program end with a message where ``check(*values)`` of some flags is false at its start."""
@@ -238,7 +242,7 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     """Read the flags, call ``main`` (that of the program unless given) with what is left, and exit."""
     given = list(sys.argv if argv is None else argv)
     function = main or sys.modules["__main__"].main
-    sys.exit(function(FLAGS(given)))
+    sys.exit(function(FLAGS(given, known_only=True)))
 
 
 app = SimpleNamespace(flags=flags, run=run)
