@@ -8,7 +8,7 @@ from twofold.frontend.sampling import Generator as Generator
 
 
 def _get_tracing_state() -> None:
-    """None: no call is recorded in place of being computed.
+    """None: no trace is being made of the calls.
 
     >>> import twofold as torch
     >>> torch._C._get_tracing_state() is None

@@ -426,10 +426,6 @@ class Workload(NamedTuple):
         return step
 
 
-def inference(make: Callable[[Any], Any], given: Callable[[Any], Any]) -> Workload:
-    return Workload(make, given)
-
-
 def training(make: Callable[[Any], Any], given: Callable[[Any], Any], *how: Any) -> Workload:
     return Workload(make, given, True, *how)
 
@@ -447,31 +443,31 @@ def _bags(torch: Any) -> Any:
 
 
 MODELS: dict[str, Workload] = {
-    "MobileNetV2, 1 of 224": inference(mobilenet, images(1, 3, 224, 224)),
-    "MobileNetV2, 7 of 96": inference(mobilenet, images(7, 3, 96, 96)),
+    "MobileNetV2, 1 of 224": Workload(mobilenet, images(1, 3, 224, 224)),
+    "MobileNetV2, 7 of 96": Workload(mobilenet, images(7, 3, 96, 96)),
     "MobileNetV2, train 4 of 64": training(mobilenet, images(4, 3, 64, 64), 1000, "SGD"),
-    "ResNet-18, 1 of 224": inference(resnet18, images(1, 3, 224, 224)),
+    "ResNet-18, 1 of 224": Workload(resnet18, images(1, 3, 224, 224)),
     "ResNet-18, train 7 of 64": training(resnet18, images(7, 3, 64, 64), 1000, "SGD"),
-    "DenseNet, 1 of 96": inference(densenet, images(1, 3, 96, 96)),
+    "DenseNet, 1 of 96": Workload(densenet, images(1, 3, 96, 96)),
     "DenseNet, train 8 of 32": training(densenet, images(8, 3, 32, 32), 1000, "SGD"),
-    "EfficientNet, 1 of 160": inference(efficient, images(1, 3, 160, 160)),
+    "EfficientNet, 1 of 160": Workload(efficient, images(1, 3, 160, 160)),
     "EfficientNet, train 4 of 64": training(efficient, images(4, 3, 64, 64), 1000),
-    "ConvNeXt, 1 of 112": inference(convnext, images(1, 3, 112, 112)),
+    "ConvNeXt, 1 of 112": Workload(convnext, images(1, 3, 112, 112)),
     "ConvNeXt, train 4 of 64": training(convnext, images(4, 3, 64, 64), 1000),
     "ShuffleNet, train 8 of 32": training(shuffled, images(8, 3, 32, 32), 1000),
-    "U-Net, 1 of 96": inference(unet, images(1, 3, 96, 96)),
+    "U-Net, 1 of 96": Workload(unet, images(1, 3, 96, 96)),
     "U-Net, train 2 of 96": training(unet, images(2, 3, 96, 96)),
-    "BERT base, 1 of 128": inference(lambda torch: language(torch, 768, 12, 12, False), words(1, 128)),
-    "BERT base, 1 of 37": inference(lambda torch: language(torch, 768, 12, 12, False), words(1, 37)),
+    "BERT base, 1 of 128": Workload(lambda torch: language(torch, 768, 12, 12, False), words(1, 128)),
+    "BERT base, 1 of 37": Workload(lambda torch: language(torch, 768, 12, 12, False), words(1, 37)),
     "BERT small, train 7 of 61": training(
         lambda torch: language(torch, 256, 4, 4, False), words(7, 61), 1000, "AdamW"
     ),
     "GPT, train 5 of 99": training(
         lambda torch: language(torch, 192, 6, 4, True), words(5, 99), 1000, "AdamW"
     ),
-    "ViT tiny, 1 of 197": inference(lambda torch: encoder(torch, 192, 3, 12, True), images(1, 197, 192)),
+    "ViT tiny, 1 of 197": Workload(lambda torch: encoder(torch, 192, 3, 12, True), images(1, 197, 192)),
     "Mixer, train 16": training(mixer, images(16, 49, 128)),
-    "LSTM, 1 of 33": inference(lambda torch: recurrent(torch, "LSTM"), words(1, 33)),
+    "LSTM, 1 of 33": Workload(lambda torch: recurrent(torch, "LSTM"), words(1, 33)),
     "LSTM, train 7 of 33": training(lambda torch: recurrent(torch, "LSTM"), words(7, 33), 1000),
     "LSTM both ways, train 9 of 21": training(
         lambda torch: recurrent(torch, "LSTM", bidirectional=True), words(9, 21), 1000
@@ -479,12 +475,12 @@ MODELS: dict[str, Workload] = {
     "GRU, train 16 of 41": training(lambda torch: recurrent(torch, "GRU"), words(16, 41), 1000),
     "convolutions over time, train 8 of 200": training(tagger, images(8, 3, 200)),
     "PointNet, train 8 of 500": training(points, images(8, 3, 500), 10),
-    "Atari, 1": inference(atari, images(1, 4, 84, 84)),
+    "Atari, 1": Workload(atari, images(1, 4, 84, 84)),
     "Atari, train 32": training(atari, images(32, 4, 84, 84)),
     "DCGAN, train 16": training(generator, images(16, 100, 1, 1)),
     "diffusion, train 4 of 32": training(diffusion, images(4, 3, 32, 32)),
     "volumes, train 2 of 16": training(volumes, images(2, 1, 16, 16, 16), 4),
-    "perceptron 300-300-10, 1": inference(lambda torch: perceptron(torch, 300, 300, 10), images(1, 300)),
+    "perceptron 300-300-10, 1": Workload(lambda torch: perceptron(torch, 300, 300, 10), images(1, 300)),
     "perceptron 513-257-257-3, train 100": training(
         lambda torch: perceptron(torch, 513, 257, 257, 3), images(100, 513), 3
     ),

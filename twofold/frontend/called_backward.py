@@ -1,7 +1,7 @@
 """Results of a ``Function`` whose ``backward`` the backward pass calls, once, with the cotangents of all results.
 
 The results depend on a hub, and the hub on the inputs. Hooks on the results keep their cotangents; that of the hub,
-which the pass reaches next, calls ``backward``; and hooks on the inputs put its results in place of zero cotangents.
+which the pass reaches next, calls ``backward``; and hooks on the inputs replace zero cotangents by its results.
 As in PyTorch, hooks of a program on results that have no cotangent are called with None before.
 """
 

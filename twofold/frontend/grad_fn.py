@@ -65,7 +65,7 @@ class Node:
     def register_prehook(self, fn: Callable[[tuple[Tensor | None]], Any]) -> HookHandle:
         """Call ``fn`` with the gradient of the result, in a tuple, before the function runs.
 
-        A tuple that it returns, unless None, takes the place of that.
+        What it returns, unless None, replaces that.
 
         >>> import twofold as torch
         >>> x = torch.tensor(3.0, requires_grad=True)

@@ -66,7 +66,7 @@ def from_saved_model(
         export_dir: The directory.
         signature_def_key: Which signature; the default one unless given.
         signature_def: The message of a signature in its place.
-        input_names, output_names: The names of tensors by key in place of a signature.
+        input_names, output_names: The names of tensors by key, instead of a signature.
         tags: The tags of the graph, joined by commas; "serve" unless given.
         graph: The graph to declare it in; a new one unless given.
         config: Of the session.

@@ -88,7 +88,7 @@ class _FunctionGraph(Graph):
         self.captures: dict[tuple[Operation, int], Tensor] = {}
 
     def captured(self, source: tuple[Operation, int]) -> tuple[Operation, int]:
-        """The output itself, or what is fed in place of one of another graph."""
+        """The output itself, or what is fed for one of another graph."""
         owner, index = source
         if owner.graph is self:
             return source

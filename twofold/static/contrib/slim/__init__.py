@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod as _prod
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,20 +19,13 @@ from twofold.static.contrib.slim import queues as queues
 from twofold.static.python.positions import enter
 
 
-def _size(variable: Any) -> int:
-    count = 1
-    for size in variable.get_shape().as_list():
-        count *= size
-    return count
-
-
 def analyze_vars(variables: Any, print_info: bool = False) -> tuple[int, int]:
     """The numbers of elements and bytes of variables; printed with ``print_info``."""
     count = size = 0
     if print_info:
         print("---------\nVariables: name (type shape) [size]\n---------")
     for variable in variables:
-        own = _size(variable)
+        own = _prod(variable.get_shape().as_list())
         count, size = count + own, size + own * variable.dtype.itemsize
         if print_info:
             shape = "x".join(str(one) for one in variable.get_shape().as_list())

@@ -30,13 +30,10 @@ _DEFAULT: Any = Supervisor.USE_DEFAULT
 
 def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: float) -> list[tuple[Any, Any]]:
     """Pairs of gradient and variable, each gradient scaled down to a norm of at most ``max_norm``."""
-    return [(_clipped(gradient, max_norm), variable) for gradient, variable in gradients_to_variables]
-
-
-def _clipped(gradient: Any, most: float) -> Any:
-    if isinstance(gradient, IndexedSlices):
-        return gradient.with_values(clip_by_norm(gradient.values, most))
-    return None if gradient is None else clip_by_norm(gradient, most)
+    return [
+        (None if gradient is None else clip_by_norm(gradient, max_norm), variable)
+        for gradient, variable in gradients_to_variables
+    ]
 
 
 def multiply_gradients(
