@@ -9,6 +9,7 @@
 #include "layout.h"
 #include "location.h"
 #include "purity.h"
+#include "threads.h"
 
 namespace twofold {
 
@@ -42,7 +43,7 @@ bool write_into(PyTensor* tensor, ValueRef value) {
     PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");
     return false;
   }
-  std::memcpy(target->data, value->buffer->data, target->nbytes);
+  copy_memory(target->data, value->buffer->data, target->nbytes);
   BufferRef storage = tensor->value->buffer;
   Value* old = tensor->value;
   bool leaf_gradient = old->is_leaf && old->requires_grad;

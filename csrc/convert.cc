@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "location.h"
 #include "out_of_memory.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
@@ -84,7 +85,7 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
   Buffer* buffer = value->buffer.get();
   if (copy) {
     PyObject* array = PyArray_SimpleNew(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype]);
-    if (array) std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), buffer->data, static_cast<size_t>(type->nbytes));
+    if (array) copy_memory(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), buffer->data, static_cast<size_t>(type->nbytes));
     return array;
   }
   PyObject* array = PyArray_SimpleNewFromData(static_cast<int>(type->shape.size()), shape, kNumpyTypes[type->dtype], buffer->data);
@@ -171,7 +172,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
       value->buffer = shared_buffer(array, static_cast<size_t>(type->nbytes));
     } else {
       value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
-      std::memcpy(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
+      copy_memory(value->buffer->data, PyArray_DATA(dense), static_cast<size_t>(type->nbytes));
     }
   } catch (const std::bad_alloc&) {
     raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of an array, " + type->text(), {value->location, 0});

@@ -9,6 +9,7 @@
 #include "deferred.h"
 #include "freed_trace.h"
 #include "recorder.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
@@ -461,7 +462,7 @@ ValueRef with_data(Value* value, Value* data) {
 ValueRef stable_value(Value* value) {
   try {
     BufferRef copy(new_buffer(value->buffer->nbytes));
-    std::memcpy(copy->data, value->buffer->data, value->buffer->nbytes);
+    copy_memory(copy->data, value->buffer->data, value->buffer->nbytes);
     return at_place_of(value, value->type, std::move(copy));
   } catch (const std::bad_alloc&) {
     raise_out_of_memory(value->buffer->nbytes, "a copy of " + value->type->text() + ", whose memory is shared");

@@ -11,6 +11,7 @@
 #include "owned.h"
 #include "rows.h"
 #include "tensor.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
@@ -137,7 +138,7 @@ bool make_own(PyTensor* table) {
   }
   ValueRef own = new_rows(value->type, value->location);
   if (!own) return false;
-  std::memcpy(own->buffer->data, value->buffer->data, value->buffer->nbytes);
+  copy_memory(own->buffer->data, value->buffer->data, value->buffer->nbytes);
   return assign(table, std::move(own));
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -242,6 +243,32 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
   }
   piece = std::min(piece, stretch_of(grain));
   return pool()->run(kernel, buffers, params, work, piece, nanoseconds_of(piece, grain), interrupts);
+}
+
+namespace {
+
+constexpr int64_t kCopiedBytes = 4096;  // of one work item of a copy
+constexpr int64_t kCopyGrain = 32;
+
+int64_t copy_items(void** buffers, const int64_t* params, int64_t begin, int64_t end) {
+  const int64_t first = begin * kCopiedBytes, last = std::min(end * kCopiedBytes, *params);
+  std::memcpy(static_cast<char*>(buffers[0]) + first, static_cast<const char*>(buffers[1]) + first, static_cast<size_t>(last - first));
+  return 0;
+}
+
+}  // namespace
+
+void copy_memory(void* to, const void* from, size_t nbytes) {
+  void* buffers[] = {to, const_cast<void*>(from)};  // the kernel only reads it
+  const auto size = static_cast<int64_t>(nbytes);
+  // pieces would be reported as those of a program
+  if (profile::is_on()) {
+    std::memcpy(to, from, nbytes);
+    return;
+  }
+  Interrupts interrupts;
+  const Interrupts::Held whole(interrupts);
+  run_parallel(copy_items, buffers, &size, (size + kCopiedBytes - 1) / kCopiedBytes, kCopyGrain, interrupts);
 }
 
 }  // namespace twofold

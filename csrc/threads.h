@@ -1,6 +1,7 @@
 // A pool of worker threads that spin briefly and then park; it starts anew after fork.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "interrupts.h"
@@ -19,5 +20,8 @@ constexpr int64_t kGrainNanoseconds = 15'000;
 // Runs kernel over [0, work), shared between threads in pieces that are multiples of grain. Throws PythonError where
 // a signal handler raised.
 int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts);
+
+// std::memcpy, shared between threads where there is much to copy.
+void copy_memory(void* to, const void* from, size_t nbytes);
 
 }  // namespace twofold
