@@ -86,8 +86,8 @@ def _plan(executable: Any, varies: tuple[bool, ...], location: tuple[int, int], 
     found = None
     try:
         with finite_checks(_core.tells_finite()):
-            described = _core.describe_executable(executable)
-            found = template_trace(described, varies, None if waited else _elsewhere(len(described[1])))
+            trace = PortableTrace.of(executable)
+            found = template_trace(trace, varies, None if waited else _elsewhere(len(trace.entries)))
     finally:
         _core.add_trace_plan(executable, None if found is None else found.encoded)
     if found is not None:

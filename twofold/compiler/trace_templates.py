@@ -14,6 +14,7 @@ from twofold.compiler.linking import Trace, compile_outlined
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.planned import planned
 from twofold.compiler.portable_template import ProgramTemplate
+from twofold.compiler.portable_trace import PortableTrace
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.templates import matching_program
 from twofold.dtypes import BY_CODE
@@ -35,54 +36,56 @@ Caller = Callable[..., "ProgramTemplate | None"]
 
 
 def template_trace(
-    described: tuple[Any, ...], varies: tuple[bool, ...], call: Caller | None = None
+    trace: PortableTrace, varies: tuple[bool, ...], call: Caller | None = None
 ) -> ProgramTemplate | None:
     """Plan a trace for all values of some of its numbers.
 
     Args:
-        described: ``(input types, entries, outputs, steps)`` as the core describes the trace.
+        trace: The trace.
         varies: For each size of an input, then each number in the attributes of an entry, whether it is a symbol.
         call: Where given, calls this function in another process.
 
     Returns:
         The program over symbols, see ``planned``; None if it cannot be planned for all sizes.
     """
-    written, entries, outputs, steps = described
-    numbers = [size for _, shape, _ in written for size in shape]
+    numbers = [size for _, shape, _ in trace.input_types for size in shape]
     lowest: list[int | None] = [0] * len(numbers)
-    for entry in entries:
-        own = numbers_in(entry[3])
+    for _, _, attrs, _ in trace.entries:
+        own = numbers_in(attrs)
         numbers += own
         lowest += [None] * len(own)
     free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
     free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
 
     fixed = iter([None if own else value for value, own in zip(numbers, varies)])
-    input_types = tuple([(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in written])
-    calls = tuple([(op, replace_numbers(attrs, fixed), tuple(refs)) for _, refs, op, attrs, _, _ in entries])
+    input_types = tuple(
+        [(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in trace.input_types]
+    )
+    calls = tuple([(op, replace_numbers(attrs, fixed), tuple(refs)) for refs, op, attrs, _ in trace.entries])
 
     def make(facts: Facts) -> ProgramTemplate:
         recording = Recording(free_numbers, free_lowest, facts, strict=True)
         free = iter(recording.inputs)
         given = iter([next(free) if own else value for value, own in zip(numbers, varies)])
-        return planned(recording, partial(compile_outlined, _declared_trace(described, given)))
+        return planned(recording, partial(compile_outlined, _declared_trace(trace, given)))
 
-    key = saved_plans().key("trace for all sizes", input_types, calls, tuple(outputs), tuple(steps), MODE.on)
-    elsewhere = call and partial(call, template_trace, described, varies)
+    key = saved_plans().key(
+        "trace for all sizes", input_types, calls, tuple(trace.outputs), tuple(trace.steps), MODE.on
+    )
+    elsewhere = call and partial(call, template_trace, trace, varies)
     return matching_program(key, free_numbers, make, elsewhere)
 
 
-def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace:
+def _declared_trace(trace: PortableTrace, numbers: Iterator[Any]) -> Trace:
     """A trace over symbols, with ``numbers`` as the sizes of its inputs and the numbers in its attributes."""
-    written, described_entries, outputs, steps = described
     types = [
         tensor_type(BY_CODE[code], tuple([next(numbers) for _ in shape]), weak)
-        for code, shape, weak in written
+        for code, shape, weak in trace.input_types
     ]
     instances: dict[Any, int] = {}
     graphs: list[Graph] = []
     instructions: list[Instruction] = []
-    for _, refs, op, attrs, _, _ in described_entries:
+    for refs, op, attrs, _ in trace.entries:
         own = replace_numbers(attrs, numbers)
         operand_types = [
             graphs[instructions[ref].instance].outputs[0].type if ref >= 0 else types[~ref] for ref in refs
@@ -92,7 +95,7 @@ def _declared_trace(described: tuple[Any, ...], numbers: Iterator[Any]) -> Trace
         if instance == len(graphs):
             graphs.append(stable_graph(op, own, operand_types))
         instructions.append(Instruction(instance, refs))
-    return Trace(types, graphs, instructions, outputs, symbolic=True, steps=steps)
+    return Trace(types, graphs, instructions, trace.outputs, symbolic=True, steps=trace.steps)
 
 
 def template_batch(
