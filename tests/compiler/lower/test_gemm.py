@@ -28,6 +28,7 @@ from twofold.compiler.lower.gemm import (
 from twofold.compiler.lower.gemm_kernel import MAX_BLOCK_ROWS, PARAMS
 from twofold.compiler.lower.gemm_vector import HEIGHTS
 from twofold.dtypes import DType
+from twofold.ir.recording import Recording
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 FLOATS = [dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16]
@@ -445,6 +446,23 @@ def test_few_rows_read_a_large_matrix_in_long_runs(m: int) -> None:
     assert numbers["b_direct"] and not scratch
     assert numbers["block_k"] <= 16 and numbers["group"] * numbers["groups"] >= numbers["panels"]
     assert numbers["groups"] == 2
+
+
+def test_a_plan_for_all_sizes_divides_a_product_as_the_plan_for_its_sizes_does() -> None:
+    def division(m: int, n: int, k: int) -> list[int]:
+        operands = Operand(0, k, 1), Operand(0, 1, k), Operand(0, n, 1)
+        plan = plan_matmul(MatmulProblem(1, m, n, k, *operands, dtypes.float32), vector_bits=512, choice=0)
+        numbers = dict(zip(PARAMS, plan.calls[-1].params, strict=True))
+        return [numbers[name] for name in ("block_rows", "block_k", "group", "groups", "row_blocks")]
+
+    recording = Recording([1500, 1600, 1700], [1, 1, 1])
+    symbols = division(*recording.inputs)
+    groups = set()
+    for sizes in itertools.product((30, 700, 2048), (40, 2200), (50, 513, 2000)):
+        wanted = division(*sizes)
+        assert [recording.at(number, dict(enumerate(sizes))) for number in symbols] == wanted
+        groups.add(wanted[2] > 1)
+    assert groups == {False, True}
 
 
 @pytest.mark.parametrize("k", [1, 256, 257, 1000, 1025, 4097])

@@ -313,13 +313,22 @@ def _group(seen: MatmulProblem, tile: Tile, panels: int) -> int:
 
     More than one where whole rows in the cache are few, so that the right operand would be read anew for each few rows.
     """
-    if is_symbolic((seen.m, seen.n, seen.k)) or tile.vectors > 4:
+    if tile.vectors > 4:
         return 1
     size = seen.dtype.compute.itemsize
-    if seen.m <= 1.5 * _most_rows(seen.k, size) or seen.k <= _GROUP_BLOCK_K:
-        return 1
+    # 0 or 1, over symbols, too
+    rereads = minimum(1, maximum(0, 2 * seen.m - 3 * _most_rows(seen.k, size)))
+    rereads *= minimum(1, maximum(0, seen.k - _GROUP_BLOCK_K))
     blocks = -(-seen.m // _most_rows(_GROUP_BLOCK_K, size))
-    return max(1, min(MAX_GROUP, panels, panels * blocks * seen.batch // _ITEMS))
+    most = minimum(MAX_GROUP, minimum(panels, panels * blocks * seen.batch // _ITEMS))
+    group: int = 1 + rereads * maximum(0, most - 1)
+    return group
+
+
+def _of_group(group: int, one: int, several: int) -> int:
+    """``one`` for a group of one panel, else ``several``; over symbols, too."""
+    chosen: int = one + minimum(1, group - 1) * (several - one)
+    return chosen
 
 
 def _reads_runs(seen: MatmulProblem, choice: Choice) -> bool:
@@ -388,8 +397,8 @@ class Planner:
     def widen_left(self, left: Operand, role: str, sizes: tuple[int, int]) -> tuple[Operand, str]:
         """A copy of the left operand (m x k = ``sizes``) with contiguous rows, in the dtype of the arithmetic."""
         width = up(sizes[1], LANES)
-        if not is_symbolic(width) and width * self.problem.dtype.compute.itemsize % 1024 == 0:
-            width += LANES  # else rows would share few sets of the first level cache
+        # rows of a multiple of 1024 bytes would share few sets of the first level cache
+        width += LANES * (1 - minimum(1, width * self.problem.dtype.compute.itemsize % 1024))
         copy = self.pack(left, role, sizes, _lies(left, sizes[1]), width)
         return Operand(up(sizes[0], 16) * width if left.batch else 0, width, 1), copy
 
@@ -409,7 +418,7 @@ class Planner:
             left, left_role = self.widen_left(left, left_role, (seen.m, seen.k))
         contiguous = left.col == 1 and (choice.way != "direct" or _is_panel(seen, tile))
         group = _group(seen, tile, panels) if contiguous else 1
-        block_k = _STRIDED_BLOCK_K if not contiguous else _BLOCK_K if group == 1 else _GROUP_BLOCK_K
+        block_k = _of_group(group, _BLOCK_K, _GROUP_BLOCK_K) if contiguous else _STRIDED_BLOCK_K
         if _reads_runs(seen, choice):
             # two work items at least, for two threads
             block_k, group = _RUN_BLOCK_K, minimum(MAX_RUN, -(-panels // 2))
@@ -421,7 +430,7 @@ class Planner:
             batch_stride = panels * size if right.batch else 0
             numbers = {"b_batch": batch_stride, "b_panel": size, "b_k": width, "b_direct": 0}
         groups = -(-panels // group)
-        rows = block_rows(seen, groups, seen.k if group == 1 else _GROUP_BLOCK_K)
+        rows = block_rows(seen, groups, _of_group(group, seen.k, _GROUP_BLOCK_K))
         numbers |= {"m": seen.m, "n": seen.n, "k": seen.k, "panels": panels, "block_rows": rows}
         numbers |= {"groups": groups, "group": group}
         numbers |= {"a_batch": left.batch, "a_row": left.row, "a_k": left.col}
