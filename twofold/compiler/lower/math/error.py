@@ -83,7 +83,7 @@ def _erf_double(b: Control, x: Val) -> Val:
 def _tail(b: Control, t: Val) -> Val:
     """erfc(t) of float64 for 0 <= t <= 27.3."""
     square, lost = pairs.two_product(b, t, t)
-    return exp_times(b, b.neg(square), b.neg(lost), _scaled(b, t))
+    return exp_times(b, b.neg(square), b.neg(lost), _scaled(b, t), -741.27)
 
 
 @function
@@ -95,13 +95,13 @@ def erf(b: Control, x: Val) -> Val:
 def _erfc_single(b: Control, x: Val) -> Val:
     square = b.mul(x, x)
     small = b.sub(1.0, b.fma(x, horner(b, _ERF_SMALL, square), x))
-    # beyond 10.06 the result rounds to zero
+    # beyond 10.055 the result rounds to zero
     t = clamp(b, b.abs(x), None, 10.1)
     scaled = horner(b, _ERFC_LARGE, b.div(b.sub(t, 2.0), b.add(t, 2.0)))
     negative = b.neg(b.mul(t, t))
     # the digits that the rounded square lost would be relative errors of the exponential
     lost = b.fma(b.neg(t), t, b.neg(negative))
-    tail = exp_times(b, negative, lost, b.div(scaled, b.fma(t, 2.0, 1.0)))
+    tail = exp_times(b, negative, lost, b.div(scaled, b.fma(t, 2.0, 1.0)), -101.1)
     large = b.select(b.cmp("lt", x, 0.0), b.sub(2.0, tail), tail)
     return b.select(b.cmp("lt", t, 0.6), small, large)
 
@@ -134,7 +134,7 @@ def _normal_tail(b: Control, u: Val) -> Val:
     near = clamp(b, u, None, 38.6)
     square, lost = pairs.two_product(b, near, near)
     half = b.mul(_scaled(b, b.mul(near, _SQRT_HALF)), 0.5)
-    return exp_times(b, b.mul(square, -0.5), b.mul(lost, -0.5), half)
+    return exp_times(b, b.mul(square, -0.5), b.mul(lost, -0.5), half, -740.58)
 
 
 def _half_square(b: Control, x: Val, most: float) -> tuple[Val, Val]:
@@ -148,7 +148,7 @@ def _ndtr_single(b: Control, x: Val) -> Val:
     t = clamp(b, b.abs(x), None, _NORMAL_END)
     near = b.div(1.0, b.add(t, 1.7))
     scaled = b.mul(horner(b, _NORMAL_TAIL, b.fma(near, -3.8, 1.0)), near)
-    tail = exp_times(b, *_half_square(b, x, _NORMAL_END), scaled)
+    tail = exp_times(b, *_half_square(b, x, _NORMAL_END), scaled, -100.41)
     return b.select(b.cmp("gt", x, 0.0), b.sub(1.0, tail), tail)
 
 
@@ -164,8 +164,8 @@ def ndtr(b: Control, x: Val) -> Val:
 @function
 def normal_density(b: Control, x: Val) -> Val:
     """The derivative of ndtr, which shares the exponential with it where both are computed."""
-    most = _NORMAL_END if format_of(x) is SINGLE else 38.6
-    return exp_times(b, *_half_square(b, x, most), b.const(_NORMAL_PEAK, format_of(x).dtype, x.lanes))
+    most, least = (_NORMAL_END, -103.07) if format_of(x) is SINGLE else (38.6, -744.23)
+    return exp_times(b, *_half_square(b, x, most), b.const(_NORMAL_PEAK, format_of(x).dtype, x.lanes), least)
 
 
 @wide

@@ -102,20 +102,21 @@ def _times_power(b: Control, fmt: Format, x: Val, n: Val) -> Val:
     return b.mul(b.mul(x, first), second)
 
 
-def exp_times(b: Control, x: Val, rest: Val, factor: Val) -> Val:
-    """factor * exp(x + rest) for -104 <= x <= 0 and a factor near 1, right down to subnormal results.
+def exp_times(b: Control, x: Val, rest: Val, factor: Val, least: float) -> Val:
+    """factor * exp(x + rest) for -746 <= x <= 0 and a factor up to 1, right down to subnormal results.
 
-    The factor joins before 1 is added to exp(r) - 1, which spares a rounding.
+    The factor joins before 1 is added to exp(r) - 1, which spares a rounding. Below ``least`` the result rounds to 0.
     """
     fmt = format_of(x)
     shifted, p = _reduce(b, fmt, x, rest)
     p = b.fma(p, factor, factor)
+    vanishes = b.cmp("lt", x, least)
     if _scales(p):
-        return b.scale(p, b.sub(shifted, fmt.round_magic))
+        return b.scale(p, b.select(vanishes, -math.inf, b.sub(shifted, fmt.round_magic)))
     # by way of a larger power, as that of the smallest results has no normal exponent
     raised = 64 if fmt is SINGLE else 512
     n = b.add(_integer(b, fmt, shifted), raised)
-    return b.mul(b.mul(p, scale_exponent(b, fmt, n)), 0.5**raised)
+    return b.mul(b.mul(p, scale_exponent(b, fmt, n)), b.select(vanishes, 0.0, b.const(0.5**raised, fmt.dtype, x.lanes)))
 
 
 def exp_bounded(b: Control, x: Val) -> Val:

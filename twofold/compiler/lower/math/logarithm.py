@@ -87,7 +87,10 @@ def log(b: Control, x: Val) -> Val:
 @function
 def log1p(b: Control, x: Val) -> Val:
     """log(1 + x) without cancellation."""
-    fmt = format_of(x)
+    fmt, argument = format_of(x), x
+    # the square of a tiny argument, which is its own result, would be slow: it underflows
+    tiny = b.cmp("lt", b.abs(x), 2.0**-60)
+    x = b.select(tiny, 0.0, x)
     k, _ = _split(b, fmt, b.add(x, 1.0))
     shift = b.shl(k, fmt.mantissa)
     # x / 2**k and 2**-k are exact, so (x + 1) / 2**k - 1 is rounded once where it matters
@@ -97,7 +100,8 @@ def log1p(b: Control, x: Val) -> Val:
     result = _scaled_log1p(b, fmt, b.add(scaled, b.sub(unit, 1.0)), k)
     result = b.select(b.cmp("lt", x, INFINITY), result, x)
     result = b.select(b.cmp("eq", x, -1.0), -INFINITY, result)
-    return b.copysign(b.select(b.cmp("lt", x, -1.0), NAN, result), x)
+    result = b.copysign(b.select(b.cmp("lt", x, -1.0), NAN, result), x)
+    return b.select(tiny, argument, result)
 
 
 def log_pair(b: Control, x: Val) -> Pair:
