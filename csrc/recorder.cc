@@ -103,16 +103,18 @@ bool Recorder::flush_readers(const Buffer* buffer) {
   return !reads || flush();
 }
 
+bool Recorder::holds_elements(const Value* value) const {
+  const Value* leaf = leaves_[static_cast<size_t>(value->leaf_number)].value.get();
+  return leaf == value || std::memcmp(leaf->buffer->data, value->buffer->data, value->buffer->nbytes) == 0;
+}
+
 Ref Recorder::leaf_reference(Value* value) {
   if (value->deferred) return rematerialise(value);
-  if (value->stamp == stamp_) return ~value->leaf_number;
-  if (value->buffer && value->buffer->shared_outside()) {
-    // Foreign memory may change before this trace runs, and after: each use reads it eagerly.
-    ValueRef copy = stable_value(value);
-    if (copy && value->shown) shown_.add(~static_cast<Ref>(leaves_.size()), *value->shown);
-    return copy ? new_leaf(value->type, Leaf{std::move(copy), 0}) : 0;
-  }
-  Ref made = new_leaf(value->type, Leaf{share(value), 0});
+  if (value->stamp == stamp_ && holds_elements(value)) return ~value->leaf_number;
+  // Foreign memory may change before this trace runs, and after: it is read eagerly.
+  ValueRef read = value->buffer && value->buffer->shared_outside() ? stable_value(value) : share(value);
+  if (!read) return 0;
+  Ref made = new_leaf(value->type, Leaf{std::move(read), 0});
   value->stamp = stamp_;
   value->leaf_number = ~made;
   if (value->shown) shown_.add(made, *value->shown);

@@ -78,6 +78,8 @@ class Recorder {
   // Runs what is recorded if it reads this memory, which others will write to from now on.
   bool flush_readers(const Buffer* buffer);
 
+  // Whether the trace input that stands for a value is the value, or a copy of foreign memory that nobody has written since.
+  bool holds_elements(const Value* value) const;
   Ref leaf_reference(Value* value);
   Ref scalar_reference(Type* type, uint64_t bits);
   ValueRef value_of_entry(Ref ref, bool requires_grad);

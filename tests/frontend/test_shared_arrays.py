@@ -118,6 +118,22 @@ def test_gradients_flow_to_a_leaf_whose_memory_is_shared():
     assert y.item() == 41.0 and x.grad.tolist() == [[0.0, 1.0, 0.0], [0.0, 10.0, 0.0]]
 
 
+def test_uses_of_an_array_that_nobody_writes_between_are_one_input():
+    array = numpy.linspace(-1, 1, 36, dtype="f").reshape(6, 6)
+    own, shared = torch.tensor(array, requires_grad=True), torch.from_numpy(array).requires_grad_()
+    for w in (own, shared):
+        h = torch.ones(6)
+        for _ in range(5):
+            h = torch.tanh(w @ h)
+        h.sum().backward()
+    # one chain of sums for all uses, not a sum for each
+    assert own.grad.tolist() == shared.grad.tolist()
+    x, before = torch.from_numpy(array), array.copy()
+    twice, once = x + x, x * 1
+    array[...] = 2
+    assert (once + x).tolist() == (before + 2).tolist() and twice.tolist() == (before * 2).tolist()
+
+
 def test_a_part_of_a_large_array_is_read_without_copying_the_rest():
     n = numpy.arange(100_000, dtype=numpy.float32).reshape(1000, 100)
     x = torch.from_numpy(n)
