@@ -70,14 +70,15 @@ class NoSignals {
   sigset_t before_;
 };
 
-// A ticket is (generation << 32 | next piece). A claim is a compare-and-swap on it, so a worker that comes late
-// cannot take a piece of a newer job, and the caller never waits for a worker that has not started. A job's
-// slot is reused two generations later; its plain fields are read only after a claim has succeeded, and a claimed
-// piece keeps the caller inside run() until it is done.
+// Each thread has a share of the pieces, the same of equal jobs, so that what one job left in its cache is at hand in the
+// next; then it takes from the shares of others. A ticket is (generation << 32 | next piece of a share). A claim is a
+// compare-and-swap on it, so a worker that comes late cannot take a piece of a newer job, and the caller never waits for a
+// worker that has not started. A job's slot is reused two generations later; its plain fields are read only after a claim
+// has succeeded, and a claimed piece keeps the caller inside run() until it is done.
 class Pool {
  public:
   // As many workers as the system allows; without workers the caller does all the work.
-  explicit Pool(int workers) {
+  explicit Pool(int workers) : tickets_(static_cast<size_t>(workers) + 1) {
     NoSignals blocked;
     threads_.reserve(static_cast<size_t>(workers));
     try {
@@ -108,7 +109,9 @@ class Pool {
     uint32_t pieces = static_cast<uint32_t>((total + piece - 1) / piece);
     job.pieces.store(pieces, std::memory_order_relaxed);
     job.times.resize(profile::is_on() ? pieces : 0);
-    ticket_.store(static_cast<uint64_t>(generation) << 32, std::memory_order_release);
+    for (uint32_t share = 0; share < tickets_.size(); ++share) {
+      tickets_[share].next.store(uint64_t{generation} << 32 | first_of(share, pieces), std::memory_order_release);
+    }
     generation_.store(generation, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
     claim(generation, 0, [&] {
@@ -133,15 +136,31 @@ class Pool {
     event = {};
   }
 
+  // The first piece of a share.
+  uint32_t first_of(uint32_t share, uint32_t pieces) const {
+    const auto shares = static_cast<uint32_t>(tickets_.size());
+    return share * (pieces / shares) + std::min(share, pieces % shares);
+  }
+
   template <class Between>
   void claim(uint32_t generation, uint16_t thread, Between between) {
+    const auto shares = static_cast<uint32_t>(tickets_.size());
+    for (uint32_t k = 0; k < shares; ++k) {
+      if (!claim_of((thread + k) % shares, generation, thread, between)) return;
+    }
+  }
+
+  // Claims all that is left of a share; false if the job is over.
+  template <class Between>
+  bool claim_of(uint32_t share, uint32_t generation, uint16_t thread, Between between) {
     Job& job = jobs_[generation & 1];
+    std::atomic<uint64_t>& next = tickets_[share].next;
     for (;;) {
-      uint64_t ticket = ticket_.load(std::memory_order_acquire);
-      if (static_cast<uint32_t>(ticket >> 32) != generation) return;
+      uint64_t ticket = next.load(std::memory_order_acquire);
+      if (static_cast<uint32_t>(ticket >> 32) != generation) return false;
       uint32_t piece = static_cast<uint32_t>(ticket);
-      if (piece >= job.pieces.load(std::memory_order_relaxed)) return;
-      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
+      if (piece >= first_of(share + 1, job.pieces.load(std::memory_order_relaxed))) return true;
+      if (!next.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
       int64_t begin = piece * job.piece;
       bool wanted = !job.stop.load(std::memory_order_relaxed);
       const int64_t start = job.times.empty() ? 0 : profile::ticks();
@@ -175,8 +194,12 @@ class Pool {
     }
   }
 
+  struct alignas(64) Ticket {
+    std::atomic<uint64_t> next{0};
+  };
+
+  std::vector<Ticket> tickets_;  // by share
   std::vector<std::thread> threads_;
-  alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<int> parked_{0};
   std::atomic<bool> stop_{false};
