@@ -18,7 +18,7 @@ from mpmath import mp, mpf
 from tqdm import tqdm
 
 mp.dps = 60
-TARGET = Path(__file__).parent.parent / "twofold" / "lower" / "math" / "tables.py"
+TARGET = Path(__file__).parent.parent / "twofold" / "compiler" / "lower" / "math" / "tables.py"
 Real = mpmath.mpf
 
 
@@ -83,6 +83,20 @@ ELEMENTARY = [
     Fit("TANH", of_root(lambda x: (mpmath.tanh(x) - x) / x**3), 1e-9, 1.01, 6, 5),
     Fit("ATAN", of_root(lambda t: (mpmath.atan(t) - t) / t**3), 1e-9, 0.1716, 13),
     Fit("ASIN", of_root(lambda t: (mpmath.asin(t) - t) / t**3), 1e-9, 0.2501, 8, 5),
+]
+# to a few 1e-11, for results of float32 that are computed in float64
+SHORT = [
+    Fit(
+        "LOG2_SHORT",
+        at_zero(lambda f: mpmath.log(1 + f, 2) / f, 1 / mpmath.log(2)),
+        float(mpmath.sqrt(0.5)) - 1.0000001,
+        float(mpmath.sqrt(2)) - 0.9999999,
+        13,
+    ),
+    Fit("EXP2_SHORT", lambda r: mpf(2) ** r, -0.5, 0.5, 7),
+    Fit("TAN_SHORT", of_root(lambda r: mpmath.tan(r) / r), 1e-9, 0.6169, 8),
+    Fit("ATAN_SHORT", of_root(lambda t: mpmath.atan(t) / t), 1e-9, 1.0, 11),
+    Fit("ASIN_SHORT", of_root(lambda t: mpmath.asin(t) / t), 1e-9, 0.25, 7),
 ]
 
 
@@ -247,6 +261,7 @@ AIRY = [
 ]
 GROUPS = {
     "elementary functions": ELEMENTARY,
+    "elementary functions of float32": SHORT,
     "error functions": ERROR,
     "gamma functions": GAMMA,
     "Bessel functions": BESSEL,

@@ -91,14 +91,20 @@ def in_double(b: Control, implementation: Function, *operands: Val) -> Val:
 
 def wide(implementation: Function) -> Function:
     """Register an implementation in float64, under its own name; float32 is rounded from it."""
+    return with_single(lambda b, *operands: in_double(b, implementation, *operands))(implementation)
 
-    def either(b: Control, *operands: Val) -> Val:
-        if format_of(operands[0]) is SINGLE:
-            return in_double(b, implementation, *operands)
-        return implementation(b, *operands)
 
-    FUNCTIONS.enter(implementation.__name__.rstrip("_"), either)
-    return implementation
+def with_single(single: Function) -> Callable[[Function], Function]:
+    """As ``wide``, with an implementation of its own for float32."""
+
+    def enter(implementation: Function) -> Function:
+        def either(b: Control, *operands: Val) -> Val:
+            return (single if format_of(operands[0]) is SINGLE else implementation)(b, *operands)
+
+        FUNCTIONS.enter(implementation.__name__.rstrip("_"), either)
+        return implementation
+
+    return enter
 
 
 def scale_exponent(b: Control, fmt: Format, n: Operand) -> Val:

@@ -11,7 +11,7 @@ import math
 
 from twofold.compiler.lower import target
 from twofold.compiler.lower.control import Control
-from twofold.compiler.lower.math import pairs
+from twofold.compiler.lower.math import pairs, single
 from twofold.compiler.lower.math.core import (
     DOUBLE,
     LOG2_E,
@@ -23,7 +23,7 @@ from twofold.compiler.lower.math.core import (
     horner,
     quotient,
     scale_exponent,
-    wide,
+    with_single,
 )
 from twofold.compiler.lower.math.pairs import Pair
 from twofold.compiler.lower.math.tables import SINH, TANH, TANH_BELOW
@@ -200,7 +200,7 @@ def exp_rounded(b: Control, x: Val, rest: Val) -> Val:
     return _times_power(b, DOUBLE, pairs.rounded(b, p), n)
 
 
-@wide
+@with_single(single.exp2)
 def exp2(b: Control, x: Val) -> Val:
     """2**x."""
     whole, n = _nearest_multiple(b, clamp(b, x, -1076.0, 1025.0))
@@ -220,7 +220,7 @@ def _halves(b: Control, x: Val) -> tuple[Pair, Pair]:
     return found[0], found[1]
 
 
-@wide
+@with_single(single.sinh)
 def sinh(b: Control, x: Val) -> Val:
     """The hyperbolic sine."""
     square = b.mul(x, x)
@@ -231,7 +231,7 @@ def sinh(b: Control, x: Val) -> Val:
     return b.copysign(b.select(b.cmp("lt", b.abs(x), 1.0), small, large), x)
 
 
-@wide
+@with_single(single.cosh)
 def cosh(b: Control, x: Val) -> Val:
     """The hyperbolic cosine."""
     high, low = pairs.add(b, *_halves(b, x))

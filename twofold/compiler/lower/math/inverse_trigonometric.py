@@ -1,4 +1,4 @@
-"""Inverse trigonometric functions, computed in float64 with pairs; float32 is rounded from it.
+"""Inverse trigonometric functions, in float64 computed with pairs.
 
 Bounds in units in the last place: 0.51 (float32), 0.8 (float64).
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from twofold import dtypes
 from twofold.compiler.lower.control import Control
 from twofold.compiler.lower.emitter import Operand
-from twofold.compiler.lower.math import pairs
-from twofold.compiler.lower.math.core import DOUBLE, INFINITY, NAN, horner, quotient, wide
+from twofold.compiler.lower.math import pairs, single
+from twofold.compiler.lower.math.core import DOUBLE, INFINITY, NAN, horner, quotient, with_single
 from twofold.compiler.lower.math.pairs import HALF_PI, Pair
 from twofold.compiler.lower.math.tables import ASIN, ASIN_BELOW, ATAN
 from twofold.compiler.lower.values import Val
@@ -40,7 +40,7 @@ def _atan_of_quotient(b: Control, low: Val, high: Val) -> Pair:
     return _choose(b, upper, pairs.add(b, angle, _QUARTER_PI), angle)
 
 
-@wide
+@with_single(single.atan)
 def atan(b: Control, x: Val) -> Val:
     """The inverse tangent."""
     a = b.abs(x)
@@ -51,7 +51,7 @@ def atan(b: Control, x: Val) -> Val:
     return b.copysign(b.select(b.cmp("eq", a, INFINITY), HALF_PI[0], pairs.rounded(b, angle)), x)
 
 
-@wide
+@with_single(single.atan2)
 def atan2(b: Control, y: Val, x: Val) -> Val:
     """The angle of the point (x, y), with the special cases of C99 annex F."""
     a, c = b.abs(y), b.abs(x)
@@ -87,7 +87,7 @@ def _double(b: Control, x: Pair) -> Pair:
     return b.add(x[0], x[0]), b.add(x[1], x[1])
 
 
-@wide
+@with_single(single.asin)
 def asin(b: Control, x: Val) -> Val:
     """The inverse sine."""
     p, large = _asin_parts(b, b.abs(x))
@@ -95,7 +95,7 @@ def asin(b: Control, x: Val) -> Val:
     return b.copysign(pairs.rounded(b, _choose(b, large, outer, p)), x)
 
 
-@wide
+@with_single(single.acos)
 def acos(b: Control, x: Val) -> Val:
     """The inverse cosine."""
     p, large = _asin_parts(b, b.abs(x))

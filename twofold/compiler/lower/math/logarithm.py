@@ -7,9 +7,8 @@ logaddexp and logaddexp2 are within 2 units of float64 of their larger operand o
 
 from __future__ import annotations
 
-from twofold import dtypes
 from twofold.compiler.lower.control import Control
-from twofold.compiler.lower.math import pairs
+from twofold.compiler.lower.math import pairs, single
 from twofold.compiler.lower.math.core import (
     DOUBLE,
     INFINITY,
@@ -22,6 +21,7 @@ from twofold.compiler.lower.math.core import (
     function,
     horner,
     wide,
+    with_single,
 )
 from twofold.compiler.lower.math.exponential import exp, exp_rounded
 from twofold.compiler.lower.math.pairs import Pair
@@ -138,13 +138,13 @@ def _scaled_log(b: Control, x: Val, factor: tuple[float, float]) -> Val:
     return b.select(b.cmp("lt", b.abs(high), INFINITY), scaled, high)
 
 
-@wide
+@with_single(single.log2)
 def log2(b: Control, x: Val) -> Val:
     """The logarithm to base 2."""
     return _scaled_log(b, x, pairs.LOG2_E)
 
 
-@wide
+@with_single(single.log10)
 def log10(b: Control, x: Val) -> Val:
     """The logarithm to base 10."""
     return _scaled_log(b, x, pairs.LOG10_E)
@@ -245,17 +245,21 @@ def pow_double(b: Control, x: Val, y: Val) -> Val:
     return exp_rounded(b, exponent, b.fma(y, low, error))
 
 
-@wide
-def pow_(b: Control, x: Val, y: Val) -> Val:
-    """x**y, with the special cases of C99 annex F."""
-    magnitude = pow_double(b, x, y)
+def _with_special_cases(b: Control, x: Val, y: Val, magnitude: Val) -> Val:
+    """x**y of |x|**y, with the special cases of C99 annex F."""
     whole = b.cmp("eq", b.trunc(y), y)
     half = b.mul(y, 0.5)
     odd = b.and_(whole, b.cmp("ne", b.trunc(half), half))
-    negative = b.cmp("lt", b.bitcast(x, dtypes.int64), 0)
+    negative = b.cmp("lt", b.bitcast(x, format_of(x).bits), 0)
     result = b.select(b.and_(odd, negative), b.neg(magnitude), magnitude)
     defined = b.or_(whole, b.or_(b.cmp("ge", x, 0.0), b.cmp("eq", x, -INFINITY)))
     result = b.select(b.or_(defined, b.is_nan(x)), result, NAN)
     reciprocal = b.and_(b.cmp("eq", x, -1.0), b.cmp("eq", b.abs(y), INFINITY))
     one = b.or_(b.or_(b.cmp("eq", y, 0.0), b.cmp("eq", x, 1.0)), reciprocal)
     return b.select(one, 1.0, result)
+
+
+@with_single(lambda b, x, y: _with_special_cases(b, x, y, single.power(b, x, y)))
+def pow_(b: Control, x: Val, y: Val) -> Val:
+    """x**y."""
+    return _with_special_cases(b, x, y, pow_double(b, x, y))

@@ -89,6 +89,23 @@ def reduce_single(b: Control, x: Val) -> tuple[Val, Val]:
     return branch.results[0], branch.results[1]
 
 
+def reduce_single_in_double(b: Control, x: Val) -> tuple[Val, Val]:
+    """(r in float64, q) as of ``reduce_single``, ``r`` to about 46 bits, of moderate ``x``; q as an int64."""
+    wide = b.cast(x, dtypes.float64)
+    shifted = b.fma(wide, _TWO_OVER_PI, DOUBLE.round_magic)
+    whole = b.neg(b.sub(shifted, DOUBLE.round_magic))
+    r = b.fma(whole, _HALF_PI_DOUBLE[1], b.fma(whole, _HALF_PI_DOUBLE[0], wide))
+    q = b.bitcast(shifted, DOUBLE.bits)
+    far = b.cmp("gt", b.abs(x), LARGEST_DOUBLE)
+    branch = b.if_(b.any_lane(far))
+    with branch:
+        far_r, far_q = _far_single(b, x)
+        branch.give([b.select(far, far_r, r), b.select(far, b.cast(far_q, dtypes.int64), q)])
+    with branch.else_():
+        branch.give([r, q])
+    return branch.results[0], branch.results[1]
+
+
 def _near_double(b: Control, x: Val) -> tuple[Pair, Val]:
     shifted = b.fma(x, _TWO_OVER_PI, DOUBLE.round_magic)
     whole = b.neg(b.sub(shifted, DOUBLE.round_magic))

@@ -6,8 +6,8 @@ Bounds in units in the last place: sin and cos 1.6, tan 0.51 (float32); 0.9 (flo
 from __future__ import annotations
 
 from twofold.compiler.lower.control import Control
-from twofold.compiler.lower.math import pairs
-from twofold.compiler.lower.math.core import DOUBLE, SINGLE, format_of, function, horner, wide
+from twofold.compiler.lower.math import pairs, single
+from twofold.compiler.lower.math.core import DOUBLE, SINGLE, format_of, function, horner, with_single
 from twofold.compiler.lower.math.pairs import Pair
 from twofold.compiler.lower.math.quarter_turns import reduce_double, reduce_single
 from twofold.compiler.lower.values import Val
@@ -104,7 +104,7 @@ def sine_of_turns(b: Control, x: Val, turn: int = 0) -> Val:
     return b.select(b.cmp("ne", b.and_(q, 2), 0), b.neg(result), result)
 
 
-@wide
+@with_single(single.tan)
 def tan(b: Control, x: Val) -> Val:
     """The tangent."""
     r, q = reduce_double(b, x)
