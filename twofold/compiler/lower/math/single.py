@@ -51,11 +51,12 @@ def _log2(b: Control, x: Val) -> Val:
     bits = b.bitcast(b.select(tiny, b.mul(x, 2.0**SINGLE.bias_shift), x), SINGLE.bits)
     k = b.shr(b.sub(bits, _ROOT_OF_HALF), SINGLE.mantissa)
     significand = b.bitcast(b.sub(bits, b.shl(k, SINGLE.mantissa)), SINGLE.dtype)
-    k = b.select(tiny, b.sub(k, SINGLE.bias_shift), k)
+    whole = b.cast(b.select(tiny, b.sub(k, SINGLE.bias_shift), k), SINGLE.dtype)
+    # of 0 and of infinity the significand is 1
+    whole = b.select(b.cmp("lt", x, INFINITY), whole, x)
+    whole = b.select(b.cmp("eq", x, 0.0), -INFINITY, whole)
     f = b.sub(_wide(b, significand), 1.0)
-    result = b.fma(f, _two_chains(b, LOG2_SHORT, f), _wide(b, k))
-    result = b.select(b.cmp("lt", x, INFINITY), result, _wide(b, x))
-    return b.select(b.cmp("eq", x, 0.0), -INFINITY, result)
+    return b.fma(f, _two_chains(b, LOG2_SHORT, f), _wide(b, whole))
 
 
 def _exp2(b: Control, x: Val) -> Val:
