@@ -169,8 +169,15 @@ def test_integer_division(dtype: DType, lanes: int) -> None:
 def test_float_division(dtype: DType) -> None:
     values = interesting(dtype)[:60]
     a, c = (x.ravel().copy() for x in numpy.meshgrid(values, values))
+    # multiples and their neighbours, whose quotients are rounded up to the next whole number
+    generator = numpy.random.default_rng(0)
+    divisors = generator.standard_normal(600).astype(dtype.numpy)
+    multiples = divisors * (2 ** generator.uniform(0, 27, 600)).astype(numpy.int64).astype(dtype.numpy)
+    near = numpy.nextafter(multiples, generator.choice([-numpy.inf, numpy.inf], 600).astype(dtype.numpy))
+    a, c = numpy.concatenate([a, multiples, near]), numpy.concatenate([c, divisors, divisors])
     with numpy.errstate(all="ignore"):
-        expected = {"floor_div": numpy.floor_divide(a, c), "remainder": numpy.remainder(a, c), "div": a / c}
+        expected = {name: getattr(numpy, name)(a, c) for name in ("fmod", "remainder")}
+        expected |= {"floor_div": numpy.floor_divide(a, c), "div": a / c}
     for name, exact in expected.items():
         result = apply(
             lambda b, x, y, name=name: getattr(b, name)(x, y), [a, c], [dtype, dtype], dtype, LANES

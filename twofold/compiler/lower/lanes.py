@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from twofold import dtypes
 from twofold.compiler.lower.complex import is_long
-from twofold.compiler.lower.control import Control
+from twofold.compiler.lower.division import Division
 from twofold.compiler.lower.emitter import named_by_code
 from twofold.compiler.lower.memory import stored
 from twofold.compiler.lower.target import masks_stores
@@ -31,7 +31,7 @@ def _storing_first(dtype: DType) -> tuple[str, str]:
     return named_by_code(b.finish_function([value, address, count], b.const(0, dtypes.int64)))
 
 
-class Lanes(Control):
+class Lanes(Division):
     """Access to the first lanes of vectors, and to lanes a stride or indices apart."""
 
     def _store_masked(self, address: Val, raw: Val, mask: Val) -> None:
