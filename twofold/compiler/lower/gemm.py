@@ -50,6 +50,9 @@ _RUN_BLOCK_K = 16
 _FEW_ROWS = 16
 """Rows for which reading the right operand where it lies, or transposed in registers, may be better than packing."""
 
+_FEW_COLUMNS = 4
+"""Columns for which transposing the left operand in registers is better than lanes without work."""
+
 _ITEMS, _LONG = 8, 1 << 20
 """Work items to make of a product of more multiplications than this."""
 
@@ -214,10 +217,10 @@ def _choices(problem: MatmulProblem, vector_bits: int) -> list[Choice]:
         wide = WIDE[vector_bits][size]
         if seen.m <= _FEW_ROWS and not flipped:
             tiles.append(wide)
-        turns = seen.a.col == seen.b.row == 1 and not flipped and not seen.accumulates
-        if turns and seen.m <= _FEW_ROWS:
+        turns = seen.a.col == seen.b.row == 1 and not seen.accumulates
+        if turns and seen.m <= (_FEW_COLUMNS if flipped else _FEW_ROWS):
             height = next(h for h in gemm_vector.HEIGHTS if seen.m <= h or h == gemm_vector.HEIGHTS[-1])
-            found.append(Choice(Tile(height, 1, LANES), False, "transposed"))
+            found.append(Choice(Tile(height, 1, LANES), flipped, "transposed"))
         halves = problem.dtype in _HALVES
         ways = ("direct", way) if way == "rows" and not halves else (way,)
         # what is of half precision is copied anyway
@@ -263,7 +266,8 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     if choice.way == "transposed":
         height = choice.tile.height
         each = max(_TURN_CYCLES, 0.02 + 0.07 * height)
-        return seen.batch * -(-seen.m // height) * up(seen.n, LANES) * (seen.k + 32) * each
+        cycles = seen.batch * -(-seen.m // height) * up(seen.n, LANES) * (seen.k + 32) * each
+        return cycles + (seen.batch * seen.n * 20 if choice.flipped else 0)
     whole = maximum(0, seen.m // tile.height - 1)
     work = whole * max(tile.height * tile.vectors, 8)
     work += look_up(last_rows_work(tile), seen.m - whole * tile.height)
@@ -405,7 +409,7 @@ class Planner:
     def tiled(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The calls of a product of floats; ``roles`` are those of the two operands."""
         if choice.way == "transposed":
-            return self.transposed(roles, choice.tile.height)
+            return self.transposed(choice, roles)
         if choice.flipped:
             roles = roles[1], roles[0]
         seen = self.problem.transposed if choice.flipped else self.problem
@@ -446,18 +450,22 @@ class Planner:
         self.plan.calls.append(KernelCall(key, "matmul", text, buffers, params, work, grain))
         return self.plan
 
-    def transposed(self, roles: tuple[str, str], height: int) -> MatmulPlan:
+    def transposed(self, choice: Choice, roles: tuple[str, str]) -> MatmulPlan:
         """The call of the kernel that turns the right operand in registers."""
-        seen = self.problem
+        seen, height = self.problem.transposed if choice.flipped else self.problem, choice.tile.height
+        roles = roles[::-1] if choice.flipped else roles
         panels = gemm_vector.panels_of(height, seen.n)
         parts, row_blocks = -(-seen.n // (LANES * panels)), -(-seen.m // height)
         numbers = {"m": seen.m, "n": seen.n, "k": seen.k, "parts": parts, "row_blocks": row_blocks}
         numbers |= {"a_batch": seen.a.batch, "a_row": seen.a.row}
         numbers |= {"b_batch": seen.b.batch, "b_column": seen.b.col}
-        numbers |= {"c_batch": seen.c.batch, "c_row": seen.c.row}
+        numbers |= {"c_batch": self.problem.c.batch, "c_row": self.problem.c.row}
         params = (*self.numbers, *(numbers[name] for name in gemm_vector.PARAMS))
-        kinds = seen.dtype, seen.dtype.compute, (height, panels), self.epilogue
-        key, text = known_text(gemm_vector.vector_key(*kinds), lambda: gemm_vector.vector_text(*kinds))
+        kernel = gemm_vector.VectorKernel(seen.dtype, seen.dtype.compute, height, panels, choice.flipped)
+        key, text = known_text(
+            gemm_vector.vector_key(kernel, self.epilogue),
+            lambda: gemm_vector.vector_text(kernel, self.epilogue),
+        )
         buffers = (*self.roles, *roles, *(() if self.epilogue else ("c",)))
         grain = grain_of((seen.k * (2 + height) + 64) * panels)
         call = KernelCall(key, "matmul", text, buffers, params, seen.batch * row_blocks * parts, grain)

@@ -33,18 +33,30 @@ PARAMS = [
 """The run-time numbers, after those of the epilogue; strides count elements."""
 
 
-def vector_key(source: DType, compute: DType, shape: tuple[int, int], epilogue: Epilogue | None) -> str:
-    """Names the text of `vector_text`."""
-    tail = "store" if epilogue is None else epilogue.key
-    return f"matmul {shape[0]} rows {shape[1]} panels {source.name} {compute.name} {tail}"
+class VectorKernel(NamedTuple):
+    """Which kernel: everything that its machine code depends on.
 
-
-def vector_text(source: DType, compute: DType, shape: tuple[int, int], epilogue: Epilogue | None) -> str:
-    """The module; a work item is as many rows, and panels of 16 columns, as ``shape`` says.
-
-    The rows of the left operand and the columns of the right one are contiguous.
+    A work item is ``height`` rows, and ``panels`` of 16 columns. The rows of the left operand and the columns of the
+    right one are contiguous. With ``flipped``, the kernel's rows are the columns of the result.
     """
-    height, width = shape
+
+    source: DType
+    compute: DType
+    height: int
+    panels: int
+    flipped: bool
+
+
+def vector_key(kernel: VectorKernel, epilogue: Epilogue | None) -> str:
+    """Names the text of `vector_text`."""
+    source, compute, height, panels, flipped = kernel
+    tail = f"{' flipped' if flipped else ''} {'store' if epilogue is None else epilogue.key}"
+    return f"matmul {height} rows {panels} panels {source.name} {compute.name}{tail}"
+
+
+def vector_text(kernel: VectorKernel, epilogue: Epilogue | None) -> str:
+    """The module."""
+    source, compute, height, width, flipped = kernel
     b = KernelBuilder("matmul")
     first_buffer = 0 if epilogue is None else epilogue.buffers
     first_param = 0 if epilogue is None else epilogue.params
@@ -64,7 +76,9 @@ def vector_text(source: DType, compute: DType, shape: tuple[int, int], epilogue:
         left = [b.offset(start, b.mul(each, p["a_row"]), source) for each in rows]
         right = b.offset(b.buffer(first_buffer + 1), b.mul(batch, p["b_batch"]), source)
         totals = _contract(b, p, (left, right), panels, (source, compute))
-        for i in range(height):
+        for panel, sums in zip(panels, totals, strict=True) if flipped else ():
+            _emit_columns(b, epilogue, sums, (b.sub(p["n"], panel.column), panel.column, row, p["m"]), batch)
+        for i in range(0 if flipped else height):
             with b.if_(b.cmp("lt", b.add(row, i), p["m"])):
                 for panel, sums in zip(panels, totals, strict=True):
                     epilogue.emit(b, sums[i], rows[i], panel.column, panel.mask, batch)
@@ -76,6 +90,29 @@ class _Panel(NamedTuple):
 
     column: Val
     mask: Val
+
+
+def _emit_columns(
+    b: KernelBuilder,
+    epilogue: Epilogue,
+    sums: list[Val],
+    where: tuple[Val, Val, Val, Val],
+    batch: Val,
+) -> None:
+    """The epilogue of a panel whose lanes are rows of the result; ``where`` is their number, and the first of them.
+
+    Then the first column, and the number of all columns.
+    """
+    (count, row, column, columns), dtype = where, sums[0].dtype
+    assert dtype is not None
+    block = b.alloca(dtype, LANES * LANES)
+    nothing = b.const(0, dtype, LANES)
+    for i, lanes in enumerate(b.transpose([*sums, *[nothing] * (LANES - len(sums))])):
+        b.store(block, LANES * i, lanes, settle=False)
+    mask = b.lane_mask(b.sub(columns, column))
+    with b.loop(0, b.smaller(count, LANES)) as i:
+        found = b.opened(b.load(block, b.mul(i, LANES), dtype, LANES))
+        epilogue.emit(b, found, b.add(row, i), column, mask, batch)
 
 
 def _columns(b: KernelBuilder, first: Val, width: int) -> list[Val]:
