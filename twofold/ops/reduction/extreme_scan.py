@@ -84,6 +84,7 @@ class cumulative_logsumexp(Scan):
 
     kinds = "f"
     start = -inf
+    rows_are_lanes = True
 
     def next(self, b: Any, state: Any, *values: Any) -> Any:
         high, low = b.maximum(state, values[0]), b.minimum(state, values[0])

@@ -23,12 +23,16 @@ from twofold.ops.shape.movement import slice_axis
 
 _LANES = 16
 
+_ROWS = 4
+"""Rows whose elements follow each other that are taken side by side."""
+
 
 class Scan(Custom):
     """A state that one element after another updates, and that is the result at each position."""
 
     functions = ()
     start: float = 0.0
+    rows_are_lanes = False
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         return make_node(self, attrs, tuple(inputs), inputs[0].type)
@@ -45,39 +49,83 @@ class Scan(Custom):
         """Emit the state after an element, if it is one value."""
         raise NotImplementedError
 
+    def together(self, output: TensorType) -> int:
+        """How many rows go on side by side, as one alone waits for its last step."""
+        outer, _, inner = output.shape
+        rows = _LANES if self.rows_are_lanes else _ROWS
+        return rows if inner == 1 and outer >= rows else 1
+
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return (output.shape[1], output.shape[2], -(-output.shape[2] // _LANES))
+        outer, length, inner = output.shape
+        return (length, inner, -(-inner // _LANES), outer)
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        columns = -(-output.shape[2] // _LANES)
-        return output.shape[0] * columns, max(1, 4096 // max(output.shape[1], 1))
+        (outer, length, inner), rows = output.shape, self.together(output)
+        return -(-outer // rows) * -(-inner // _LANES), max(1, 4096 // max(length * rows, 1))
 
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (output.shape[2] == 1,)
+        return output.shape[2] == 1, self.together(output) > 1
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        b, dtype = builder, inputs[0].dtype
-        lanes = 1 if output.shape[2] == 1 else _LANES
-        length, inner, blocks = b.param(0), b.param(1), b.param(2)
-        first = self.first(b, dtype.compute, lanes)
+        b, rows = builder, self.together(output)
         with b.loop(b.begin, b.end) as item:
-            outer = b.idiv(item, blocks)
-            column = b.mul(b.sub(item, b.mul(outer, blocks)), _LANES)
-            mask = None if lanes == 1 else b.lane_mask(b.sub(inner, column))
-            base = b.add(b.mul(b.mul(outer, length), inner), column)
-            with b.loop(0, length, carry=first) as (k, state):
-                at = b.add(base, b.mul(k, inner))
-                values = [
-                    b.cast(b.load(b.input(j), at, dtype, lanes, mask=mask), dtype.compute)
-                    for j in range(len(inputs))
-                ]
-                after = self.advance(b, k, state, *values)
-                b.store(b.buffer(len(inputs)), at, b.cast(after[-1], output.dtype), mask=mask)
-                b.loop_next(after)
+            if rows == 1:
+                self._emit_columns(
+                    b, item, (inputs[0].dtype, output.dtype), output.shape[2] == 1, len(inputs)
+                )
+            elif self.rows_are_lanes:
+                self._emit_lanes(b, item, (inputs[0].dtype, output.dtype), len(inputs))
+            else:
+                self._emit_rows(b, item, (inputs[0].dtype, output.dtype), len(inputs))
+
+    def _emit_columns(self, b: Any, item: Any, dtypes: tuple[DType, DType], alone: bool, inputs: int) -> None:
+        """Sixteen neighbouring columns, or one."""
+        (dtype, result), lanes = dtypes, 1 if alone else _LANES
+        length, inner, blocks = b.param(0), b.param(1), b.param(2)
+        outer = b.idiv(item, blocks)
+        column = b.mul(b.sub(item, b.mul(outer, blocks)), _LANES)
+        mask = None if alone else b.lane_mask(b.sub(inner, column))
+        base = b.add(b.mul(b.mul(outer, length), inner), column)
+        with b.loop(0, length, carry=self.first(b, dtype.compute, lanes)) as (k, state):
+            at = b.add(base, b.mul(k, inner))
+            read = [b.load(b.input(j), at, dtype, lanes, mask=mask) for j in range(inputs)]
+            after = self.advance(b, k, state, *(b.cast(value, dtype.compute) for value in read))
+            b.store(b.buffer(inputs), at, b.cast(after[-1], result), mask=mask)
+            b.loop_next(after)
+
+    def _emit_lanes(self, b: Any, item: Any, dtypes: tuple[DType, DType], inputs: int) -> None:
+        """Sixteen rows as the lanes of vectors, for steps that take longer than to collect their elements."""
+        (dtype, result), length, first = dtypes, b.param(0), b.mul(item, _LANES)
+        mask, base = b.lane_mask(b.sub(b.param(3), first)), b.mul(first, length)
+        with b.loop(0, length, carry=self.first(b, dtype.compute, _LANES)) as (k, state):
+            at = b.add(base, k)
+            read = [b.load_strided(b.input(j), at, length, dtype, mask) for j in range(inputs)]
+            after = self.advance(b, k, state, *(b.cast(value, dtype.compute) for value in read))
+            b.store_strided(b.buffer(inputs), at, length, b.cast(after[-1], result), mask)
+            b.loop_next(after)
+
+    def _emit_rows(self, b: Any, item: Any, dtypes: tuple[DType, DType], inputs: int) -> None:
+        """Rows as numbers of their own; those past the end repeat the last one."""
+        (dtype, result), length, last = dtypes, b.param(0), b.sub(b.param(3), 1)
+        rows = [b.minimum(b.add(b.mul(item, _ROWS), number), last) for number in range(_ROWS)]
+        bases = [b.mul(row, length) for row in rows]
+        start = self.first(b, dtype.compute, 1)
+        with b.loop(0, length, carry=start * _ROWS) as (k, states):
+            # read before anything is stored: where rows are pages apart, a load would wait for the store before it
+            read = [[b.load(b.input(j), b.add(base, k), dtype) for j in range(inputs)] for base in bases]
+            after = [
+                self.advance(b, k, state, *(b.cast(value, dtype.compute) for value in values))
+                for state, values in zip(
+                    (states[n : n + len(start)] for n in range(0, len(states), len(start))), read, strict=True
+                )
+            ]
+            for base, state in zip(bases, after, strict=True):
+                b.store(b.buffer(inputs), b.add(base, k), b.cast(state[-1], result))
+            b.loop_next([value for state in after for value in state])
 
 
 def both_ways(shapes: Sequence[tuple[int, ...]], count: int) -> list[Any]:
@@ -85,7 +133,7 @@ def both_ways(shapes: Sequence[tuple[int, ...]], count: int) -> list[Any]:
     return [example((), *[shape] * count) for shape in shapes]
 
 
-SHAPES = ((3, 17, 1), (2, 5, 19), (1, 4, 16), (2, 0, 3), (0, 3, 1))
+SHAPES = ((3, 17, 1), (2, 5, 19), (1, 4, 16), (2, 0, 3), (0, 3, 1), (19, 5, 1))
 
 
 def flip(x: Any) -> Any:
