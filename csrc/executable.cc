@@ -107,13 +107,17 @@ size_t Executable::memory() const {
          (batches_ ? batches_->memory() : 0);
 }
 
-void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
+bool Executable::keep_fused(ProgramRef program) {
   const bool again = fused_ && program->tells_finite && !fused_->tells_finite;
   fused_ = std::move(program);
   harmless_ = nullptr;
-  if (!again) choice_.compiled(nanoseconds, nanoseconds ? entries_to_plan() : 0, family_.lock().get());
   executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
+  return !again;
+}
+
+void Executable::set_fused(ProgramRef program, int64_t nanoseconds) {
+  if (keep_fused(std::move(program))) choice_.compiled(nanoseconds, nanoseconds ? entries_to_plan() : 0, family_.lock().get());
 }
 
 std::pair<uint32_t, uint32_t> Executable::lines(RunProvenance provenance) const {
@@ -122,11 +126,18 @@ std::pair<uint32_t, uint32_t> Executable::lines(RunProvenance provenance) const 
   return {provenance[0].origin(), provenance[count - 1].location};
 }
 
+bool Executable::use_plan(TraceFamily& family) {
+  auto [program, verdict] = family.program_for(canonical);
+  if (!program) return false;
+  if (keep_fused(std::move(program))) choice_.planned(std::move(verdict));
+  return true;
+}
+
 bool Executable::add_plan(PyObject* encoded) {
   const TraceFamilyRef family = family_.lock();
   if (!family) return true;  // dropped meanwhile
   if (!family->add_plan(canonical, encoded)) return false;
-  if (ProgramRef program = family->program_for(canonical)) set_fused(std::move(program), 0);
+  use_plan(*family);
   return true;
 }
 
@@ -135,10 +146,7 @@ bool Executable::find_program(bool wait, RunProvenance provenance, Interrupts& i
   met_ = true;
   const TraceFamilyRef family = family_.lock();
   if (family && !choice_.is_rejected()) {
-    if (ProgramRef program = family->program_for(canonical)) {
-      set_fused(std::move(program), 0);
-      return true;
-    }
+    if (use_plan(*family)) return true;
     if (family->wants_plan() && !ask_for_plan(*family, wait, provenance, interrupts)) return false;
   }
   return !wait || fused_ || ask_for_fused(true, provenance, interrupts);
@@ -263,7 +271,6 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     if (tier != Tier::kAuto || !whole || alone == fused) return true;
     const TraceFamilyRef family = family_.lock();
     timed.done();
-    choice_.tell(family.get());
     if (choice_.is_rejected()) fused_ = nullptr;
     if (!choice_.is_due()) return true;  // before operations are counted: most traces of dynamic programs run once
     return !choice_.should_compile(family.get(), batches_ ? entries_to_plan() : 0) || !worth_fusing() ||

@@ -82,6 +82,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
                    Interrupts& interrupts);
   // Instantiates a symbolic plan of its family, or asks for one; false with a Python error set.
   bool find_program(bool wait, RunProvenance provenance, Interrupts& interrupts);
+  // Whether a plan of the family gave the program.
+  bool use_plan(TraceFamily& family);
+  // Whether that is a program whose speed is not known yet.
+  bool keep_fused(ProgramRef program);
   bool ask_for_plan(TraceFamily& family, bool wait, RunProvenance provenance, Interrupts& interrupts);
   // The number of entries to plan, repetitions counted once.
   size_t entries_to_plan();

@@ -41,18 +41,15 @@ void TierChoice::ask_again(TraceFamily* family) {
 }
 
 void TierChoice::compiled(int64_t nanoseconds, size_t operations, TraceFamily* family) {
-  using Verdict = TraceFamily::Verdict;
   if (operations) by_operation += (nanoseconds / static_cast<int64_t>(operations) - by_operation) / 4;
   state_ = State::kTried;
-  by_plan_ = nanoseconds == 0;
-  if (!family) return;
-  if (nanoseconds) family->nanoseconds = nanoseconds;
-  else if (family->verdict != Verdict::kUnknown) state_ = family->verdict == Verdict::kFaster ? State::kKept : State::kRejected;
+  verdict_ = nullptr;
+  if (family && nanoseconds) family->nanoseconds = nanoseconds;
 }
 
-void TierChoice::tell(TraceFamily* family) const {
-  if (!family || !by_plan_ || state_ < State::kKept) return;
-  family->verdict = is_rejected() ? TraceFamily::Verdict::kSlower : TraceFamily::Verdict::kFaster;
+void TierChoice::planned(std::shared_ptr<Verdict> verdict) {
+  verdict_ = std::move(verdict);
+  state_ = *verdict_ == Verdict::kUnknown ? State::kTried : *verdict_ == Verdict::kFaster ? State::kKept : State::kRejected;
 }
 
 void TierChoice::took(bool fused, int64_t nanoseconds) {
@@ -67,11 +64,16 @@ void TierChoice::compare(Tier tier, int64_t nanoseconds) {
   fastest_[tier] = std::min(fastest_[tier], nanoseconds);
   const auto fused = static_cast<double>(fastest_[kFused]);
   if (runs_[kSingle] == 0 && fused < kClear * static_cast<double>(before_)) {
-    state_ = State::kKept;
+    decide(true);
   } else if (runs_[kFused] >= kCompared && runs_[kSingle] >= kCompared) {
-    state_ = static_cast<double>(fastest_[kSingle]) < kTie * fused ? State::kRejected : State::kKept;
-    dropped += state_ == State::kRejected;
+    decide(static_cast<double>(fastest_[kSingle]) >= kTie * fused);
   }
+}
+
+void TierChoice::decide(bool faster) {
+  state_ = faster ? State::kKept : State::kRejected;
+  dropped += !faster;
+  if (verdict_) *verdict_ = faster ? Verdict::kFaster : Verdict::kSlower;
 }
 
 }  // namespace twofold

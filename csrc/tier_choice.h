@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <memory>
 
 namespace twofold {
 
@@ -11,6 +12,9 @@ namespace twofold {
 uint64_t dropped_programs();
 
 class TraceFamily;
+
+// What was measured of programs by one plan for symbolic sizes.
+enum class Verdict : uint8_t { kUnknown, kFaster, kSlower };
 
 class TierChoice {
  public:
@@ -23,20 +27,20 @@ class TierChoice {
   void asked(TraceFamily* family);
   // Ask again later: there was no memory or thread.
   void ask_again(TraceFamily* family);
-  // The program of so many operations is there, which took so long to make; both 0 for one by a plan made before.
+  // The program of so many operations is there, which took so long to make.
   void compiled(int64_t nanoseconds, size_t operations, TraceFamily* family);
+  // A program by a plan for symbolic sizes is there, which shares what is measured with others by that plan.
+  void planned(std::shared_ptr<Verdict> verdict);
 
   // Whether the next run uses the fused program. If that is not clearly faster than op by op
   // was, some runs alternate to decide.
   bool runs_program() const { return state_ == State::kKept || (state_ == State::kTried && runs_[kFused] <= runs_[kSingle] + 1); }
-  // Measurements of a program by symbolic plan hold for all members of the family.
-  void tell(TraceFamily* family) const;
   // The trace ran before this was made.
   void has_run_before() { ended_ = std::max(ended_, 1u); }
   // Use the program from now on, as it was compiled ahead of time.
   void keep() {
     state_ = State::kKept;
-    by_plan_ = false;  // nothing was measured for the family
+    verdict_ = nullptr;  // nothing was measured for the plan
   }
   bool is_rejected() const { return state_ == State::kRejected; }
 
@@ -70,9 +74,10 @@ class TierChoice {
 
   void took(bool fused, int64_t nanoseconds);
   void compare(Tier tier, int64_t nanoseconds);
+  void decide(bool faster);
 
   State state_ = State::kSingle;
-  bool by_plan_ = false;
+  std::shared_ptr<Verdict> verdict_;  // of the plan of the program, if that was made by one
   uint32_t ended_ = 0, next_ask_ = 2;  // runs op by op
   uint32_t runs_[2] = {0, 0};                    // of the comparison, by tier
   int64_t fastest_[2] = {INT64_MAX, INT64_MAX};  // of these

@@ -76,20 +76,22 @@ void TraceFamily::meet(const CanonicalTrace& member) {
   }
 }
 
-ProgramRef TraceFamily::program_for(const CanonicalTrace& member) {
-  if (plans_.list.empty()) return nullptr;
+std::pair<ProgramRef, std::shared_ptr<Verdict>> TraceFamily::program_for(const CanonicalTrace& member) {
+  if (plans_.list.empty()) return {};
   const std::vector<int64_t> numbers = numbers_of(member);
   std::vector<int64_t> given;
+  std::shared_ptr<Verdict> verdict;
   ProgramRef program = plans_.find([&](const std::shared_ptr<const Plan>& plan) -> ProgramRef {
     given.clear();
     for (size_t k = 0; k < numbers.size(); ++k) {
       if (plan->varies[k]) given.push_back(numbers[k]);
       else if (numbers[k] != plan->numbers[k]) return nullptr;
     }
+    verdict = plan->verdict;
     return plan->program.instantiate(given.data());
   });
   trace_family_counts.uses += program != nullptr;
-  return program;
+  return {std::move(program), std::move(verdict)};
 }
 
 PyObject* TraceFamily::ask() {

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "template.h"
+#include "tier_choice.h"
 #include "trace.h"
 
 namespace twofold {
@@ -20,8 +22,8 @@ class TraceFamily {
 
   // Updates which integers vary between members.
   void meet(const CanonicalTrace& member);
-  // The fused program of a member by a plan whose guards hold; null if there is none.
-  ProgramRef program_for(const CanonicalTrace& member);
+  // The fused program of a member by a plan whose guards hold, and what was measured of that plan; null if there is none.
+  std::pair<ProgramRef, std::shared_ptr<Verdict>> program_for(const CanonicalTrace& member);
   // Whether a plan for symbols is worth asking for, and which numbers they stand for: a new reference, or null with a
   // Python error set.
   bool wants_plan() const { return varies_any_ && !planning && plans_.may_add(); }
@@ -31,7 +33,6 @@ class TraceFamily {
 
   bool is_like(const CanonicalTrace& other) const;
   bool planning = false;
-  enum class Verdict : uint8_t { kUnknown, kFaster, kSlower } verdict = Verdict::kUnknown;  // of programs by plan, where measured
   bool asked = false;       // a program for the sizes of one member was asked for
   int64_t nanoseconds = 0;  // that the last such program took to make; 0: none is there yet
 
@@ -40,6 +41,7 @@ class TraceFamily {
     std::vector<bool> varies;
     std::vector<int64_t> numbers;  // of the member for which it was made; those that do not vary are constants of the plan
     ProgramTemplate program;
+    const std::shared_ptr<Verdict> verdict = std::make_shared<Verdict>(Verdict::kUnknown);
   };
 
   const CanonicalTrace first_;

@@ -51,6 +51,8 @@ class Casts(Halves):
         assert source is not None
         if source.kind == "f":
             opcode = "fptosi" if dtype.kind == "i" else "fptoui"
+            if x.lanes > 1 and dtype.itemsize == 8:
+                return self._saturated(opcode, x, dtype)
             name = f"llvm.{opcode}.sat.{suffix(dtype, x.lanes)}.{suffix(source, x.lanes)}"
             return self._intrinsic(name, dtype, x.lanes, (x,))
         if source.kind == "b":
@@ -60,6 +62,14 @@ class Casts(Halves):
         if source.itemsize > dtype.itemsize:
             return self._convert("trunc", x, dtype)
         return self._convert("sext" if source.kind == "i" else "zext", x, dtype)
+
+    def _saturated(self, opcode: str, x: Val, dtype: DType) -> Val:
+        """Vectors of 64-bit integers: LLVM's conversion that saturates takes lanes one by one."""
+        low, high = (-(2**63), 2**63) if dtype.kind == "i" else (0, 2**64)
+        above, below = self.cmp("ge", x, float(high)), self.cmp("lt", x, float(low))
+        inside = self.and_(self.cmp("ge", x, float(low)), self.not_(above))
+        found = self._convert(opcode, self.select(inside, x, 0.0), dtype)
+        return self.select(below, low, self.select(above, high - 1, found))
 
     def _float64_to_odd(self, x: Val) -> Val:
         """float64 to float32 rounded to odd, so that a second rounding to a half type is correct."""
