@@ -157,6 +157,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.shape.diagonals": "diag_embed triangle_indices tril_indices triu_indices",
     "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack",
     "twofold.ops.shape.movement": "reshape permute broadcast_to flip slice write_view diagonal",
+    "twofold.ops.shape.padding": "pad_with_own",
     "twofold.ops.shape.reshaping": "squeeze unsqueeze",
     "twofold.ops.shape.rolling": "roll",
     "twofold.ops.shape.strided": "as_strided unfold",
