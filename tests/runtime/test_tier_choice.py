@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import twofold as torch
-from twofold.compiler import fusing
+from twofold.compiler import fusing, trace_templates
 from twofold.compiler.compile import FlatProgram
 from twofold.compiler.linking import Trace, compile_outlined
 
@@ -64,3 +64,33 @@ def test_a_slower_program_is_dropped_for_good(monkeypatch: pytest.MonkeyPatch) -
     assert after.fused_dropped - before.fused_dropped == 1
     for other in found[1:]:
         numpy.testing.assert_array_equal(found[0], other)
+
+
+def test_other_sizes_with_a_plan_of_their_own_are_measured_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A plan that is slower for small sizes, as it was for single members of a family, says nothing of others."""
+    runs: list[bool] = []
+
+    def noted(small: bool) -> None:
+        runs.append(small)
+        if small:
+            busy(0.02)
+
+    def with_a_step(trace: Trace) -> FlatProgram:
+        small = bool(trace.input_types[0].shape[0] < 50)
+        made = compile_outlined(trace)
+        step = SimpleNamespace(with_parameters=lambda: (lambda: lambda: noted(small), ()))
+        made.instructions.append((0, (), (), 1, 1, 0, step))
+        return made
+
+    monkeypatch.setattr(trace_templates, "compile_outlined", with_a_step)
+    monkeypatch.setattr(trace_templates, "saved_plans", lambda: SimpleNamespace(key=lambda *_: None))
+    monkeypatch.setattr(fusing, "_elsewhere", lambda *_: None)
+    for rows in (3, 5, 6, 70):
+        x = torch.tensor(numpy.ones((rows, 13), numpy.float32))
+        runs.clear()
+        for _ in range(8):
+            torch.expm1(torch.softmax(x, 1)).numpy()
+            torch.wait_for_compiler()
+        assert bool(runs) == (rows in (5, 70))
