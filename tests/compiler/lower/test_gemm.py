@@ -326,7 +326,10 @@ class BiasReluTwice(Epilogue):
 
 @pytest.mark.parametrize(
     "shape",
-    [(3, 30, 33, 50), (1, 200, 40, 7), (2, 1, 50, 33), (1, 20, 10, 1100), (5, 150, 130, 1100)],
+    [
+        *[(3, 30, 33, 50), (1, 200, 40, 7), (2, 1, 50, 33), (1, 20, 10, 1100), (5, 150, 130, 1100)],
+        *[(2, 35, 3, 37), (1, 40, 1, 20)],
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("transposed", [False, True])
@@ -431,6 +434,15 @@ def test_a_vector_times_a_transposed_matrix_copies_nothing(n: int, k: int) -> No
 
     assert scratch(1) == []
     assert len(scratch(64)) == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_a_matrix_times_a_few_columns_copies_nothing(n: int) -> None:
+    """Rows are transposed in registers for all columns at once, also where an epilogue takes the sums."""
+    operands = Operand(0, 1000, 1), Operand(0, 1, 1000), Operand(0, 0, 0)
+    problem = MatmulProblem(1, 200, n, 1000, *operands, dtypes.float32)
+    (call,) = plan_matmul(problem, BiasReluTwice(), (200, n, 2)).calls
+    assert "flipped" in call.text_key
 
 
 @pytest.mark.parametrize("m", [1, 7])

@@ -16,6 +16,9 @@ from twofold.compiler.lower.gemm_kernel import Epilogue, KernelBuilder, Store
 
 MOST_TAPS = 49
 
+_MANY_TAPS, _LINES = 9, 4
+"""From so many taps on, sums of so many lines go side by side: one waits for itself, and loads what they share."""
+
 PARAMS = [
     "groups", "filters", "height", "width", "result_height", "result_width", "c_batch", "c_row", "block_rows",
     "row_blocks", "line", "plane", "copied", "first_column", "count", "even", "odd", "top", "lines",
@@ -192,13 +195,50 @@ class _Writer:
         return total
 
     def _along(self, factors: list[Val], number: Val, filter_: Val, rows: tuple[Val, Val]) -> None:
-        """Emit sums line by line."""
+        """Emit sums line by line, or for several lines side by side."""
         b, p = self.b, self.p
-        with b.loop(0, rows[1]) as y, b.loop(0, p["result_width"], LANES) as x:
-            total = self._sum(factors, b.add(b.mul(y, p["line"]), x))
-            column = b.add(b.mul(b.add(rows[0], y), p["result_width"]), x)
+
+        def emit(y: Val, x: Val, totals: list[Val]) -> None:
             mask = b.lane_mask(b.sub(p["result_width"], x))
-            self.epilogue.emit(b, total, filter_, column, mask, number)
+            for further, total in enumerate(totals):
+                line = b.add(b.add(rows[0], y), further)
+                self.epilogue.emit(b, total, filter_, b.add(b.mul(line, p["result_width"]), x), mask, number)
+
+        def one_by_one() -> None:
+            with b.loop(0, rows[1]) as y, b.loop(0, p["result_width"], LANES) as x:
+                emit(y, x, [self._sum(factors, b.add(b.mul(y, p["line"]), x))])
+
+        if self.taps.strides[0] > 1 or len(factors) < _MANY_TAPS:
+            return one_by_one()
+        several = b.if_(b.cmp("ge", rows[1], _LINES))
+        with several, b.loop(0, rows[1], _LINES) as first:
+            # the last lines overlap those before
+            y = b.smaller(first, b.sub(rows[1], _LINES))
+            with b.loop(0, p["result_width"], LANES) as x:
+                emit(y, x, self._sums(factors, b.add(b.mul(y, p["line"]), x)))
+        with several.else_():
+            one_by_one()
+        return None
+
+    def _sums(self, factors: list[Val], start: Val) -> list[Val]:
+        """Emit the sums of 16 positions of several lines, which share loads; each chain is that of ``_sum``."""
+        b, p, dtype = self.b, self.p, self.kinds.compute
+        totals = [b.const(0, dtype, LANES)] * _LINES
+        lines, positions = ([at for _, at in self.taps.planes(axis)] for axis in (0, 1))
+        planes = [plane for plane, _ in self.taps.planes(1)]
+        seen = sorted(
+            {line + further for line in lines for further in range(_LINES)}, reverse=lines[0] > lines[-1]
+        )
+        for line in seen:
+            at = b.offset(self.copy, b.add(b.mul(p["line"], line), start), dtype)
+            for column, (plane, position) in enumerate(zip(planes, positions, strict=True)):
+                where = at if plane == 0 else b.offset(at, b.mul(p["plane"], plane), dtype)
+                values = b.load(where, position, dtype, LANES)
+                for further in range(_LINES):
+                    if line - further in lines:
+                        factor = factors[lines.index(line - further) * len(positions) + column]
+                        totals[further] = b.fma(factor, values, totals[further])
+        return totals
 
     def _across(self, factors: list[Val], number: Val, filter_: Val, rows: tuple[Val, Val]) -> None:
         """Emit sums across the ends of lines, then what lies between two lines is left out."""
