@@ -265,9 +265,11 @@ class order_of_keys(Host):
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         (keys,) = arrays
         low = numpy.uint64((1 << max(len(keys) - 1, 0).bit_length()) - 1)
-        packed = (keys & ~low) | numpy.arange(len(keys), dtype=numpy.uint64)
+        packed = keys & ~low
+        packed |= numpy.arange(len(keys), dtype=numpy.uint64)
         packed.sort()
-        return (packed & low).astype(numpy.int64)
+        packed &= low
+        return packed.view(numpy.int64)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         return self.host(attrs, *arrays)
