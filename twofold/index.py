@@ -130,7 +130,8 @@ ENTRIES: dict[str, str] = {
         "random_bits random_uniform random_normal random_integers random_bernoulli random_dropout"
     ),
     "twofold.ops.reduction.extreme_scan": (
-        "running_argmax running_argmin cumulative_logsumexp cummax_indices cummin_indices logcumsumexp"
+        "running_argmax running_argmin packed_running_argmax packed_running_argmin cumulative_logsumexp "
+        "cummax_indices cummin_indices logcumsumexp"
     ),
     "twofold.ops.reduction.local_normalization": "local_response_norm renorm",
     "twofold.ops.reduction.normalization": (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, bool_, default_float, int64, uint8
+from twofold.dtypes import DType, bool_, default_float, int32, int64, uint8
 from twofold.errors import DTypeError
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
@@ -78,6 +78,58 @@ class running_argmin(ExtremeIndex):
     running = staticmethod(numpy.minimum.accumulate)
 
 
+def _has_room(dtype: DType) -> bool:
+    """Whether a signed integer of 64 bits holds an element and a position."""
+    return dtype.itemsize < 4 or (dtype.itemsize == 4 and dtype.kind != "u")
+
+
+class PackedExtremeIndex(ExtremeIndex):
+    """The same in rows of less than 2**32: each element of at most 32 bits and its position are one ordered integer.
+
+    So a step is one maximum, which waits for the one before for a fraction of the time.
+    """
+
+    def first(self, b: Any, dtype: DType, lanes: int) -> list[Any]:
+        if not _has_room(dtype):
+            return super().first(b, dtype, lanes)
+        return [b.const(-(2**63), int64, lanes), b.const(0, int64, lanes)]
+
+    def advance(self, b: Any, k: Any, state: Sequence[Any], *values: Any) -> list[Any]:
+        if not _has_room(values[0].dtype):
+            return super().advance(b, k, state, *values)
+        (value,), here = values, b.splat(k) if values[0].lanes > 1 else k
+        order = value
+        if value.dtype.kind == "f":
+            bits = b.bitcast(b.add(value, 0.0), int32)  # of -0.0 makes 0.0
+            order = b.xor(bits, b.and_(b.shr(bits, 31), 2**31 - 1))
+        order = b.not_(order) if self.identity == "min" else order
+        if value.dtype.kind == "f":
+            order = b.select(b.is_nan(value), 2**31 - 1, order)
+        best = b.maximum(state[0], b.or_(b.shl(b.cast(order, int64), 32), here))
+        return [best, b.and_(best, 2**32 - 1)]
+
+
+@custom
+class packed_running_argmax(PackedExtremeIndex):
+    """As ``running_argmax``."""
+
+    better, identity = "ge", "max"
+    running = staticmethod(numpy.maximum.accumulate)
+
+
+@custom
+class packed_running_argmin(PackedExtremeIndex):
+    """As ``running_argmin``."""
+
+    better, identity = "le", "min"
+    running = staticmethod(numpy.minimum.accumulate)
+
+
+def _extreme_index(primitive: str, flat: Node) -> Any:
+    """The positions, by integers with room for an element and its position where that suffices."""
+    return apply(f"packed_{primitive}" if flat.shape[1] < 2**32 else primitive, flat)
+
+
 @custom
 class cumulative_logsumexp(Scan):
     """``log(sum(exp(x)))`` of the elements up to each position of the middle axis, from pairs: no overflow."""
@@ -132,7 +184,7 @@ def _positions(name: str, primitive: str) -> Any:
                 raise DTypeError(f"takes real numbers, not {x.dtype.name}", "Take .abs() first.")
             x = convert(x, uint8) if x.dtype is bool_ else x
             flat = ops.reshape(x, (1, 1, 1)) if not x.ndim else _blocks(x, axis)
-            return ops.reshape(apply(primitive, flat), x.shape)
+            return ops.reshape(_extreme_index(primitive, flat), x.shape)
 
         samples = lambda: [
             example((1,), (3, 17)),
