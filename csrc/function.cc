@@ -374,16 +374,14 @@ PyObject* placeholder(PyObject*, PyObject* object) {
   return type ? wrap(declare_placeholder(type)) : nullptr;
 }
 
-// set_type(placeholder, type): later declarations see it with another type
+// set_type(declared, type): later declarations see it with another type
 PyObject* set_type(PyObject*, PyObject* arguments) {
   PyObject *object, *given;
   if (!PyArg_ParseTuple(arguments, "O!O", tensor_type, &object, &given)) return nullptr;
   Type* type = type_from_python(given);
   if (!type) return nullptr;
   Value* value = reinterpret_cast<PyTensor*>(object)->value;
-  if (!is_symbolic(value) || value->declared->operation || value->declared->is_gradient) {
-    return PyErr_Format(PyExc_TypeError, "expected a placeholder");
-  }
+  if (!is_symbolic(value)) return PyErr_Format(PyExc_TypeError, "expected a declared tensor");
   value->type = type;
   Py_RETURN_NONE;
 }
@@ -463,7 +461,7 @@ PyMethodDef functions[] = {
     {"on_declaration", guarded<on_declaration>, METH_O, "on_declaration(callable): called with every tensor that a call declares."},
     {"function", guarded<make_function>, METH_VARARGS, "function(inputs, outputs, single, check): a declared graph as a callable."},
     {"placeholder", guarded<placeholder>, METH_O, "placeholder(type): a value to be bound later."},
-    {"set_type", guarded<set_type>, METH_VARARGS, "set_type(placeholder, type): take it to be of another type from now on."},
+    {"set_type", guarded<set_type>, METH_VARARGS, "set_type(declared, type): take it to be of another type from now on."},
     {"gradients", guarded<gradients>, METH_VARARGS, "gradients(root, seed, targets): declared gradients."},
     {"inputs_of", guarded<inputs_of>, METH_O, "inputs_of(tensor): (op, attrs, inputs, is_gradient) of a declared value, or None."},
     {"value_key", guarded<value_key>, METH_O, "value_key(tensor): an integer equal for handles of one value."},

@@ -82,8 +82,9 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static": {
         "twofold.static": (
             "bitwise compat contrib data debugging distributions dtypes errors estimator examples "
-            "graph_util image initializers io keras layers linalg lookup losses manip math metrics nest nn "
-            "python_io queue random saved_model sequence signal sparse spectral strings summary train"
+            "feature_column graph_util image initializers io keras layers linalg lookup losses manip math "
+            "metrics nest nn python_io queue random saved_model sequence signal sparse spectral strings "
+            "summary train"
         ),
         "twofold.static.api.op_functions": "is_tensor=is_tensor_like",
         "twofold.static.arrays.creation": (
@@ -191,11 +192,13 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.session.config": (
             "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"
         ),
+        "twofold.static.session.conversions": "register_tensor_conversion_function",
         "twofold.static.sparse": (
             "SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense sparse_tensor_to_dense "
             "sparse_tensor_dense_matmul sparse_softmax sparse_add sparse_reduce_sum sparse_reorder "
             "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
         ),
+        "twofold.static.strings.hash_buckets": "string_to_hash_bucket_fast",
         "twofold.static.strings.string_functions": (
             "as_string decode_raw read_file string_join string_to_number substr"
         ),
@@ -262,6 +265,15 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.train.session_run_hook": (
             "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
+    },
+    "twofold.static.feature_column": {
+        "twofold.static.feature_column.declared": (
+            "bucketized_column categorical_column_with_hash_bucket categorical_column_with_identity "
+            "categorical_column_with_vocabulary_file categorical_column_with_vocabulary_list crossed_column "
+            "embedding_column indicator_column numeric_column shared_embedding_columns "
+            "weighted_categorical_column"
+        ),
+        "twofold.static.feature_column.layers": "input_layer linear_model make_parse_example_spec",
     },
     "twofold.static.image": {
         "twofold.static.image.boxes": "crop_and_resize non_max_suppression resize_area",
@@ -334,6 +346,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.strings": {
         "twofold.static.sparse": "split=string_split",
+        "twofold.static.strings.hash_buckets": "to_hash_bucket_fast=string_to_hash_bucket_fast",
         "twofold.static.strings.string_functions": (
             "as_string substr join=string_join length=string_length to_number=string_to_number"
         ),

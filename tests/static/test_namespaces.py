@@ -157,6 +157,11 @@ def test_variances(name, power):
     assert abs(values.var() * 100 / power - 1) < 0.05
 
 
+@pytest.mark.parametrize("name", ["constant", "random_normal", "random_uniform", "truncated_normal"])
+def test_initializers_are_classes_under_both_names(name):
+    assert getattr(tf.initializers, name) is getattr(tf, f"{name}_initializer")
+
+
 def test_pooling_by_the_number_of_axes():
     x = numpy.random.default_rng(0).standard_normal((2, 6, 4, 3)).astype("f")
     for kind in ("max", "avg"):

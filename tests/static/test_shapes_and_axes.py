@@ -69,3 +69,20 @@ def test_numbers_of_a_range_are_of_the_widest_dtype_given():
             tf.range(wide, real),
         ]
         assert [one.dtype for one in kinds] == [tf.int32, tf.int64, tf.int64, tf.float32, tf.float64]
+
+
+def test_results_of_operators_and_gradients_take_sizes() -> None:
+    x = tf.placeholder(tf.float32, [None, 4])
+    doubled, slope = x * 2, tf.gradients(x * x, x)[0]
+    for tensor in (x + x, -x, x @ tf.ones([4, 4]), doubled, slope):
+        tensor.set_shape([3, None])
+        assert tensor.shape.as_list() == [3, 4]
+    flat = tf.reshape(doubled, [1, -1])
+    assert flat.shape.as_list() == [1, 12]
+    with tf.Session() as session:
+        made, found = session.run([flat, slope + 0.0], {x: numpy.ones((3, 4))})
+    assert made.tolist() == [[2.0] * 12] and found.tolist() == [[2.0] * 4] * 3
+
+
+def test_static_shapes_of_unknown_rank_broadcast_to_one() -> None:
+    assert tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape(None)).ndims is None

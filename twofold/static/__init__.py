@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         errors,
         estimator,
         examples,
+        feature_column,
         graph_util,
         image,
         initializers,
@@ -180,7 +181,9 @@ if TYPE_CHECKING:
         RunMetadata,
         RunOptions,
     )
+    from twofold.static.session.conversions import register_tensor_conversion_function
     from twofold.static.sparse import *  # noqa: F403
+    from twofold.static.strings.hash_buckets import string_to_hash_bucket_fast
     from twofold.static.strings.string_functions import (
         as_string,
         decode_raw,

@@ -10,10 +10,13 @@ import numpy
 
 from twofold.dtypes import DType, float32
 from twofold.static.api.namespaces import look_up
-from twofold.static.api.op_functions import as_dtype, constant
+from twofold.static.api.op_functions import as_dtype
+from twofold.static.api.op_functions import constant as _constant
 from twofold.static.api.signatures import with_parameters
 from twofold.static.graph.docstrings import described, example
-from twofold.static.random import random_normal, random_uniform, truncated_normal
+from twofold.static.random import random_normal as _normal
+from twofold.static.random import random_uniform as _uniform
+from twofold.static.random import truncated_normal as _truncated
 
 
 def _sizes(shape: Any) -> list[int]:
@@ -43,7 +46,7 @@ class Zeros(Initializer):
     dtype: Any = float32
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return constant(numpy.zeros(sizes, dtype.numpy))
+        return _constant(numpy.zeros(sizes, dtype.numpy))
 
 
 @example("tf.ones_initializer()([2])", "[1. 1.]")
@@ -51,7 +54,7 @@ class Ones(Zeros):
     """Ones."""
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return constant(numpy.ones(sizes, dtype.numpy))
+        return _constant(numpy.ones(sizes, dtype.numpy))
 
 
 @example("tf.constant_initializer(7.0)([2])", "[7. 7.]")
@@ -71,7 +74,7 @@ class Constant(Initializer):
         return super().__call__(shape, dtype, partition_info)
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return constant(self.value, dtype, sizes, verify_shape=self.verify_shape)
+        return _constant(self.value, dtype, sizes, verify_shape=self.verify_shape)
 
 
 @example("print(tf.random_normal_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
@@ -85,7 +88,7 @@ class RandomNormal(Initializer):
     dtype: Any = float32
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return random_normal(sizes, self.mean, self.stddev, dtype, self.seed)
+        return _normal(sizes, self.mean, self.stddev, dtype, self.seed)
 
 
 @example("x = tf.truncated_normal_initializer(seed=1)([100])", "tf.reduce_all(tf.abs(x) <= 2.0)", "True")
@@ -93,7 +96,7 @@ class TruncatedNormal(RandomNormal):
     """Normal numbers within two standard deviations."""
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return truncated_normal(sizes, self.mean, self.stddev, dtype, self.seed)
+        return _truncated(sizes, self.mean, self.stddev, dtype, self.seed)
 
 
 @example(
@@ -111,7 +114,7 @@ class RandomUniform(Initializer):
     dtype: Any = float32
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return random_uniform(sizes, self.minval, self.maxval, dtype, self.seed)
+        return _uniform(sizes, self.minval, self.maxval, dtype, self.seed)
 
 
 @example("print(tf.variance_scaling_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
@@ -143,11 +146,11 @@ class VarianceScaling(Initializer):
     def _sampled(self, sizes: list[int], variance: float, dtype: DType) -> Any:
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return random_uniform(sizes, -limit, limit, dtype, self.seed)
+            return _uniform(sizes, -limit, limit, dtype, self.seed)
         if self.distribution == "untruncated_normal":
-            return random_normal(sizes, 0.0, math.sqrt(variance), dtype, self.seed)
+            return _normal(sizes, 0.0, math.sqrt(variance), dtype, self.seed)
         # the standard deviation of a normal distribution cut at two of them
-        return truncated_normal(sizes, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype, self.seed)
+        return _truncated(sizes, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype, self.seed)
 
 
 @example(
@@ -168,7 +171,7 @@ class Orthogonal(Initializer):
         values = numpy.random.default_rng(self.seed).standard_normal((max(rows, columns), min(rows, columns)))
         q, r = numpy.linalg.qr(values)
         q = q * numpy.sign(numpy.diag(r))
-        return constant(self.gain * (q if rows >= columns else q.T).reshape(sizes), dtype)
+        return _constant(self.gain * (q if rows >= columns else q.T).reshape(sizes), dtype)
 
 
 @example("tf.identity_initializer()([2, 2])", "[[1. 0.]\n [0. 1.]]")
@@ -183,7 +186,7 @@ class Identity(Initializer):
         sizes = _sizes(shape)
         (rows, columns), (row, column) = partition_info or (sizes, (0, 0))
         whole = self.gain * numpy.eye(rows, columns)
-        return constant(whole[row:, column:][: sizes[0], : sizes[1]], as_dtype(dtype or self.dtype))
+        return _constant(whole[row:, column:][: sizes[0], : sizes[1]], as_dtype(dtype or self.dtype))
 
 
 @example("print(tf.uniform_unit_scaling_initializer(seed=1)([2, 3]).shape)", "(2, 3)")
@@ -200,7 +203,7 @@ class UniformUnitScaling(Initializer):
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
         limit = math.sqrt(3.0 / max(1, math.prod(sizes[:-1]))) * self.factor
-        return random_uniform(sizes, -limit, limit, dtype, self.seed)
+        return _uniform(sizes, -limit, limit, dtype, self.seed)
 
 
 def _scaled(own: str, scale: float, mode: str, distribution: str, text: str, **parameters: Any) -> Any:
@@ -236,10 +239,10 @@ lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", "Even numbers
 
 zeros_initializer = zeros = Zeros
 ones_initializer = ones = Ones
-constant_initializer = Constant
-random_normal_initializer = random_normal_ = RandomNormal
-truncated_normal_initializer = TruncatedNormal
-random_uniform_initializer = RandomUniform
+constant_initializer = constant = Constant
+random_normal_initializer = random_normal = RandomNormal
+truncated_normal_initializer = truncated_normal = TruncatedNormal
+random_uniform_initializer = random_uniform = RandomUniform
 variance_scaling_initializer = variance_scaling = VarianceScaling
 uniform_unit_scaling_initializer = uniform_unit_scaling = UniformUnitScaling
 orthogonal_initializer = orthogonal = Orthogonal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy
@@ -18,6 +17,7 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, get_default_graph
 from twofold.static.sparse import SparseTensor
+from twofold.static.strings.fingerprint import fingerprint64
 from twofold.static.strings.string_functions import known_sizes
 
 
@@ -118,11 +118,11 @@ class HashTable:
         return made.reshape(numpy.shape(keys))
 
     def _value_of_other(self, key: Any) -> Any:
-        """The value of a key that is not there: the default, or a bucket by a checksum of the key."""
+        """The value of a key that is not there: the default, or a bucket by the fingerprint of the key."""
         if not self._buckets:
             return self._default
         text = key if isinstance(key, bytes) else str(key).encode()
-        return len(self._filled()) + zlib.crc32(text) % self._buckets
+        return len(self._filled()) + fingerprint64(text) % self._buckets
 
     def _filled(self) -> dict[Any, Any]:
         if self._pairs is None:
@@ -160,7 +160,7 @@ def index_table_from_tensor(
 ) -> HashTable:
     """The positions of keys in a vector; others get ``default_value`` or a number behind, one of ``num_oov_buckets``.
 
-    Which bucket a key gets differs from TensorFlow's choice. Raises ArgumentError for a ``hasher_spec``.
+    Buckets are those of TensorFlow's ``FastHashSpec``. Raises ArgumentError for a ``hasher_spec``.
     """
     return _with_buckets(_numbered(mapping, dtype), num_oov_buckets, default_value, hasher_spec, name)
 

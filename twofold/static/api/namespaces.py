@@ -12,7 +12,7 @@ NAMESPACES = {
         half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
-        variables=variables_initializer""",
+        tables_initializer variables=variables_initializer""",
     "io": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot

@@ -65,10 +65,11 @@ def as_tensor(value: Any) -> Any:
     return value if convert is None else convert()
 
 
-def install_operators(kind: type) -> None:
+def install_operators(kind: type, reflected: bool = False) -> None:
     """Give a class of what becomes a tensor the operators of tensors.
 
-    Equality stays identity, so that its objects can be looked up in lists and dictionaries.
+    Equality stays identity, so that its objects can be looked up in lists and dictionaries. ``reflected`` gives it
+    only those that a tensor on the left asks it for, as far as it has none of its own.
     """
 
     def operator(name: str) -> Callable[..., Any]:
@@ -78,6 +79,12 @@ def install_operators(kind: type) -> None:
         method.__name__ = name
         return method
 
+    if reflected:
+        for name in METHODS:
+            own = any(name in vars(base) for base in kind.__mro__)
+            if name.startswith("__r") and name != "__rshift__" and not own:
+                setattr(kind, name, operator(name))
+        return
     for name in METHODS:
         if name.startswith("__") and name not in ("__eq__", "__ne__"):
             setattr(kind, name, operator(name))

@@ -416,7 +416,10 @@ def identity_n(input: Any, name: str | None = None) -> list[Any]:
 @example("print(tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])))", "(2, 3)")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The shape of an element-wise result; raises ValueError for shapes that do not broadcast."""
-    one, two = list(reversed(TensorShape(shape_x).as_list())), list(reversed(TensorShape(shape_y).as_list()))
+    shapes = TensorShape(shape_x), TensorShape(shape_y)
+    if any(one.ndims is None for one in shapes):
+        return TensorShape(None)
+    one, two = (one.as_list()[::-1] for one in shapes)
     found: list[int | None] = []
     for k in range(max(len(one), len(two))):
         sizes = [side[k] if k < len(side) else 1 for side in (one, two)]

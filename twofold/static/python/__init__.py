@@ -10,7 +10,7 @@ _KERAS = (
 enter(
     __name__,
     {
-        "client.session": "",
+        "client.session": "session.conversions",
         "client.device_lib": "python.devices",
         "client.timeline": "python.timeline",
         "lib.io.file_io": "python.files",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
@@ -27,6 +28,7 @@ from twofold.static.graph.graph import (
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
 from twofold.static.session.config import ConfigProto, traces_run
+from twofold.static.session.conversions import conversion_of
 from twofold.static.session.execution import PartialRun, Run
 from twofold.static.session.feeds import feed_type, repaired
 from twofold.static.session.partition import Step
@@ -57,6 +59,10 @@ class _Fetches:
                 return lambda arrays: type(item)(*[part(arrays) for part in nested])
             kind_ = tuple if isinstance(item, tuple) else list
             return lambda arrays: kind_(part(arrays) for part in nested)
+        if (registered := conversion_of(item)) is not None:
+            inner, contract = registered.fetch(item)
+            rebuilt = self._structure(inner)
+            return lambda arrays: contract(rebuilt(arrays))
         if hasattr(item, "parts"):
             each = [self._leaf(part, False) for part in item.parts]
             return lambda arrays: item.fetched([part(arrays) for part in each])
@@ -67,8 +73,7 @@ class _Fetches:
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda arrays: None
-        operation, index = operation_of(element), 0
-        index = owner_of(element)[1]  # type: ignore[index]
+        operation, index = operation_of(element), owner_of(element)[1]  # type: ignore[index]
         self.sources.append((operation, index))
         offset = len(self.sources) - 1
         axes = operation.graph.sequence_axes
@@ -83,6 +88,9 @@ def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
     """Feeds with those of tuples, and of tensors that have parts (sparse ones), as feeds of their parts."""
     found: dict[Any, Any] = {}
     for key, value in feeds.items():
+        if (registered := conversion_of(key)) is not None and registered.feed is not None:
+            found.update(_apart(dict(registered.feed(key, value))))
+            continue
         parts = key.parts if hasattr(key, "parts") else key if isinstance(key, tuple) else None
         if parts is None:
             found[key] = value
@@ -284,7 +292,7 @@ class BaseSession:
         run = self._begin(position, feeds)
         step = self._first_step(position, parsed.sources, parsed.operations, False)
         arrays = run.take(step)
-        if len(feeds) == len(feed_dict or ()):
+        if len(feeds) == len(feed_dict or ()) and all(map(operator.is_, feeds, feed_dict or ())):
             self._remember(fetches, feeds, step, parsed.rebuild)
         return parsed.rebuild(arrays)
 
@@ -396,7 +404,7 @@ class BaseSession:
 
     def _remember(self, fetches: Any, feeds: Mapping[Any, Any], step: Step, rebuild: Any) -> None:
         leaves = list(_leaves(fetches))
-        if any(hasattr(item, "parts") for item in leaves) or not all(
+        if any(hasattr(item, "parts") or conversion_of(item) for item in leaves) or not all(
             isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
         ):
             return

@@ -19,3 +19,6 @@ from twofold.static.graph.graph import reset_default_graph as reset_default_grap
 from twofold.static.graph.scopes import control_dependencies as control_dependencies
 from twofold.static.graph.scopes import device as device
 from twofold.static.graph.scopes import name_scope as name_scope
+from twofold.static.session.conversions import (
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
