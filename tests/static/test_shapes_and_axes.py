@@ -86,3 +86,24 @@ def test_results_of_operators_and_gradients_take_sizes() -> None:
 
 def test_static_shapes_of_unknown_rank_broadcast_to_one() -> None:
     assert tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape(None)).ndims is None
+
+
+def test_parts_of_a_shape_of_unknown_rank_are_unknown() -> None:
+    shape = tf.TensorShape(None)
+    assert shape[1:].ndims is None and shape[:-1].ndims is None and shape[0].value is None
+    assert shape[1:3].as_list() == [None, None]
+
+
+def test_inputs_of_unknown_ranks_may_have_different_ones() -> None:
+    logits, labels = tf.placeholder(tf.float32), tf.placeholder(tf.int32)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    count = tf.placeholder(tf.int32)
+    ones = tf.ones([count, 2])
+    assert loss.shape.ndims is None
+    with tf.Session() as session:
+        assert session.run(loss, {logits: numpy.zeros((3, 4)), labels: [0, 1, 2]}) == pytest.approx(
+            numpy.log([4.0] * 3)
+        )
+        assert session.run(ones, {count: 3}).shape == (3, 2)
+        with pytest.raises(ValueError, match="a list of 2 numbers where one is taken"):
+            session.run(ones, {count: [3, 1]})

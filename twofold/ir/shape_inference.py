@@ -31,6 +31,8 @@ UNKNOWN_RANK = (-1,)
 
 _USUAL_RANK, _MAX_RANK = 4, 16
 """Largest rank that is tried if smaller ones are accepted, and at all."""
+_MOST_UNKNOWN = 3
+"""Of how many inputs the unknown ranks are tried apart."""
 _MAX_PATHS = 48
 """Most executions of a rule for one call."""
 _MAX_BRANCHES = 200
@@ -398,7 +400,8 @@ def types_by_rank(
     """Infer types with unknown ranks, by enumeration of ranks.
 
     Rules loop over axes, so a rank is a case, while sizes stay symbols. Enumeration ends above the ranks of the other
-    types, where nothing new can come, and above the first rank that is accepted.
+    types, where nothing new can come, and above the first rank that is accepted. Several unknown ranks are tried as
+    one, and only where no one is accepted as several.
 
     Args:
         types: The types of the inputs, some of unknown rank.
@@ -413,27 +416,39 @@ def types_by_rank(
     """
     if all(type.shape != UNKNOWN_RANK for type in types):
         return rule(list(types))
+    unknown = sum(type.shape == UNKNOWN_RANK for type in types)
+    most = max([_USUAL_RANK, *[type.ndim + 1 for type in types]])
     found: list[list[TensorType]] = []
     accepted: list[int] = []
     errors: list[Exception] = []
-    most = max([_USUAL_RANK, *[type.ndim + 1 for type in types]])
-    for rank in range(_MAX_RANK + 1):
-        sizes = tuple(new_unknown_size() for _ in range(rank))
+
+    def tried(ranks: Sequence[int]) -> None:
+        left = iter(ranks)
         ranked = [
-            tensor_type(type.dtype, sizes, type.weak) if type.shape == UNKNOWN_RANK else type
+            tensor_type(type.dtype, tuple(new_unknown_size() for _ in range(next(left))), type.weak)
+            if type.shape == UNKNOWN_RANK
+            else type
             for type in types
         ]
         try:
             found.append(rule(ranked))
-            accepted.append(rank)
-        except refused as error:  # this rank is rejected
+            accepted.append(max(ranks))
+        except refused as error:  # these ranks are rejected
             errors.append(error)
+
+    for rank in range(_MAX_RANK + 1):
+        tried([rank] * unknown)
         if rank >= most and found and (rank > accepted[-1] or len(accepted) > 1):
             break
+    largest = _MAX_RANK
+    if not found and 1 < unknown <= _MOST_UNKNOWN:  # no equal ranks, as of logits and class numbers
+        largest = _USUAL_RANK
+        for ranks in itertools.product(range(largest + 1), repeat=unknown):
+            tried(ranks)
     if not found:
         raise errors[0]
     # a single accepted rank is the rank, unless it is the largest: larger ones might be accepted, too
-    if len(found) == 1 and accepted[0] == _MAX_RANK:
+    if len(found) == 1 and accepted[0] == largest:
         return [tensor_type(made.dtype, UNKNOWN_RANK) for made in found[0]]
     return [common_type(candidates) for candidates in zip(*found)]
 

@@ -477,6 +477,8 @@ def numbers(value: Any) -> Any:
 def whole(value: Any) -> Any:
     """A number as an integer; a symbol stays one."""
     found = numbers(value)
+    if isinstance(found, list):
+        raise ArgumentError(f"a list of {len(found)} numbers where one is taken", "Give one number.")
     return found if isinstance(found, Symbol) else int(found)
 
 

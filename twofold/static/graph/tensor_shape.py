@@ -236,8 +236,18 @@ class TensorShape:
         return iter(self._known())
 
     def __getitem__(self, key: Any) -> Any:
+        if self.dims is None:
+            return self._part_of_unknown(key)
         found = self._known()[key]
         return TensorShape(found) if isinstance(key, slice) else found
+
+    def _part_of_unknown(self, key: Any) -> Any:
+        """A size, or sizes, of a shape of unknown rank: as many unknown ones as a slice with both ends takes."""
+        if not isinstance(key, slice):
+            return Dimension(None)
+        start, stop = key.start or 0, key.stop
+        ends = key.step is None and stop is not None and start >= 0 and stop >= 0
+        return TensorShape([None] * max(stop - start, 0) if ends else None)
 
     def __eq__(self, other: object) -> bool:
         if other is None:
