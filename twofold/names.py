@@ -252,6 +252,10 @@ NAMES: dict[str, dict[str, str]] = {
             "stop_if_no_increase_hook"
         ),
         "twofold.static.estimator": "export inputs",
+        "twofold.static.estimator.canned": (
+            "DNNClassifier DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNRegressor "
+            "LinearClassifier LinearRegressor"
+        ),
         "twofold.static.estimator.estimator": "Estimator",
         "twofold.static.estimator.exporters": "BestExporter Exporter FinalExporter LatestExporter",
         "twofold.static.estimator.spec": "EstimatorSpec ModeKeys RunConfig",

@@ -161,3 +161,23 @@ def test_unknown_flags_are_left_or_refused() -> None:
     assert flags.steps == 7 and flags([]) == []
     with pytest.raises(ValueError, match="--other=1 is not defined"):
         flags(["run.py", "--other=1"])
+
+
+def test_files_have_their_later_names(tmp_path):
+    files = tf.io.gfile
+    files.makedirs(f"{tmp_path}/a/b")
+    with files.GFile(f"{tmp_path}/a/x.txt", "w") as file:
+        file.write("hello")
+        assert file.tell() == 5
+    with files.GFile(f"{tmp_path}/a/x.txt") as file:
+        file.seek(3)
+        assert file.read() == "lo"
+    assert files.stat(f"{tmp_path}/a/x.txt").length == 5 and files.stat(str(tmp_path)).is_directory
+    assert files.glob([f"{tmp_path}/a/*.txt", f"{tmp_path}/a/b"]) == [
+        f"{tmp_path}/a/b",
+        f"{tmp_path}/a/x.txt",
+    ]
+    files.copy(f"{tmp_path}/a/x.txt", f"{tmp_path}/a/b/y.txt")
+    assert files.listdir(f"{tmp_path}/a") == ["b", "x.txt"] and files.isdir(f"{tmp_path}/a/b")
+    files.rmtree(f"{tmp_path}/a")
+    assert not files.exists(f"{tmp_path}/a")

@@ -268,31 +268,66 @@ def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -
 def auc(
     labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, **options: Any
 ) -> tuple[Any, Any]:
-    """The area under the curve of true over false positive rates, by the trapezoidal rule.
+    """The area under the curve of true over false positive rates, or with "PR" of precision over recall.
 
-    Only the ROC curve is offered; raises ValueError for another one.
+    It is found by the trapezoidal rule or, for "PR" with "careful_interpolation", between thresholds by the true and
+    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for others.
     """
     curve, summation = options["curve"], options["summation_method"]
-    if curve != "ROC" or summation != "trapezoidal":
-        raise ValueError(f"auc: curve {curve!r} with {summation!r} is not offered. Use 'ROC'.")
+    careful = (curve, summation) == ("PR", "careful_interpolation")
+    if not careful and (curve not in ("ROC", "PR") or summation != "trapezoidal"):
+        raise ValueError(
+            f"auc: curve {curve!r} with {summation!r} is not offered. Use 'ROC', or 'PR', with 'trapezoidal', "
+            "or 'PR' with 'careful_interpolation'."
+        )
     with variable_scope(options["name"], "auc"):
         scale = None if weights is None else _flat(weights)
         found = _at_thresholds(_flat(labels), math.cast(_flat(predictions), float32), scale, num_thresholds)
         names = ("true_positives", "false_positives", "true_labels", "false_labels")
         pairs = [_gathered(key, part, [num_thresholds]) for key, part in zip(names, found)]
-        value = _area(*[total.value() for total, _ in pairs], name="value")
-        update = _area(*[more for _, more in pairs], name="update_op")
+        area = _interpolated_area if careful else _precision_area if curve == "PR" else _area
+        value = area(*[total.value() for total, _ in pairs], name="value")
+        update = area(*[more for _, more in pairs], name="update_op")
         return _collected(value, update, options["metrics_collections"], options["updates_collections"])
+
+
+def _ends(values: Any) -> tuple[Any, Any]:
+    """The values at the lower and at the upper threshold of each interval."""
+    count = values.shape[0] - 1
+    return ops.narrow(values, 0, 0, count), ops.narrow(values, 0, 1, count)
+
+
+def _trapezoids(height: Any, width: Any) -> Any:
+    return ops.sum(ops.multiply(ops.multiply(ops.add(*_ends(height)), 0.5), ops.subtract(*_ends(width))))
 
 
 @operation("AUC")
 def _area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
-    height, width = (ops.divide(a, ops.maximum(b, 1e-7)) for a, b in ((right, true), (wrong, false)))
-    count = height.shape[0] - 1
-    mean = ops.multiply(ops.add(ops.narrow(height, 0, 0, count), ops.narrow(height, 0, 1, count)), 0.5)
+    return _trapezoids(*(ops.divide(a, ops.maximum(b, 1e-7)) for a, b in ((right, true), (wrong, false))))
+
+
+@operation("PrecisionRecallAUC")
+def _precision_area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
+    raised = ops.add(right, 1e-6)
+    return _trapezoids(ops.divide(raised, ops.add(raised, wrong)), ops.divide(raised, ops.add(true, 1e-6)))
+
+
+@operation("InterpolatedAUC")
+def _interpolated_area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
+    low, high = _ends(ops.add(right, wrong))
+    more = ops.subtract(*_ends(right))
+    slope = _quotient(more, ops.subtract(low, high))
+    above = ops.subtract(_ends(right)[1], ops.multiply(slope, high))
+    both = ops.logical_and(ops.greater(low, 0), ops.greater(high, 0))
+    ratio = ops.where(both, _quotient(low, high), 1.0)
     return ops.sum(
-        ops.multiply(mean, ops.subtract(ops.narrow(width, 0, 0, count), ops.narrow(width, 0, 1, count)))
+        _quotient(ops.multiply(slope, ops.add(more, ops.multiply(above, ops.log(ratio)))), _ends(true)[1])
     )
+
+
+def _quotient(one: Any, two: Any) -> Any:
+    fine = ops.greater(two, 0)
+    return ops.where(fine, ops.divide(one, ops.where(fine, two, 1.0)), 0.0)
 
 
 @_metric("mean_iou")

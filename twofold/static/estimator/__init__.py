@@ -17,6 +17,14 @@ if TYPE_CHECKING:
         stop_if_no_increase_hook,
     )
     from twofold.static.estimator import export, inputs
+    from twofold.static.estimator.canned import (
+        DNNClassifier,
+        DNNLinearCombinedClassifier,
+        DNNLinearCombinedRegressor,
+        DNNRegressor,
+        LinearClassifier,
+        LinearRegressor,
+    )
     from twofold.static.estimator.estimator import Estimator
     from twofold.static.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
     from twofold.static.estimator.spec import EstimatorSpec, ModeKeys, RunConfig

@@ -43,6 +43,14 @@ class GFile:
             file_content = file_content.decode()
         self._file.write(file_content)
 
+    def seek(self, offset: int) -> None:
+        """Go on at an offset from the beginning."""
+        self._file.seek(offset)
+
+    def tell(self) -> int:
+        """The offset of what is read or written next."""
+        return int(self._file.tell())
+
     def size(self) -> int:
         """The size in bytes."""
         return os.path.getsize(self.name)
@@ -81,19 +89,39 @@ def _rename(oldname: str, newname: str, overwrite: bool = False) -> None:
     os.replace(oldname, newname)
 
 
+def _glob(filename: Any) -> list[str]:
+    """Sorted paths that match a pattern, or one of several."""
+    patterns = [filename] if isinstance(filename, (str, os.PathLike)) else filename
+    return sorted({path for pattern in patterns for path in glob.glob(pattern)})
+
+
+def _stat(filename: str) -> SimpleNamespace:
+    """Length, time of the last change and kind of a file."""
+    found = os.stat(filename)
+    return SimpleNamespace(
+        length=found.st_size, mtime_nsec=found.st_mtime_ns, is_directory=os.path.isdir(filename)
+    )
+
+
+_FUNCTIONS = {
+    "Exists exists": os.path.exists,
+    "IsDirectory isdir": os.path.isdir,
+    "ListDirectory listdir": lambda dirname: sorted(os.listdir(dirname)),
+    "MakeDirs makedirs": lambda dirname: os.makedirs(dirname, exist_ok=True),
+    "MkDir mkdir": os.mkdir,
+    "Remove remove": os.remove,
+    "DeleteRecursively rmtree": shutil.rmtree,
+    "Glob glob": _glob,
+    "Walk walk": os.walk,
+    "Stat stat": _stat,
+    "Copy copy": _copy,
+    "Rename rename": _rename,
+}
+"""The functions of ``tf.gfile``, each with its name in ``tf.io.gfile``."""
+
 gfile = SimpleNamespace(
     GFile=GFile,
     FastGFile=GFile,
     Open=GFile,
-    Exists=os.path.exists,
-    IsDirectory=os.path.isdir,
-    ListDirectory=lambda dirname: sorted(os.listdir(dirname)),
-    MakeDirs=lambda dirname: os.makedirs(dirname, exist_ok=True),
-    MkDir=os.mkdir,
-    Remove=os.remove,
-    DeleteRecursively=shutil.rmtree,
-    Glob=lambda filename: sorted(glob.glob(filename)),
-    Walk=os.walk,
-    Copy=_copy,
-    Rename=_rename,
+    **{name: function for names, function in _FUNCTIONS.items() for name in names.split()},
 )
