@@ -93,3 +93,9 @@ def test_labels_of_any_dtype_and_first_values_that_are_tensors(session):
     variable = tf.get_variable("first", initializer=tf.constant(2.0))
     session.run(tf.global_variables_initializer())
     assert session.run(variable) == 2.0
+
+
+def test_categorical_has_its_dtype_before_the_seed():
+    made = tf.random.categorical(tf.constant([[0.0, 1.0]]), 5, tf.int32, 3)
+    assert made.dtype is tf.int32 and made.shape.as_list() == [1, 5]
+    assert tf.random.categorical(tf.constant([[0.0, 1.0]]), 5).dtype is tf.int64

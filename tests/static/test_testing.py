@@ -40,6 +40,15 @@ def test_values_of_tensors_are_those_in_the_session(case):
         assert case.evaluate({"a": (x, 3)})["a"][1] == 3
 
 
+def test_nested_values_are_of_one_run_with_a_session_or_without(case):
+    x = tf.random_uniform([4])
+    found = case.evaluate({"a": x, "b": (x * 2, [x])})
+    assert (
+        found["b"][0].tolist() == (found["a"] * 2).tolist()
+        and found["b"][1][0].tolist() == found["a"].tolist()
+    )
+
+
 @pytest.mark.parametrize(
     "check",
     [

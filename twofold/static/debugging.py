@@ -24,7 +24,7 @@ from twofold.static.functions.host_calls import Assert
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
 from twofold.static.graph.graph_elements import check_same_dtype
-from twofold.static.graph.scopes import control_dependencies
+from twofold.static.graph.scopes import control_dependencies, name_scope
 from twofold.static.session.cached_run import CHECK_NUMERICS
 
 _SHOWN = {"data": None, "summarize": None, "message": None, "name": None}
@@ -40,16 +40,17 @@ def _assertion(
     operands = [one for one in inspect.signature(holds).parameters if one not in more]
 
     def check(data: Any, summarize: Any, message: str | None, name: str | None, **values: Any) -> Operation:
-        tensors = [convert_to_tensor(values.pop(operands[0]))]
-        floating = tensors[0].dtype if tensors[0].dtype.kind == "f" else None
-        for value in [values.pop(one) for one in operands[1:]]:
-            kept = isinstance(value, (int, float)) or is_tensor_like(value)
-            tensors.append(as_tensor(value) if kept else convert_to_tensor(value, floating))
-        made = define(
-            "All", lambda *a, **b: ops.all(holds(*check_same_dtype(*a), **b)), tensors, values, None
-        )
-        shown = [one for one in tensors if isinstance(one, Tensor)] if data is None else list(data)
-        return Assert(made.outputs[0], [message or own, *shown], summarize, name or own)
+        with name_scope(name or own):
+            tensors = [convert_to_tensor(values.pop(operands[0]))]
+            floating = tensors[0].dtype if tensors[0].dtype.kind == "f" else None
+            for value in [values.pop(one) for one in operands[1:]]:
+                kept = isinstance(value, (int, float)) or is_tensor_like(value)
+                tensors.append(as_tensor(value) if kept else convert_to_tensor(value, floating))
+            made = define(
+                "All", lambda *a, **b: ops.all(holds(*check_same_dtype(*a), **b)), tensors, values, None
+            )
+            shown = [one for one in tensors if isinstance(one, Tensor)] if data is None else list(data)
+            return Assert(made.outputs[0], [message or own, *shown], summarize)
 
     made = with_parameters(check, {**dict.fromkeys(operands, REQUIRED), **more, **_SHOWN})
     return described(made, own, f"An ``Assert`` that {text}.", f"tf.{own}({given})", "None")

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from twofold.dtypes import finfo, float32, float64
+from twofold.dtypes import finfo, float32, float64, int64
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import sample_log_gamma
@@ -150,6 +150,18 @@ def multinomial(
     return ops.cast(distributions.sample_choice(weights, key, counter, int(num_samples), True), output_dtype)
 
 
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Any:
+    """``tf.multinomial``, with the dtype of the numbers before the seed.
+
+    >>> import twofold.static as tf
+    >>> tf.random.categorical(tf.zeros([2, 3]), 4, tf.int32)
+    <tf.Tensor 'multinomial/Multinomial:0' shape=(2, 4) dtype=int32>
+    """
+    return multinomial(logits, num_samples, seed, name, int64 if dtype is None else dtype)
+
+
 @_sampler("RandomPoissonV2", "random_poisson")
 @example("print(session.run(tf.random_poisson([0.0, 5.0], [3])).shape)", "(3, 2)")
 def random_poisson(
@@ -186,7 +198,7 @@ def random_gamma(
 
 
 poisson, gamma = random_poisson, random_gamma
-normal, uniform, categorical, shuffle = random_normal, random_uniform, multinomial, random_shuffle
+normal, uniform, shuffle = random_normal, random_uniform, random_shuffle
 set_seed = set_random_seed
 
 __getattr__, __dir__ = look_up(__name__)

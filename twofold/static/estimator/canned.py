@@ -50,7 +50,10 @@ class _Linear(NamedTuple):
     combiner: str
     most: float
 
-    scope = "linear"
+    @property
+    def scope(self) -> str:
+        """Of its variables."""
+        return "linear"
 
     def logits(self, features: Mapping[str, Any], width: int, mode: str) -> Any:
         """The results."""
@@ -71,7 +74,10 @@ class _Deep(NamedTuple):
     dropout: float | None
     batch_norm: bool
 
-    scope = "dnn"
+    @property
+    def scope(self) -> str:
+        """Of its variables."""
+        return "dnn"
 
     def logits(self, features: Mapping[str, Any], width: int, mode: str) -> Any:
         """The results."""
@@ -115,7 +121,8 @@ def _model(head: Head, parts: Sequence[_Linear | _Deep]) -> Callable[..., Estima
                 for part in parts
             ]
             with control_dependencies([group(*steps)]):
-                return get_global_step().assign_add(1).op
+                step: Any = get_global_step()
+                return step.assign_add(1).op
 
         return head.spec(features, mode, logits, labels, trained)
 

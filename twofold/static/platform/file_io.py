@@ -91,7 +91,7 @@ def _rename(oldname: str, newname: str, overwrite: bool = False) -> None:
 
 def _glob(filename: Any) -> list[str]:
     """Sorted paths that match a pattern, or one of several."""
-    patterns = [filename] if isinstance(filename, (str, os.PathLike)) else filename
+    patterns: list[str] = [filename] if isinstance(filename, str) else list(filename)
     return sorted({path for pattern in patterns for path in glob.glob(pattern)})
 
 

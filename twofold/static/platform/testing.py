@@ -19,10 +19,18 @@ import numpy
 from twofold.errors import GraphError
 from twofold.static.api.op_functions import refuse
 from twofold.static.graph.context import at_once
-from twofold.static.graph.graph import Graph, Tensor, get_default_graph, reset_default_graph
+from twofold.static.graph.graph import (
+    Graph,
+    Operation,
+    Tensor,
+    get_default_graph,
+    get_default_session,
+    reset_default_graph,
+)
 from twofold.static.random import set_random_seed
 from twofold.static.session.config import ConfigProto
 from twofold.static.session.session import Session
+from twofold.static.sparse import SparseTensor
 from twofold.static.train.server import ClusterSpec, Server
 
 _SEED = 87654321
@@ -196,17 +204,31 @@ class TestCase(unittest.TestCase):
     test_session = _Alias("cached_session")
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors in nested lists, tuples and dicts, in their structure."""
-        if isinstance(tensors, Mapping):
-            return {key: self.evaluate(value) for key, value in tensors.items()}
-        if isinstance(tensors, (list, tuple)):
-            found = [self.evaluate(value) for value in tensors]
-            if hasattr(tensors, "_fields"):
-                return type(tensors)(*found)
-            return found if isinstance(tensors, list) else tuple(found)
-        if isinstance(tensors, Tensor) or hasattr(tensors, "_as_graph_element"):
-            return tensors.numpy() if at_once() else tensors.eval()
-        return tensors
+        """The values of tensors in nested lists, tuples and dicts, in their structure, all of one run."""
+        leaves: list[Any] = []
+        rebuild = self._structure(tensors, leaves)
+        if at_once() or not leaves:
+            return rebuild([leaf.numpy() for leaf in leaves])
+        session = get_default_session()
+        with contextlib.nullcontext(session) if session is not None else self.cached_session() as found:
+            return rebuild(found.run(leaves))
+
+    def _structure(self, item: Any, leaves: list[Any]) -> Callable[[list[Any]], Any]:
+        """Collects the tensors; a function of their values that gives the structure with these."""
+        if isinstance(item, Mapping):
+            rows = {key: self._structure(value, leaves) for key, value in item.items()}
+            return lambda values: {key: row(values) for key, row in rows.items()}
+        if isinstance(item, (list, tuple)):
+            parts = [self._structure(value, leaves) for value in item]
+            made: Any = (
+                type(item)._make if hasattr(item, "_fields") else list if isinstance(item, list) else tuple
+            )
+            return lambda values: made(part(values) for part in parts)
+        if isinstance(item, (Tensor, Operation, SparseTensor)) or hasattr(item, "_as_graph_element"):
+            leaves.append(item)
+            position = len(leaves) - 1
+            return lambda values: values[position]
+        return lambda values: item
 
     def _array(self, value: Any) -> numpy.ndarray:
         return numpy.asarray(self.evaluate(value))
