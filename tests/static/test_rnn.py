@@ -289,3 +289,19 @@ def test_what_a_subclass_sets_anew_has_an_effect():
         found, kernel = session.run([output, cell.weights[0]])
     assert cell._width == 6
     numpy.testing.assert_allclose(found[0], 2 * kernel[:2].sum(0), rtol=1e-6)
+
+
+def test_a_cell_that_declares_its_own_variables_has_them_once():
+    class Cell(tf.nn.rnn_cell.RNNCell):
+        state_size = output_size = 2
+
+        def __call__(self, inputs, state, scope=None):
+            with tf.variable_scope(scope or "cell", reuse=False):
+                kernel = tf.get_variable("kernel", [3, 2])
+            state = tf.matmul(tf.concat([inputs, state], 1), kernel)
+            return state, state
+
+    with tf.Graph().as_default():
+        inputs = [tf.ones([1, 1]), tf.ones([1, 1]), tf.ones([1, 1])]
+        outputs, _ = tf.nn.static_rnn(Cell(), inputs, dtype=tf.float32, scope="own")
+        assert len(outputs) == 3 and [one.name for one in tf.global_variables()] == ["own/cell/kernel:0"]

@@ -174,12 +174,14 @@ def static_rnn(
     if not isinstance(inputs, (list, tuple)) or not inputs:
         what = f"inputs are {inputs!r}"
         raise failed("static_rnn", ArgumentError(what, "Give a list with the input of each step."))
-    with variable_scope(scope or "rnn"):
+    with variable_scope(scope or "rnn") as own:
         batch = _size(convert_to_tensor(flatten(inputs[0], "inputs")[0][0]), 0)
         steps = _Steps("static_rnn", cell, initial_state, dtype, batch, sequence_length)
         state: Sequence[Any] = steps.starts
         outputs = []
         for number, value in enumerate(inputs):
+            if number:
+                own.reuse_variables()
             found, state = steps.next(value, state, None if steps.lengths is None else number)
             outputs.append(unflatten(steps.output_structure, found))
     return outputs, unflatten(steps.structure, state)

@@ -65,7 +65,9 @@ def load_checkpoint(ckpt_dir_or_file: str) -> NewCheckpointReader:
     if os.path.isdir(path):
         found = latest_checkpoint(path)
         if found is None:
-            raise ValueError(f"load_checkpoint: there is no checkpoint in {path}, at {here()}.")
+            raise NotFoundError(
+                f"load_checkpoint: there is no checkpoint in {path}, at {here()}", "Save one there first."
+            )
         path = found
     return NewCheckpointReader(path)
 

@@ -19,6 +19,7 @@ from twofold.dtypes import float32, int64, string
 from twofold.errors import GraphError
 from twofold.files import atomic_write
 from twofold.runtime.tracing import here
+from twofold.static.errors import NotFoundError
 from twofold.static.saving.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables.variable import Variable, global_variables
 
@@ -253,8 +254,8 @@ class Saver:
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables the values of a checkpoint.
 
-        Raises ValueError where there is none, GraphError for one that is damaged, lacks a variable, or has another
-        dtype for it.
+        Raises ValueError where there is none, NotFoundError for one that lacks a variable, GraphError for one that is
+        damaged or has another dtype for it.
         """
         tensors = read_checkpoint(save_path)
         for name, variable in self._variables.items():
@@ -262,7 +263,7 @@ class Saver:
                 tensors[name] = (int64, numpy.array(_steps(variable.powers, tensors)))
         missing = [name for name in self._variables if name not in tensors]
         if missing:
-            raise GraphError(
+            raise NotFoundError(
                 f"restore: {save_path} has no variable '{missing[0]}', at {here()}",
                 f"It has {', '.join(sorted(tensors))}; restore only those with Saver(var_list).",
             )

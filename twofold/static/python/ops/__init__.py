@@ -1,7 +1,6 @@
 """TensorFlow's files of operations, by the public modules that have their names."""
 
 from twofold.static.python.positions import enter
-from twofold.static.recurrent import rnn as rnn
 from twofold.static.recurrent import rnn_cell as rnn_cell
 
 enter(
@@ -15,6 +14,7 @@ enter(
         "gen_array_ops gen_math_ops gen_state_ops gradients_impl variable_scope variables sparse_ops script_ops": "",
         "gen_control_flow_ops gen_logging_ops": "",
         "nn_ops nn nn_impl gen_nn_ops embedding_ops candidate_sampling_ops ctc_ops": "nn",
+        "rnn": "recurrent.rnn python.ops",
         "rnn_cell_impl": "recurrent.rnn_cell contrib.rnn",
         "image_ops gen_image_ops": "image",
         "metrics metrics_impl": "metrics",
