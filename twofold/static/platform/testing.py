@@ -220,9 +220,8 @@ class TestCase(unittest.TestCase):
             return lambda values: {key: row(values) for key, row in rows.items()}
         if isinstance(item, (list, tuple)):
             parts = [self._structure(value, leaves) for value in item]
-            made: Any = (
-                type(item)._make if hasattr(item, "_fields") else list if isinstance(item, list) else tuple
-            )
+            kind: Any = type(item)
+            made = kind._make if hasattr(item, "_fields") else list if isinstance(item, list) else tuple
             return lambda values: made(part(values) for part in parts)
         if isinstance(item, (Tensor, Operation, SparseTensor)) or hasattr(item, "_as_graph_element"):
             leaves.append(item)
