@@ -147,6 +147,9 @@ REASONS: dict[tuple[str, str], str] = {
     ("numpy_input_fn", "num_threads"): ONLY_SPEED,
     ("numpy_input_fn", "queue_capacity"): ONLY_SPEED,
     ("FileWriter.add_graph", "global_step"): "a graph has no step in TensorBoard",
+    ("register_session_run_conversion_functions", "feed_function_for_partial_run"): (
+        "what a partial run feeds is what feed_function names"
+    ),
     ("Saver.__init__", "name"): "a saver has no operations",
     ("Saver.__init__", "sharded"): "all variables are on one device, and make one shard",
     ("Saver.__init__", "restore_sequentially"): ONLY_SPEED,

@@ -156,8 +156,8 @@ def categorical(
     """``tf.multinomial``, with the dtype of the numbers before the seed.
 
     >>> import twofold.static as tf
-    >>> tf.random.categorical(tf.zeros([2, 3]), 4, tf.int32)
-    <tf.Tensor 'multinomial/Multinomial:0' shape=(2, 4) dtype=int32>
+    >>> print(tf.random.categorical(tf.zeros([2, 3]), 4, tf.int32).shape)
+    (2, 4)
     """
     return multinomial(logits, num_samples, seed, name, int64 if dtype is None else dtype)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
 from twofold.dtypes import bool_, float32, int32
 from twofold.errors import ArgumentError, ShapeError
 from twofold.frontend.options import check_device
-from twofold.func import vmap
 from twofold.ops.base import ops
 
 Tensor = _core.Tensor
@@ -49,6 +49,7 @@ def _joined(masks: tuple[Mask, ...], name: str, first: bool) -> Mask:
 
 def _of_indices(function: Callable[..., Any], sizes: tuple[int, ...], *beside: Any) -> Any:
     """A function of scalars for all indices of four axes, and of the elements of tensors with these axes."""
+    vmap = import_module("twofold.func").vmap  # func stands on modules
     for axis in (3, 2, 1, 0):
         dims = tuple(0 if k == axis else None for k in range(4))
         function = vmap(function, in_dims=(*[0] * len(beside), *dims))
