@@ -159,6 +159,7 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.shape.joining": "clamp_index pad_block slice_update concatenate stack",
     "twofold.ops.shape.movement": "reshape permute broadcast_to flip slice write_view diagonal",
     "twofold.ops.shape.padding": "pad_with_own",
+    "twofold.ops.shape.reinterpreting": "smaller_elements larger_elements",
     "twofold.ops.shape.reshaping": "squeeze unsqueeze",
     "twofold.ops.shape.rolling": "roll",
     "twofold.ops.shape.strided": "as_strided unfold",

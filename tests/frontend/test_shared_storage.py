@@ -181,3 +181,47 @@ def test_plus_gives_the_tensor_itself():
     for plus in (torch.positive, lambda x: +x):
         with pytest.raises(RuntimeError, match="bool tensor is not supported"):
             plus(torch.tensor([True]))
+
+
+@pytest.mark.parametrize(
+    "name", ["uint8", "int8", "int16", "int32", "int64", "float64", "complex64", "complex128", "float32"]
+)
+def test_memory_is_read_as_elements_of_any_size_like_numpy(name):
+    array = numpy.array([[1.5, -2.0, 3e38, 7.0], [0.0, 1.0, 2.0, 3.0]], "float32")
+    x = torch.from_numpy(array.copy())
+    for rows, whole in ((x, array), (x[1:], array[1:])):
+        found = rows.view(getattr(torch, name))
+        assert found.numpy().tobytes() == whole.tobytes() and found.shape == whole.view(name).shape
+        assert found.data_ptr() == rows.data_ptr() and found.stride()[-1] == 1
+        back = found.view(torch.float32)
+        assert back.tolist() == whole.tolist() and back.shape == whole.shape
+
+
+def test_writes_through_elements_of_another_size_are_seen():
+    x, array = torch.tensor([[1.5, -2.0], [7.0, 9.0]]), numpy.array([[1.5, -2.0], [7.0, 9.0]], "float32")
+    x.view(torch.uint8)[0, 3] = array.view("uint8")[0, 3] = 0
+    x.view(torch.int64)[1, 0] += 1 << 40
+    array.view("int64")[1, 0] += 1 << 40
+    assert x.tolist() == array.tolist()
+    small, wide = torch.arange(8, dtype=torch.uint8), torch.tensor([1 + 2j])
+    small.view(torch.int32).add_(1)
+    assert small.tolist() == [1, 1, 2, 3, 5, 5, 6, 7]
+    wide.view(torch.float64).zero_()
+    assert wide.tolist() == [0j]
+
+
+def test_memory_that_does_not_fit_is_not_read_as_larger_elements():
+    x = torch.arange(16, dtype=torch.uint8)
+    for wrong in (
+        lambda: x[1:9].view(torch.int32),
+        lambda: x[:6].view(torch.int32),
+        lambda: x[::2].view(torch.int16),
+        lambda: torch.zeros(4, 4).t().view(torch.int16),
+        lambda: torch.tensor(1.0).view(torch.uint8),
+        lambda: torch.zeros(4)[1:3].view(torch.complex64),
+    ):
+        with pytest.raises(RuntimeError):
+            wrong()
+    for half in (torch.zeros(2, dtype=torch.float16), torch.zeros(2, dtype=torch.bfloat16)):
+        with pytest.raises(TypeError):
+            half.view(torch.int16)

@@ -124,7 +124,7 @@ class bitcast(Elementwise):
         if (
             dtype.itemsize != node.dtype.itemsize
             or "b" in (dtype.kind, node.dtype.kind)
-            or dtype.compute is not dtype
+            or any(one.compute is not one for one in (dtype, node.dtype))
         ):
             raise DTypeError(
                 f"{node.dtype.name} cannot be read as {dtype.name}", "Use a dtype of the same size."

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.dtypes import DType
+from twofold.dtypes import DType, as_dtype
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.layout import is_dense
 from twofold.ops.base import apply, composite, ops, public, publish
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import element_count
+from twofold.ops.shape.reinterpreting import reread
 
 ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 """The axes from the outermost in memory to the innermost, by memory format."""
@@ -91,9 +92,10 @@ def ravel(input: Any) -> Any:
 
 
 def view(input: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
-    """The same memory in another shape, or read as another dtype of the same size.
+    """The same memory in another shape, or read as another dtype.
 
-    Raises ShapeError where no strides show the shape; ``reshape`` then copies.
+    With elements of another size the last axis has more or fewer of them. Raises ShapeError where no strides show
+    the shape; ``reshape`` then copies.
 
     >>> import twofold as torch
     >>> x = torch.zeros(4)
@@ -105,7 +107,7 @@ def view(input: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
         shape = (size,)
     if dtype is None and len(shape) == 1 and (isinstance(shape[0], DType) or hasattr(shape[0], "kind")):
         dtype = shape[0]
-    return ops.bitcast(input, dtype) if dtype is not None else _shared(ops.reshape(input, *shape), input)
+    return reread(input, as_dtype(dtype)) if dtype is not None else _shared(ops.reshape(input, *shape), input)
 
 
 def view_as(input: Any, other: Any) -> Any:
