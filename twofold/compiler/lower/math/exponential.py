@@ -116,7 +116,8 @@ def exp_times(b: Control, x: Val, rest: Val, factor: Val, least: float) -> Val:
     # by way of a larger power, as that of the smallest results has no normal exponent
     raised = 64 if fmt is SINGLE else 512
     n = b.add(_integer(b, fmt, shifted), raised)
-    return b.mul(b.mul(p, scale_exponent(b, fmt, n)), b.select(vanishes, 0.0, b.const(0.5**raised, fmt.dtype, x.lanes)))
+    last = b.select(vanishes, 0.0, b.const(0.5**raised, fmt.dtype, x.lanes))
+    return b.mul(b.mul(p, scale_exponent(b, fmt, n)), last)
 
 
 def exp_bounded(b: Control, x: Val) -> Val:
