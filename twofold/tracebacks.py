@@ -145,10 +145,15 @@ def end_at_user(error: BaseException) -> None:
     """Let the traceback of an error that leaves the package end at the user's line that called it.
 
     The frames of the package stay, above that line. An error that the user's code raised, called by the package, ends
-    there already.
+    there already. What the line names is a note of the error, unless it has one.
     """
-    if ends_inside(error) and not isinstance(error, (StopIteration, StopAsyncIteration)):
+    if isinstance(error, (StopIteration, StopAsyncIteration)):
+        return
+    inside = ends_inside(error)
+    if inside:
         appended(error.__traceback__, ending_here())
+    if (inside or hasattr(error, "located")) and not hasattr(error, "__notes__"):
+        import_module("twofold.runtime.failures").describe_line(error)
 
 
 def ends_in_callback(error: BaseException) -> bool:

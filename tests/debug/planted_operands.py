@@ -82,6 +82,21 @@ def bug_in_a_classes_loss(x: Any) -> Any:
     return F.nll_loss(scores, targets)  # bug with scores, targets
 
 
+def bug_of_a_mask(x: Any) -> Any:
+    attention, q = nn.MultiheadAttention(3, 1, batch_first=True), x[None]
+    return attention(q, q, q, attn_mask=torch.zeros(3, 3))[0]  # bug with (3, 3), (2, 2), q: float32[1,2,3]
+
+
+def bug_inside_a_loss(x: Any) -> Any:
+    signs = [torch.ones(2), torch.ones(3)]
+    return F.cosine_embedding_loss(x, x, signs[1])  # bug with x: float32[2,3], signs[1]: float32[3]
+
+
+def bug_of_integers_dropped(x: Any) -> Any:
+    counts = x.long()
+    return F.dropout(counts, 0.5)  # bug with dropout, int64, counts: int64[2,3]
+
+
 CALLS = [
     bug_three_functions_deep,
     bug_in_a_module_of_a_module,
@@ -90,6 +105,9 @@ CALLS = [
     bug_in_a_checkpoint,
     bug_of_an_attention,
     bug_in_a_classes_loss,
+    bug_of_a_mask,
+    bug_inside_a_loss,
+    bug_of_integers_dropped,
 ]
 
 
@@ -137,7 +155,38 @@ def bug_of_columns() -> None:
 def bug_of_a_builder() -> None:
     state = dy.LSTMBuilder(1, 3, 4, dy.ParameterCollection()).initial_state()
     x = dy.inputVector([1, 2])
-    state.add_input(x).output().npvalue()  # bug with float32[2], float32[3,16]
+    state.add_input(x).output().npvalue()  # bug with (2,), (3,), x: float32 (2,), VanillaLSTMBuilder
+
+
+def bug_of_a_state() -> None:
+    rnn, h = nn.GRU(3, 4), torch.zeros(1, 5, 4)
+    rnn(torch.ones(5, 2, 3), h)  # bug with (1, 2, 4), [1, 5, 4], h: float32[1,5,4]
+
+
+def bug_of_a_rate_of_a_group() -> None:
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    optimizer.param_groups[0]["lr"] = "0.1"
+    weight.sum().backward()
+    optimizer.step()  # bug with lr='0.1' is of type str
+
+
+def bug_of_a_product() -> None:
+    matrix, weights = dy.inputTensor(X), dy.transpose(dy.inputVector([0.5, 0.5, 0]))
+    mixed = matrix * weights  # bug with matrix: float32 (2, 3) [[1. 2. 3.], weights: float32 (1, 3)
+    mixed.npvalue()
+
+
+def bug_of_an_affine_transform() -> None:
+    b, w, x = dy.inputVector([0, 0]), dy.inputTensor(X), dy.inputVector([1, 2])
+    dy.affine_transform(
+        [b, w, x]
+    ).npvalue()  # bug with 3 columns against 2 rows, w: float32 (2, 3), x: float32 (2,)
+
+
+def bug_of_an_initial_state() -> None:
+    builder, h = dy.GRUBuilder(1, 3, 4, dy.ParameterCollection()), dy.inputVector([1, 2])
+    builder.initial_state([h])  # bug with (4,), h: float32 (2,) [1. 2.]
 
 
 PROGRAMS = [
@@ -147,6 +196,11 @@ PROGRAMS = [
     bug_in_a_hook_of_an_inner_module,
     bug_of_columns,
     bug_of_a_builder,
+    bug_of_a_state,
+    bug_of_a_rate_of_a_group,
+    bug_of_a_product,
+    bug_of_an_affine_transform,
+    bug_of_an_initial_state,
 ]
 
 
@@ -196,4 +250,53 @@ def bug_of_sizes_of_a_run() -> Any:
     return y, {x: X}
 
 
-GRAPHS = [bug_in_a_loop_in_a_loop, bug_in_a_scan, bug_in_a_custom_gradient, bug_of_sizes_of_a_run]
+def bug_of_a_declared_product() -> Any:
+    class Net:
+        def __init__(self) -> None:
+            self.w = tf.get_variable("w", [4, 2])
+
+        def __call__(self, x: Any) -> Any:
+            return tf.matmul(x, self.w)  # bug with x: float32[?,3], self.w: float32[4,2]
+
+    return Net()(tf.placeholder(tf.float32, [None, 3])), {}
+
+
+def bug_of_two_dtypes() -> Any:
+    x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [3])
+    return x + n, {}  # bug with x: float32[3], n: int32[3]
+
+
+def bug_of_a_loss() -> Any:
+    y, labels = tf.placeholder(tf.float32, [None, 1]), tf.ones([2, 3])
+    return tf.losses.mean_squared_error(labels, y), {}  # bug with labels: float32[2,3], y: float32[?,1]
+
+
+def bug_of_a_feed() -> Any:
+    x = tf.placeholder(tf.float32, [None, 3])
+    tf.get_default_session().run(x, {x: numpy.ones((2, 4))})  # bug with float64[2,4], x: float32[?,3]
+
+
+def bug_of_a_reshape_of_a_run() -> Any:
+    x = tf.placeholder(tf.float32, [None, 4])
+    return tf.reshape(x, [-1, 3]), {x: numpy.ones((2, 4))}  # bug with 8 elements, (-1, 3), x: float32[2,4]
+
+
+def bug_of_a_depth_of_a_run() -> Any:
+    classes, depth = tf.placeholder(tf.int32, [1]), tf.placeholder(tf.int32, [])
+    row = tf.one_hot(classes, depth)  # bug with one_hot, a size is negative in (-2,)
+    return row, {classes: [1], depth: -2}
+
+
+def bug_of_a_size_of_a_run() -> Any:
+    n = tf.placeholder(tf.int32, [])
+    return tf.random_normal([n]), {n: -2}  # bug with a size is negative in (-2,)
+
+
+def bug_of_one_gradient() -> Any:
+    gradient = tf.ones([2])
+    tf.clip_by_global_norm(gradient, 1.0)  # bug with sequence of tensors, gradient: float32[2]
+
+
+GRAPHS = [
+    one for name, one in list(globals().items()) if name.startswith("bug_") and one not in CALLS + PROGRAMS
+]

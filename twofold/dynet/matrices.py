@@ -10,6 +10,7 @@ import numpy
 from twofold.dynet.expression import Expression, aligned, matrix_product, need_alike, of_rank
 from twofold.dynet.graph import operation, state
 from twofold.dynet.reductions import l2_norm, mean_elems, std_elems, sum_elems
+from twofold.errors import ShapeError
 from twofold.frontend.creation import from_numpy
 from twofold.frontend.install import PUBLIC
 
@@ -27,7 +28,10 @@ def affine_transform(exprs: Sequence[Expression]) -> Expression:
     if state.watcher is None and len(exprs) == 3:
         bias, matrix, x = exprs
         if bias._batch == 1 and matrix._batch == 1 and matrix._tensor.ndim == 2 and x._tensor.ndim:
-            return Expression(x._tensor @ matrix._tensor + bias._tensor, x._batch)
+            try:
+                return Expression(x._tensor @ matrix._tensor + bias._tensor, x._batch)
+            except ShapeError:  # which is said in the order of dimensions here
+                pass
     return _transformed(exprs)
 
 

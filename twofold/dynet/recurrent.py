@@ -9,6 +9,7 @@ from twofold.dynet.expression import Expression
 from twofold.dynet.graph import operation, state
 from twofold.dynet.inputs import inputTensor
 from twofold.dynet.noise import bernoulli, zeros
+from twofold.errors import ShapeError
 
 Weights = Sequence[Any]
 """The stored tensors of the parameters of a layer."""
@@ -33,7 +34,11 @@ class RNNState:
     def add_input(self, x: Expression) -> RNNState:
         """The state after one more input."""
         builder = self._builder
-        made = builder._step(x, self._state, self._weights)
+        try:
+            made = builder._step(x, self._state, self._weights)
+        except ShapeError as error:
+            builder._check_input(x)
+            raise error
         new = RNNState(builder, self._weights, made, self)
         if builder._output_rate:
             new._out = builder._dropped_output(made[-1])
@@ -53,7 +58,12 @@ class RNNState:
         if state.watcher is None and not (any(builder._rates) or builder._output_rate):
             inputs = [x._tensor for x in xs if x._batch == 1 and x._tensor.ndim]
             if len(inputs) == len(xs) and all(one._batch == 1 for one in self._state or ()):
-                return [Expression(one) for one in builder._through(self._weights, self._state, inputs)]
+                try:
+                    return [Expression(one) for one in builder._through(self._weights, self._state, inputs)]
+                except ShapeError as error:
+                    for x in xs:
+                        builder._check_input(x)
+                    raise error
         outputs, current = [], self
         for x in xs:
             current = current.add_input(x)
@@ -87,6 +97,7 @@ class RNNState:
         count = self._builder._layers
         if len(es) != count:
             raise ValueError(f"set_h: {len(es)} expressions for {count} layers")
+        self._builder._check_states("set_h", es)
         cells = self._state[:-count] if self._state else self._builder._zeros()
         return RNNState(self._builder, self._weights, (*cells, *es), self)
 
@@ -95,6 +106,7 @@ class RNNState:
         if not es:
             return RNNState(self._builder, self._weights, None, self)
         builder, es = self._builder, tuple(es)
+        builder._check_states("set_s", es)
         count = builder._layers
         if len(es) == count and builder._cells:
             es += self._state[-count:] if self._state else builder._zeros()
@@ -168,6 +180,25 @@ class _RNNBuilder:
         if not self._start:
             raise ValueError("get_parameter_expressions: call initial_state() in this graph first")
         return self.get_parameters()
+
+    def _check_input(self, x: Expression) -> None:
+        """Raise ShapeError unless an input has the size that the builder was made for."""
+        found, wanted = x.dim()[0], self._input
+        if found != (wanted,):
+            what = f"add_input: an input of dimensions {found} ({x._tensor._where}) for a {self.whoami()} that takes "
+            raise ShapeError(
+                f"{what}({wanted},)", f"Give inputs of {wanted} numbers, or the builder another input_dim."
+            )
+
+    def _check_states(self, function: str, es: Sequence[Expression]) -> None:
+        """Raise ShapeError unless each state has the size of a layer."""
+        for one in es:
+            if one.dim()[0] != (self._hidden,):
+                raise ShapeError(
+                    f"{function}: a state of dimensions {one.dim()[0]} ({one._tensor._where}) for layers of "
+                    f"({self._hidden},)",
+                    f"Give states of {self._hidden} numbers, or the builder another hidden_dim.",
+                )
 
     def _forget(self) -> None:
         """Drop what belongs to a graph."""

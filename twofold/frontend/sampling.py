@@ -15,7 +15,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import DType, as_dtype, int64
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, DTypeError
 from twofold.frontend.creation import leaf, tensor
 from twofold.frontend.mapping import sample_counter
 from twofold.frontend.options import OPTIONS, check_device, check_options, get_default_dtype, in_format
@@ -331,6 +331,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ArgumentError(f"p is {p}", "Use a probability from 0 to 1.")
     if not training or p == 0:
         return input
+    if input.dtype.kind not in "fc":
+        raise DTypeError(
+            f"takes floating and complex dtypes, not {input.dtype.name}", "Cast with .to() first."
+        )
     made = sampling.sample_dropout(input, *stream(None), float(p))
     return input._assign(made) if inplace else made
 

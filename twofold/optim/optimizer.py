@@ -259,9 +259,19 @@ class Optimizer(Hooked):
                 loss = closure()
         with _core.GradientMode(False):
             for group in self.param_groups:
-                self.update(group)
+                try:
+                    self.update(group)
+                except TypeError:
+                    self._check_settings(group)
+                    raise
         _core.flush()
         return loss
+
+    def _check_settings(self, group: dict[str, Any]) -> None:
+        """Raise TypeError for a setting of a group that was a number and is none."""
+        for name, default in self.defaults.items():
+            if isinstance(default, (int, float)):
+                _check_number(name, group[name])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or make them 0."""

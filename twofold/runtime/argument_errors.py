@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
 import inspect
 import os
@@ -71,7 +72,7 @@ def _with_message(
     tensors = [k for k in range(positional) if isinstance(arguments[k], _core.Tensor)]
     values = [arguments[k] for k in tensors]
     return at_call(
-        error, function.__name__, [names[k] for k in tensors], [value.type_ for value in values], values
+        error, _spoken(function), [names[k] for k in tensors], [value.type_ for value in values], values
     )
 
 
@@ -86,8 +87,14 @@ def _argument_error(error: Exception, function: Any, arguments: dict[str, Any]) 
         return None
     parts = [f"{name}={_shown(value)}" for name, value in arguments.items()]
     what = f"cannot work with these arguments ({text})"
-    fix = f"It is {function.__name__}{_signature(function)}."
-    return at_operation(worded(what, fix), function.__name__, parts, here())
+    fix = f"It is {_spoken(function)}{_signature(function)}."
+    return at_operation(worded(what, fix), _spoken(function), parts, here())
+
+
+def _spoken(function: Any) -> str:
+    """The name that users have for a function."""
+    name: str = function.__name__
+    return name[:-1] if name.endswith("_") and hasattr(builtins, name[:-1]) else name
 
 
 def _raised_implicitly(trace: TracebackType | None) -> bool:

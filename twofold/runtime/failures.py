@@ -13,21 +13,22 @@ import linecache
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy
 
 from twofold import _core
 from twofold.errors import TwofoldError
-from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positions
+from twofold.runtime.line_values import described_collection, first_of, has_numbers, named_in
+from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positions, user_frame
 
 Tensor = _core.Tensor
+_Error = TypeVar("_Error", bound=BaseException)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(_core.operation_callable(None, -1, len)))
 _MAX_LETTERS = 60  # of first values, and of the name of an operand
 _MAX_CALLERS = 5  # in a note; the traceback has all
 BY_USER = 1 << 31  # ``Provenance::kByUser`` of the core
-_FEW = 8  # values that are printed without an ellipsis
 
 
 def pass_of(location: tuple[int, int]) -> int:
@@ -114,9 +115,42 @@ def describe_call(error: BaseException, operands: Sequence[Any], parameters: Seq
     chain = positions(_core.declaring_location())
     if chain:
         named = name_operands(chain[0], operands, parameters)
-        note(error, _shown(chain, (), named))
         if _core.forced_location():  # a declared operation, whose frame has returned
+            note(error, _shown(chain, (), named))
             error.__traceback__ = ending_at(chain, _locals(named))
+        else:
+            note(error, _shown(chain, (), [*named, *_others_of_line(chain[0], named)]))
+
+
+def describe_line(error: _Error) -> _Error:
+    """The error, with a note of the values that the user's line names where it ends there and has none."""
+    frame = user_frame()
+    if frame is None or getattr(error, "__notes__", None) or not _ends_at(error, frame):
+        return error
+    chain = positions(_core.declaring_location())
+    named = _others_of_line(chain[0], ()) if chain else []
+    if named:
+        note(error, _shown(chain, (), named))
+    return error
+
+
+def _ends_at(error: BaseException, frame: FrameType) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame is frame
+
+
+def _others_of_line(position: Position, named: Sequence[Named]) -> list[Named]:
+    """What the running line names beside operands of which one has no name there, such as one computed in a call."""
+    frame, tree = user_frame(), _expression(position)
+    if frame is None or frame.f_code is not position.code or tree is None:
+        return []
+    if named and not any(one.text == one.parameter and isinstance(one.value, Tensor) for one in named):
+        return []
+    texts = [one.text for one in named]
+    found = named_in(tree, frame)
+    return [Named(text, text, value) for text, value in found.items() if text not in texts]
 
 
 def end_inside(error: BaseException, value: Any) -> None:
@@ -206,7 +240,9 @@ def _shown(
 def described_value(value: Any) -> str:
     """The text of an operand: type, first values, and the line that made it."""
     if not isinstance(value, Tensor):
-        return repr(value)
+        text = described_collection(value) if has_numbers(value) else repr(value)
+        made = getattr(value, "_tensor", None) if isinstance(value, _core.Expression) else None
+        return f"{text}, made at {made._where}" if made is not None and made._location else text
     text = f"{value.type_}"
     first = first_values(value)
     text += f" {first}" if first else ""
@@ -218,9 +254,7 @@ def first_values(tensor: Tensor) -> str:
     """The first values of a tensor on one line; empty if it is not computed."""
     if tensor._is_symbolic or not tensor._is_realised:
         return ""
-    array = tensor._read() if tensor.numel() else numpy.empty(0)
-    with numpy.printoptions(precision=4, threshold=_FEW, edgeitems=2, linewidth=10**6):
-        return " ".join(str(array).split())
+    return first_of(tensor._read() if tensor.numel() else numpy.empty(0))
 
 
 def name_operands(
@@ -373,6 +407,7 @@ def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Ca
     return found, not isinstance(tree, ast.Call) or _is_operation(tree.func, names)
 
 
+@functools.lru_cache(maxsize=256)
 def _expression(position: Position) -> ast.AST | None:
     """Parse the source at a position, with the line numbers of the file."""
     source = position.source

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import finfo, float32, float64, int64
+from twofold.errors import ShapeError
 from twofold.ops.base import apply, broadcast_shapes, ops
 from twofold.ops.random import distributions
 from twofold.ops.random.gamma_variates import sample_log_gamma
@@ -28,6 +29,14 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 
 _MASK = 0x7FFFFFFFFFFFFFFF
+
+
+def _lengths(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; raises ShapeError for a negative size."""
+    found = sizes(shape)
+    if any(size < 0 for size in found):
+        raise ShapeError(f"a size is negative in {found}", "Sizes start at 0.")
+    return found
 
 
 @example(
@@ -84,12 +93,12 @@ def random_normal(
     counter: Any = 0,
 ) -> Any:
     """Numbers from the normal distribution with this mean and standard deviation."""
-    return apply("random_normal", key, counter, mean, stddev, attrs=(sizes(shape), dtype))
+    return apply("random_normal", key, counter, mean, stddev, attrs=(_lengths(shape), dtype))
 
 
 def _even(name: str) -> Callable[..., Any]:
     def body(shape: Number, minval: Any, maxval: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
-        return apply(name, key, counter, minval, maxval, attrs=(sizes(shape), dtype))
+        return apply(name, key, counter, minval, maxval, attrs=(_lengths(shape), dtype))
 
     return body
 
@@ -129,7 +138,7 @@ def truncated_normal(
     counter: Any = 0,
 ) -> Any:
     """Normal numbers none of which is further than two standard deviations from the mean."""
-    value = distributions.sample("truncated_normal", key, counter, sizes(shape), dtype, -2.0, 2.0)
+    value = distributions.sample("truncated_normal", key, counter, _lengths(shape), dtype, -2.0, 2.0)
     return ops.add(ops.multiply(value, stddev), mean)
 
 
@@ -168,13 +177,13 @@ def random_poisson(
     lam: Alone, shape: Number, dtype: Dtype = float32, key: Number = 0, counter: Any = 0
 ) -> Any:
     """Poisson numbers: ``shape`` of them for each rate in ``lam``."""
-    rates = ops.broadcast_to(ops.cast(lam, float64), (*sizes(shape), *lam.shape))
+    rates = ops.broadcast_to(ops.cast(lam, float64), (*_lengths(shape), *lam.shape))
     return ops.cast(distributions.sample_poisson(rates, key, counter), dtype)
 
 
 @operation("RandomGamma", is_random=True, default="random_gamma")
 def _gammas(shape: Number, alpha: Any, beta: Any, dtype: Dtype, key: Number = 0, counter: Any = 0) -> Any:
-    shapes = ops.broadcast_to(alpha, (*sizes(shape), *broadcast_shapes(alpha.shape, beta.shape)))
+    shapes = ops.broadcast_to(alpha, (*_lengths(shape), *broadcast_shapes(alpha.shape, beta.shape)))
     samples = ops.cast(ops.exp(sample_log_gamma(shapes, key, counter)), dtype)
     return ops.clamp(ops.divide(samples, beta), finfo(dtype).tiny)
 

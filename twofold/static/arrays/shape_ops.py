@@ -13,6 +13,7 @@ from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.sizes import index
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, normalize_axis, ops
+from twofold.ops.source import shape_of
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import (
     PACK,
@@ -339,7 +340,7 @@ def _one_hot(
     axis: Number = -1,
     dtype: Any = float32,
 ) -> Any:
-    hot = apply("is_class", ops.cast(indices, int64), attrs=(whole(depth),))
+    hot = apply("is_class", ops.cast(indices, int64), attrs=shape_of((whole(depth),)))
     made = ops.cast(ops.where(hot, on_value, off_value), dtype)
     return made if axis in (-1, made.ndim - 1) else ops.movedim(made, -1, axis)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from twofold.ops.base import apply, ops
@@ -29,6 +30,11 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
     return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
 
 
+def _need_list(t_list: Any) -> None:
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str):
+        raise TypeError(f"t_list should be a sequence of tensors, not {type(t_list).__name__}")
+
+
 @operation("GlobalNorm")
 def _global_norm(tensors: Tensors) -> Any:
     total: Any = None
@@ -41,6 +47,7 @@ def _global_norm(tensors: Tensors) -> Any:
 @example("tf.global_norm([tf.constant([3.0]), tf.constant([4.0])])", "5.0")
 def global_norm(t_list: Any, name: str | None = None) -> Any:
     """Norm of all tensors together; None counts for nothing, and of slices their values do, as in TensorFlow."""
+    _need_list(t_list)
     given = [item.values if isinstance(item, IndexedSlices) else item for item in t_list if item is not None]
     return _global_norm(given, name=name)
 
@@ -53,6 +60,7 @@ def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
     """Tensors scaled down so that their common norm is at most ``clip_norm``, and that norm; None stays None."""
+    _need_list(t_list)
     with get_default_graph().name_scope(name or "clip_by_global_norm"):
         norm = global_norm(t_list) if use_norm is None else use_norm
         return [None if value is None else _scaled(value, clip_norm, norm) for value in t_list], norm

@@ -21,6 +21,7 @@ from twofold.dtypes import string
 from twofold.errors import ArgumentError, DTypeError, GraphError, at_operation, described
 from twofold.ir.bind import bind
 from twofold.ir.types import TensorType
+from twofold.runtime.failures import describe_line
 from twofold.runtime.scopes import declaring
 from twofold.runtime.tracing import here
 from twofold.static.graph.context import at_once, local, note_declared
@@ -592,7 +593,7 @@ def _check_operands(type: str, op: Any, inputs: Sequence[Any], owners: Sequence[
     try:
         check_same_dtype(*inputs)
     except DTypeError as error:
-        raise at_operation(error, type, shown, here()) from None
+        raise describe_line(at_operation(error, type, shown, here())) from None
 
 
 _core.on_declaration(_is_declared_by_call)

@@ -20,6 +20,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply, ops
 from twofold.runtime.closure_conversion import varied
+from twofold.runtime.failures import describe_call
 from twofold.runtime.tracing import here
 from twofold.static.functions.bodies import all_inside
 from twofold.static.graph.context import local
@@ -48,8 +49,11 @@ _MOST_RESULTS = 4  # of an operation in a declared graph
 _LAST = 1 << 62  # number of what belongs to no operation and comes after all
 
 
-def _of_operation(error: TwofoldError, operation: Operation) -> TwofoldError:
-    """An error of a declared operation, as one of the run, with its name; it ends at the line where it ended."""
+def _of_operation(error: TwofoldError, operation: Operation, values: Sequence[Any] = ()) -> TwofoldError:
+    """An error of a declared operation, as one of the run, with its name; it ends at the line where it ended.
+
+    ``values`` are those of its inputs, where the error may know none of them.
+    """
     where = "" if error.located else f", at {here()}"
     worded = invalid(type(error))(
         f"{operation.name}, declared at {operation.where}: {error.what}{where}", error.fix
@@ -57,6 +61,8 @@ def _of_operation(error: TwofoldError, operation: Operation) -> TwofoldError:
     worded.located = True
     if error.located:
         worded.__traceback__, worded.__notes__ = error.__traceback__, getattr(error, "__notes__", [])
+    elif values:
+        describe_call(worded, [value for value in values if isinstance(value, Tensor)], ())
     return worded
 
 
@@ -216,7 +222,7 @@ class Lowerer:
         try:
             made = call_body(operation, values, counter, states)
         except TwofoldError as error:
-            raise _of_operation(error, operation) from None
+            raise _of_operation(error, operation, values) from None
         kinds = (Tensor, Numbers)
         return [value if isinstance(value, kinds) else _core.from_array(value, False) for value in made]
 
