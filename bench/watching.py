@@ -2,17 +2,16 @@
 
     python bench/watching.py [--only NAME] [--rounds 9]
 
-Each mode has a process, on one thread, and they take turns: kernels that search for bad values are others. A figure
-is the least CPU time of a round inside over the least outside, less one. What a profile takes to sum up after
-its block is no part of it. Then where the wall time of a profile went.
+The modes take turns in one process, on one thread: between processes a step of one and the same program differs by up
+to a tenth, by where its memory lies and what else runs meanwhile. A figure is the least CPU time of a round inside over
+the least outside, less one. What a profile takes to sum up after its block is no part of it. Then where the wall time
+of a profile went.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -64,70 +63,36 @@ MODES: dict[str, Callable[[], Any]] = {
 
 
 def cpu_of(step: Callable[[], float], mode: str, steps: int) -> float:
-    """CPU seconds of a step."""
+    """CPU seconds of a step, behind one that is not measured."""
     with MODES[mode]():
+        step()
         begin = time.process_time()
         for _ in range(steps):
             step()
         return (time.process_time() - begin) / steps
 
 
-def settled(name: str, mode: str) -> Callable[[], float]:
-    """The step of a model, run until all that a mode needs is compiled."""
+def settled(name: str) -> Callable[[], float]:
+    """The step of a model, run until all that any mode needs is compiled."""
     twofold.set_num_threads(1)
     step = MODELS[name](twofold)
-    for _ in range(3):
-        cpu_of(step, mode, 6)
-        twofold.wait_for_compiler()
+    for mode in MODES:
+        for _ in range(3):
+            cpu_of(step, mode, 6)
+            twofold.wait_for_compiler()
     return step
-
-
-def serve(name: str, mode: str) -> None:
-    """In a process of its own: for each number on standard input, the CPU seconds of one of so many steps."""
-    step = settled(name, mode)
-    print(flush=True)
-    for line in sys.stdin:
-        print(cpu_of(step, mode, int(line)), flush=True)
-
-
-class Turns:
-    """The processes of one model, one for each mode."""
-
-    def __init__(self, name: str) -> None:
-        self._processes = {
-            mode: subprocess.Popen(
-                [sys.executable, __file__, "--serve", name, mode],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-            )
-            for mode in MODES
-        }  # fmt: skip
-        for process in self._processes.values():
-            assert process.stdout is not None
-            process.stdout.readline()
-
-    def cpu_of(self, mode: str, steps: int) -> float:
-        """CPU seconds of a step in a mode."""
-        process = self._processes[mode]
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(f"{steps}\n")
-        return float(process.stdout.readline())
-
-    def end(self) -> None:
-        """End the processes."""
-        for process in self._processes.values():
-            process.communicate()
 
 
 def report(name: str, rounds: int) -> None:
     """Measure one model, and print it as a line."""
-    turns = Turns(name)
-    steps = max(2, int(SECONDS / turns.cpu_of("outside", 4)))
-    found = [{mode: turns.cpu_of(mode, steps) for mode in MODES} for _ in range(rounds)]
-    turns.end()
+    step = settled(name)
+    begin = time.perf_counter()
+    step()
+    steps = max(2, int(SECONDS / (time.perf_counter() - begin)))
+    found = [{mode: cpu_of(step, mode, steps) for mode in MODES} for _ in range(rounds)]
     least = {mode: min(one[mode] for one in found) for mode in MODES}
     cells = [f"{name:<14}{least['outside'] * 1e3:9.3f} ms"]
     cells += [f"{least[mode] / least['outside'] - 1:+9.1%}" for mode in list(MODES)[1:]]
-    step = settled(name, "profile")
     with twofold.profile() as p:
         for _ in range(steps):
             step()
@@ -142,11 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--only", default="", help="names of models, with commas")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.serve:
-        serve(*chosen.serve)
-        return
     columns = "detect", "profile", "kernels", "executor", "compiler", "python", "idle"
     print(f"{'':<14}{'CPU a step':>12}  " + "  ".join(f"{column:>9}" for column in columns))
     for name in chosen.only.split(",") if chosen.only else MODELS:
