@@ -172,6 +172,7 @@ nb::object trace_above(nb::list tensors) {
   if (!pending && !first->saved) return nb::none();
   if (pending) recorder.forget_prediction();
   const SavedTrace* saved = pending ? nullptr : first->saved.get();
+  if (saved && !saved->packed.empty()) return nb::none();  // hooks for saved tensors hold what it has read
   nb::list numbers, lines, leaves;
   std::vector<Ref> outputs;
   for (size_t k = 0; k < values.size(); ++k) {
@@ -420,6 +421,7 @@ void bind_functions(nb::module_& m) {
     if (!value) throw nb::type_error("expected a tensor");
     return value->pending ? UINT64_MAX : value->saved ? value->saved->order : 0;
   }, "Grows with every run whose values can be differentiated; 0 for a value without a trace.");
+  m.def("traced_runs", &traced_runs, "The history order of the last run.");
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));
   m.def("declaration_mark", &declaration_mark);

@@ -231,4 +231,7 @@ bool is_on_tape();
 bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                   const std::vector<ValueRef>& living);
 
+// The order of the last run, see SavedTrace.
+uint64_t traced_runs();
+
 }  // namespace twofold

@@ -508,4 +508,6 @@ void clear_cached_traces() {
   traces.drop_if([](const auto&) { return true; });
 }
 
+uint64_t traced_runs() { return next_traced; }
+
 }  // namespace twofold

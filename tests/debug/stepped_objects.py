@@ -376,3 +376,39 @@ def parts_of_a_large_object(x: Any, w: Any) -> Any:
     held["own"][4].append(held["rows"][0])
     z = held["rows"][0] + held["own"][3][0]
     return z
+
+
+class Slotted:
+    __slots__ = ("h", "name")
+
+    def __init__(self, h: Any) -> None:
+        self.h, self.name = h, "slotted"
+
+
+class Freer(Slotted):
+    def grow(self, w: Any) -> Any:
+        self.last = self.h
+        self.h = self.h * w
+        return self.h
+
+
+def slots(x: Any, w: Any) -> Any:
+    one = Slotted(x + 1)
+    two = Freer(one.h)
+    two.grow(w)
+    one.h = two.last * 2
+    del one.name
+    two.grow(one.h)
+    return two.h + one.h
+
+
+def state_of_an_optimizer(x: Any, w: Any) -> Any:
+    v = torch.nn.Parameter(x.clone())
+    optimizer = torch.optim.SGD([v], lr=0.5, momentum=0.9)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = (v * w).sum()
+        loss.backward()
+        optimizer.step()
+    moved = v.detach() + x
+    return moved * 2

@@ -450,3 +450,26 @@ def test_fetches_and_compiled_functions() -> None:
     compiled(x)
     for one in (compiled, function):
         assert names(torch.draw(one, x).picture.views[0]) == ["sin", "multiply"]
+
+
+class Grown(nn.Module):
+    """Joins what it computes to what it has computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line, self.before = nn.Linear(3, 3), torch.zeros(1, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        joined = torch.cat([self.before, self.line(x)])
+        self.before = joined.detach()
+        return joined * 2
+
+
+def test_what_earlier_calls_made_is_an_input() -> None:
+    net, x = Grown(), torch.ones(1, 3)
+    net(x).tolist()
+    torch.summary(net, x)  # whose hooks hold what the run has read
+    told = torch.debug.story(net, x)
+    assert names(told.view) == ["linear", "concatenate", "multiply"]
+    shown = told.view.data[told.view.steps[1].inputs[0]]
+    assert (shown.kind, shown.type) == ("input", "float32[3,3]")

@@ -58,9 +58,12 @@ def parts_of(value: Any, outer: tuple[int, ...] = ()) -> Any:
         return "itself"
     outer = (*outer, id(value))
     if isinstance(value, dict):
-        return {key: parts_of(one, outer) for key, one in value.items()}
+        return sorted((repr(parts_of(key, outer)), parts_of(one, outer)) for key, one in value.items())
     if isinstance(value, (tuple, list)) or type(value).__name__ == "deque":
         return type(value).__name__, [parts_of(one, outer) for one in value]
+    if hasattr(type(value), "__slots__"):
+        slots = {name: getattr(value, name) for name in type(value).__slots__ if hasattr(value, name)}
+        return type(value).__name__, parts_of(slots | getattr(value, "__dict__", {}), outer)
     if hasattr(value, "__dict__"):
         return type(value).__name__, parts_of(vars(value), outer)
     return repr(value).partition(" at 0x")[0]

@@ -76,3 +76,16 @@ def test_counts_of_a_transformer_layer() -> None:
 def test_no_module() -> None:
     with pytest.raises(ArgumentError, match="function is no module"):
         torch.summary(lambda x: x, torch.ones(1))  # type: ignore[arg-type]
+
+
+def test_no_flops_where_elements_move_or_become_others() -> None:
+    class Picked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.line = nn.Embedding(5, 3), nn.Linear(3, 2, dtype=torch.bfloat16)
+
+        def forward(self, i: torch.Tensor) -> torch.Tensor:
+            rows = torch.cat([self.table(i), self.table(i).flip(0)])
+            return self.line(torch.where(rows.isnan(), 0.0, rows).bfloat16())
+
+    assert torch.summary(Picked(), torch.tensor([1, 4])).flops == 2 * 4 * 3 * 2 + 4 * 2

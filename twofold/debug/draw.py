@@ -139,16 +139,18 @@ def recorded(
     names = _names(thing, inputs)
     if calls:
         _core.flush()  # what the program has left to do, such as the initial values of parameters
+    before = _core.traced_runs() if calls else 0
     with ModuleScopes() as scopes:
         outputs = run()
     if not outputs or all(_core.trace_above([one]) is None for one in outputs):
         raise ArgumentError(
             f"{what}: nothing stands above {title}, at {here()}",
-            "Take a tensor before it is observed, one that needs a gradient, or a function with its inputs.",
+            "Take a tensor before it is observed, one that needs a gradient, or a function with its inputs; of a step "
+            "that updates parameters, the function of its loss, and backward=True.",
         )
     for number, output in enumerate(outputs):
         names.setdefault(_core.value_key(output), (f"output {number}" if number else "output", "value"))
-    found = Recorded(outputs, names)
+    found = Recorded(outputs, names, before)
     found.classes = scopes.classes()
     return title, found, run
 

@@ -177,9 +177,13 @@ def described_value(tensor: Any) -> tuple[str, float, bool]:
 
 
 class Recorded:
-    """All calls above some tensors: of the trace that is being recorded and of those that it goes on from."""
+    """All calls above some tensors: of the trace that is being recorded and of those that it goes on from.
 
-    def __init__(self, tensors: Sequence[Tensor], names: dict[int, tuple[str, str]]) -> None:
+    Those of runs up to the one with the history order ``before`` are left out; what they made is an input.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor], names: dict[int, tuple[str, str]], before: int = 0) -> None:
+        self._before = before
         self.view = View("recorded")
         self.names = names  # by value key: what a tensor is called, and its kind
         self.traces: list[tuple[Any, list[tuple[int, int]], list[Any]]] = []
@@ -230,7 +234,8 @@ class Recorded:
             wanted.sort(key=_core.history_order, reverse=True)
             found = _core.trace_above(wanted)
             if found is None:
-                break
+                wanted = wanted[1:]
+                continue
             numbers, description, lines, leaves = found
             layers.append((description, lines, leaves, [_core.value_key(wanted[k]) for k in numbers]))
             wanted = [one for k, one in enumerate(wanted) if k not in numbers]
@@ -238,7 +243,7 @@ class Recorded:
             for leaf in leaves:
                 if (
                     isinstance(leaf, Tensor)
-                    and _core.history_order(leaf)
+                    and _core.history_order(leaf) > self._before
                     and _core.value_key(leaf) not in known
                 ):
                     known.add(_core.value_key(leaf))
@@ -251,7 +256,9 @@ class Recorded:
             return self.view.add_datum(type, nbytes, kind="constant", name=repr(leaf), shown=repr(leaf))
         key = _core.value_key(leaf)
         if key not in self._numbers:
-            name, kind = self.names.get(key, ("", "parameter" if leaf.requires_grad else "input"))
+            name, kind = self.names.get(
+                key, ("", "parameter" if leaf.requires_grad and leaf.is_leaf else "input")
+            )
             self._numbers[key] = self.view.add_datum(type, nbytes, kind=kind, name=name)
         number = self._numbers[key]
         self.values.setdefault(number, leaf)

@@ -8,7 +8,7 @@ import functools
 import keyword
 import sys
 from collections.abc import Callable, Collection, Mapping
-from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy
@@ -233,6 +233,8 @@ class _Shape:
         kind = type(value)
         if kind in (tuple, list):
             return kind([self.of(one) for one in value])
+        if isinstance(value, dict) and any(isinstance(key, Tensor) for key in value):
+            return self._by_tensor(value, kind)
         if kind in (dict, Registry):
             return {self._key(key): self.of(one) for key, one in value.items()}
         if kind is functools.partial:
@@ -255,6 +257,19 @@ class _Shape:
             return Given(value.copy())
         return self._object(value, kind)
 
+    def _by_tensor(self, value: Any, kind: Any) -> Any:
+        """A dictionary with tensors as keys, such as the state of an optimizer."""
+        made = kind
+        if kind is collections.defaultdict:
+            made = functools.partial(kind, value.default_factory)
+        elif kind not in (dict, collections.OrderedDict):
+            raise _Unknown
+        pairs = [
+            [self.of(key) if isinstance(key, Tensor) else Given(self._key(key)), self.of(one)]
+            for key, one in value.items()
+        ]
+        return Built((kind, "by tensor"), lambda parts: made([tuple(part) for part in parts]), pairs)
+
     def _key(self, key: Any) -> Any:
         """A key of a dictionary or an element of a set."""
         if isinstance(key, Tensor) or not isinstance(key, (*_CONSTANTS, tuple, frozenset)):
@@ -267,8 +282,15 @@ class _Shape:
         """An object of a class of Python's that is its attributes; what is not known of them is left out."""
         if not _is_plain(kind):
             raise _Unknown
-        attributes = value.__dict__
+        attributes: dict[str, Any] = getattr(value, "__dict__", {})
         self.walk.add(attributes)
+        slots = _slots(kind)
+        if slots:  # which are no container that could be looked at for changes
+            self.walk.is_complete = False
+            attributes = {
+                **{name: one.__get__(value) for name, one in slots.items() if _has(value, one)},
+                **attributes,
+            }
         found: dict[str, Any] = {}
         mirrored = [one for one in attributes.values() if type(one) is Registry and one]
         for name, one in attributes.items():
@@ -292,15 +314,37 @@ def _is_of_graph(kind: Any) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _is_plain(kind: Any) -> bool:
     """Whether the objects of a class are their attributes alone."""
-    if not kind.__flags__ & _HEAP_TYPE or kind.__new__ is not object.__new__ or hasattr(kind, "__del__"):
+    is_made_by_attributes = kind.__new__ is object.__new__ and not hasattr(kind, "__del__")
+    return bool(kind.__flags__ & _HEAP_TYPE) and is_made_by_attributes
+
+
+@functools.lru_cache(maxsize=1024)
+def _slots(kind: Any) -> dict[str, MemberDescriptorType]:
+    """The slots of a class and of those that it inherits from."""
+    return {
+        name: one
+        for base in reversed(kind.__mro__)
+        for name, one in vars(base).items()
+        if isinstance(one, MemberDescriptorType)
+    }
+
+
+def _has(value: Any, slot: MemberDescriptorType) -> bool:
+    try:
+        slot.__get__(value)
+    except AttributeError:
         return False
-    return "__dict__" in dir(kind) and not any(vars(one).get("__slots__") for one in kind.__mro__)
+    return True
 
 
 def _made(kind: Any, registries: list[str], attributes: dict[str, Any]) -> Any:
     """An object with attributes; parameters, buffers and children of a module are such, too."""
     made = object.__new__(kind)
-    made.__dict__.update(attributes)
+    slots = _slots(kind)
+    for name in slots.keys() & attributes.keys():
+        slots[name].__set__(made, attributes[name])
+    if len(slots) == 0 or hasattr(made, "__dict__"):
+        made.__dict__.update({name: one for name, one in attributes.items() if name not in slots})
     for name in registries:
         made.__dict__.update(attributes.get(name, {}))
     return made

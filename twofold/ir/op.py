@@ -216,8 +216,9 @@ class ElementwiseOp(Op):
         raise NotImplementedError(self.name)
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """One for each element."""
-        return output.size if output.dtype.is_differentiable else 0
+        """One for each element, none for what converts or chooses elements."""
+        computes = output.dtype.is_differentiable and not (self.converts or self.selects)
+        return output.size if computes else 0
 
 
 class ReductionOp(Op):
@@ -288,6 +289,9 @@ class Assembly(Enum):
     )
 
 
+_COPYING = (Assembly.CONCATENATE, Assembly.PAD, Assembly.UPDATE_SLICE, Assembly.SCATTER)
+
+
 class CustomOp(Op):
     """An operation with a kernel of its own."""
 
@@ -297,14 +301,18 @@ class CustomOp(Op):
     checks: bool = False  # whether it reports invalid values, and so runs even if its result is dead
     may_fail: bool = False  # whether its kernel may report an error for other reasons
     returns_input: bool = False  # whether the result is the first input, after a check
+    copies: bool = (
+        False  # whether the elements of the result are those of inputs, in other ways than the ``assembly``
+    )
 
     def definition(self, attrs: Attributes, inputs: Sequence[Node]) -> Node | None:
         """The same value by other operations, which are differentiated in place of ``vjp``; None if ``vjp`` applies."""
         return None
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """One for each element."""
-        return output.size if output.dtype.is_differentiable else 0
+        """One for each element, none for what copies elements."""
+        copies = self.copies or self.returns_input or self.assembly in _COPYING
+        return output.size if output.dtype.is_differentiable and not copies else 0
 
 
 class LoopOp(CustomOp):

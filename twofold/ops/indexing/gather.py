@@ -91,6 +91,7 @@ class gather_block(Indexed):
     """``result[a, k, j] = data[a, index[a, k, j], j]``; inputs ``(data, index)``."""
 
     index = 1
+    copies = True
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         data, index = inputs
