@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.debug.step_recorder import (
     stepped,
     value_of,
 )
+from twofold.debug.interpreter import _Lines
 from twofold.errors import ArgumentError
 
 
@@ -202,3 +204,19 @@ def test_what_is_no_tensor_is_returned() -> None:
         debug.run(None)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="Tensor is no run"):
         debug.value("x", tensor(1.0))
+
+
+def test_lines_of_frames_are_those_that_python_tells() -> None:
+    lines, found = _Lines(), []
+
+    def noted(value: int) -> int:
+        frame = sys._getframe(1)
+        found.append((lines.of(frame), frame.f_lineno))
+        return value
+
+    for k in range(2):
+        noted(
+            noted(k)
+            + noted(1)
+        )  # fmt: skip
+    assert len(found) == 6 and all(one == told for one, told in found) and len(set(found)) == 3

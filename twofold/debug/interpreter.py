@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from twofold import _core
@@ -20,6 +21,24 @@ from twofold.runtime.closure_conversion import as_tensor
 Tensor = _core.Tensor
 
 
+class _Lines:
+    """The lines of synthetic frames; ``f_lineno`` goes through all lines before one, and their functions are long."""
+
+    def __init__(self) -> None:
+        self._tables: dict[
+            int, tuple[CodeType, list[int], list[int | None]]
+        ] = {}  # by id: hashing code is slow, too
+
+    def of(self, frame: FrameType) -> int:
+        """The line at which a frame stands."""
+        code = frame.f_code
+        if id(code) not in self._tables:
+            found = list(code.co_lines())
+            self._tables[id(code)] = code, [start for start, *_ in found], [line for *_, line in found]
+        _, starts, lines = self._tables[id(code)]
+        return lines[bisect.bisect_right(starts, frame.f_lasti) - 1] or frame.f_lineno
+
+
 class Rewind(BaseException):
     """Leaves all synthetic frames, to begin anew."""
 
@@ -30,6 +49,7 @@ class Interpreter(Bodies):
     def __init__(self, recording: Recording, frames: Frames, budget: int) -> None:
         super().__init__(recording)
         self.frames, self.budget = frames, budget
+        self._line = _Lines()
         self.spent = 0  # bytes of results that are kept
         self.kept: dict[int, Any] = {}  # results of calls, by the step
         self.lines: list[
@@ -88,7 +108,7 @@ class Interpreter(Bodies):
         depth, above = 0, frame.f_back
         while above is not None:
             depth, above = depth + 1, above.f_back
-        found = frame.f_code.co_filename, frame.f_lineno, statement, depth
+        found = frame.f_code.co_filename, self._line.of(frame), statement, depth
         while self.lines and self.lines[-1][0] >= self.step:
             self.lines.pop()
         here = next((one for one in reversed(self.lines) if one[-1] <= depth), None)
