@@ -547,3 +547,15 @@ thread.start()
 thread.join()
 """
     assert run(program).startswith("divide: the first value that is not finite: inf")
+
+
+def test_in_a_body_the_value_of_the_line_is_told() -> None:
+    def body(i: Any, v: Any) -> Any:
+        w = 1.0 / (v - 2.0)
+        return i + 1, v + w * 0.0 + 1.0
+
+    start = torch.tensor(0), torch.tensor(0.0)
+    told = pytest.raises(AnomalyError, match="finite: inf, a division of 1 by zero")
+    with told as caught, torch.detect_anomaly():
+        torch.while_loop(lambda i, v: i < 4, body, start)[1].item()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "w = 1.0 / (v - 2.0)"

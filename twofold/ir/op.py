@@ -193,6 +193,7 @@ class ElementwiseOp(Op):
     converts: bool = False  # whether the result is the input in another dtype
     shifts: tuple[str, ...] = ()
     """For operands that the other one shifts: the mode of ``changed_rows`` for the first, then for the second."""
+    copies: bool = False  # whether the result is an operand as it is
     selects: bool = False  # the first operand chooses between the others
     has_poles: bool = False  # whether it is infinite at some finite operands
     nonfinite: Callable[[Sequence[float], bool], str] | None = None
@@ -216,8 +217,8 @@ class ElementwiseOp(Op):
         raise NotImplementedError(self.name)
 
     def flops(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
-        """One for each element, none for what converts or chooses elements."""
-        computes = output.dtype.is_differentiable and not (self.converts or self.selects)
+        """One for each element, none for what converts, copies or chooses elements."""
+        computes = output.dtype.is_differentiable and not (self.converts or self.copies or self.selects)
         return output.size if computes else 0
 
 

@@ -90,7 +90,9 @@ def _bad_value(
     if pass_of(location) and is_nan:
         error = _gradient_error(op, attrs, location, differentiated, reason)
     else:
-        name = step.node.op.name if inside and step is not None else public_name(op, attrs)
+        name = public_name(op, attrs)
+        if inside and step is not None:
+            name, values = step.node.op.name, widen(step.value, step.node.dtype)
         error = _call_error(name, names, values, operands, _core.location_text(inside) or where, reason)
     return position(error, location, operands, names, inside)
 

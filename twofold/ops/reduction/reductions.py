@@ -361,6 +361,7 @@ class stop_gradient:
     differentiable = False
     result_dtype = same
     keeps_nan = True
+    copies = True
     lower = lambda b, x: x
     reference = lambda x: x
 
@@ -392,6 +393,7 @@ class straight_through:
         for values in (numpy.linspace(-2, 3, 20), numpy.array([[numpy.inf, 1.0], [-0.0, numpy.nan]]))
     ]
     vjp = lambda ct, y, x, value: (ct, None)
+    copies = True
     lower = lambda b, x, value: value
     reference = lambda x, value: value
 
