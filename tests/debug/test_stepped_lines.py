@@ -58,10 +58,11 @@ def parts_of(value: Any, outer: tuple[int, ...] = ()) -> Any:
         return "itself"
     outer = (*outer, id(value))
     if isinstance(value, dict):
-        return sorted((repr(parts_of(key, outer)), parts_of(one, outer)) for key, one in value.items())
+        keys = [str(parts_of(key)) if isinstance(key, torch.Tensor) else key for key in value]
+        return {key: parts_of(one, outer) for key, one in zip(keys, value.values())}
     if isinstance(value, (tuple, list)) or type(value).__name__ == "deque":
         return type(value).__name__, [parts_of(one, outer) for one in value]
-    if hasattr(type(value), "__slots__"):
+    if isinstance(value, stepped_objects.Slotted):
         slots = {name: getattr(value, name) for name in type(value).__slots__ if hasattr(value, name)}
         return type(value).__name__, parts_of(slots | getattr(value, "__dict__", {}), outer)
     if hasattr(value, "__dict__"):
