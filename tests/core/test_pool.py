@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 import twofold as torch
+from tests.core.in_child import UNDER_ADDRESS_SANITIZER
 from twofold import _core
 
+divides = pytest.mark.skipif(UNDER_ADDRESS_SANITIZER, reason="with it no block is divided")
 
+
+@divides
 def test_blocks_of_other_sizes_go_before_more_than_ever_was_in_use_is_held() -> None:
     step = 16 << 20
     _core.reset_peak()
@@ -32,6 +38,7 @@ def test_a_repeated_program_keeps_its_blocks() -> None:
         assert after["pool_cached_bytes"] == before["pool_cached_bytes"]
 
 
+@divides
 def test_a_freed_block_is_divided_and_joined_again() -> None:
     def program(count: int, size: int) -> int:
         made = [torch.full((size // 4,), float(k)) for k in range(count)]
