@@ -113,6 +113,8 @@ LATE_IMPORTS = {
     ("runtime/instances.py", "twofold.compiler.recompute"),
     ("runtime/instances.py", "twofold.transforms.derived"),
     ("runtime/tracing.py", "twofold.compiler"),
+    ("runtime/failures.py", "twofold.runtime.line_values"),
+    ("ops/shape/contiguity.py", "twofold.ops.shape.reinterpreting"),
     ("compiler/schedule/schedule.py", "twofold.compiler.lower.convolution"),
     ("compiler/schedule/schedule.py", "twofold.compiler.lower.epilogue"),
     ("compiler/schedule/schedule.py", "twofold.compiler.lower.gemm"),

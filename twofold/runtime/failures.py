@@ -20,7 +20,6 @@ import numpy
 
 from twofold import _core
 from twofold.errors import TwofoldError
-from twofold.runtime.line_values import described_collection, first_of, has_numbers, named_in
 from twofold.tracebacks import Position, ending_at, excerpt, globals_of, positions, user_frame
 
 Tensor = _core.Tensor
@@ -148,6 +147,8 @@ def _others_of_line(position: Position, named: Sequence[Named]) -> list[Named]:
         return []
     if named and not any(one.text == one.parameter and isinstance(one.value, Tensor) for one in named):
         return []
+    from twofold.runtime.line_values import named_in
+
     texts = [one.text for one in named]
     found = named_in(tree, frame)
     return [Named(text, text, value) for text, value in found.items() if text not in texts]
@@ -240,6 +241,8 @@ def _shown(
 def described_value(value: Any) -> str:
     """The text of an operand: type, first values, and the line that made it."""
     if not isinstance(value, Tensor):
+        from twofold.runtime.line_values import described_collection, has_numbers
+
         text = described_collection(value) if has_numbers(value) else repr(value)
         made = getattr(value, "_tensor", None) if isinstance(value, _core.Expression) else None
         return f"{text}, made at {made._where}" if made is not None and made._location else text
@@ -254,6 +257,8 @@ def first_values(tensor: Tensor) -> str:
     """The first values of a tensor on one line; empty if it is not computed."""
     if tensor._is_symbolic or not tensor._is_realised:
         return ""
+    from twofold.runtime.line_values import first_of
+
     return first_of(tensor._read() if tensor.numel() else numpy.empty(0))
 
 

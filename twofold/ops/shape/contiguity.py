@@ -14,7 +14,6 @@ from twofold.ir.layout import is_dense
 from twofold.ops.base import apply, composite, ops, public, publish
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import element_count
-from twofold.ops.shape.reinterpreting import reread
 
 ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 """The axes from the outermost in memory to the innermost, by memory format."""
@@ -107,7 +106,11 @@ def view(input: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
         shape = (size,)
     if dtype is None and len(shape) == 1 and (isinstance(shape[0], DType) or hasattr(shape[0], "kind")):
         dtype = shape[0]
-    return reread(input, as_dtype(dtype)) if dtype is not None else _shared(ops.reshape(input, *shape), input)
+    if dtype is None:
+        return _shared(ops.reshape(input, *shape), input)
+    from twofold.ops.shape.reinterpreting import reread
+
+    return reread(input, as_dtype(dtype))
 
 
 def view_as(input: Any, other: Any) -> Any:

@@ -202,7 +202,7 @@ def linear_model(
     >>> with tf.Graph().as_default():
     ...     print(tf.feature_column.linear_model({"letter": [["a"], ["b"]]}, [letter]).shape)
     ...     print([variable.name for variable in tf.trainable_variables()])
-    (?, 1)
+    (2, 1)
     ['linear_model/letter/weights:0', 'linear_model/bias_weights:0']
     """
     builder = features if isinstance(features, Features) else Features(features)
