@@ -145,14 +145,16 @@ def end_at_user(error: BaseException) -> None:
     """Let the traceback of an error that leaves the package end at the user's line that called it.
 
     The frames of the package stay, above that line. An error that the user's code raised, called by the package, ends
-    there already. What the line names is a note of the error, unless it has one.
+    there already. What the line names is a note of the error, unless it has one, or is about an attribute, which
+    programs ask for all the time.
     """
     if isinstance(error, (StopIteration, StopAsyncIteration)):
         return
     inside = ends_inside(error)
     if inside:
         appended(error.__traceback__, ending_here())
-    if (inside or hasattr(error, "located")) and not hasattr(error, "__notes__"):
+    described = hasattr(error, "__notes__") or isinstance(error, AttributeError)
+    if (inside or hasattr(error, "located")) and not described:
         import_module("twofold.runtime.failures").describe_line(error)
 
 

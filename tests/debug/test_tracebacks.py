@@ -350,3 +350,11 @@ def test_a_function_whose_gradient_does_not_fit_stands_below_the_line_that_appli
         ("wrong", "y = Tripled.apply(torch.ones(2, requires_grad=True))"),
         ("backward", "return gradient.sum() * torch.ones(3)"),
     ]
+
+
+def test_an_attribute_that_is_asked_for_in_vain_costs_no_look_at_the_values_of_its_line() -> None:
+    layer = torch.nn.Linear(2, 2)
+    assert getattr(layer, "missing", None) is None
+    with pytest.raises(AttributeError) as caught:
+        layer.missing  # noqa: B018
+    assert not hasattr(caught.value, "__notes__")
