@@ -296,8 +296,7 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
             # with narrow registers a tile is one row, and each reads the operand anew
             far = 0.5 + 0.6 * share if narrow else tile.height * (0.4 - 0.25 * share)
         else:
-            if not is_symbolic(seen.b.row) and seen.b.row * size % 512 == 0:
-                far *= 3
+            far *= 1.8 - 0.8 * minimum(1, seen.b.row * size % 512)
             if narrow:
                 # a line or two of each row are read, and the next ones lie on other pages
                 far *= 1 + 7 * minimum(reads, held // 2) / held
