@@ -118,5 +118,5 @@ def _attribute(holder: Any, name: str) -> Any:
         stored: Mapping[str, Any] = vars(holder)
     except TypeError:
         return _NOTHING
-    places: Sequence[Any] = [stored, *(stored.get(one, ()) for one in _REGISTRIES)]
-    return next((place[name] for place in places if name in place), _NOTHING)
+    mappings: Sequence[Any] = [stored, *(stored.get(one, ()) for one in _REGISTRIES)]
+    return next((mapping[name] for mapping in mappings if name in mapping), _NOTHING)
