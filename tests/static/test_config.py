@@ -61,7 +61,7 @@ def test_threads_are_set():
     "make",
     [
         lambda: tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=5)),
-        lambda: tf.Session("grpc://localhost:2222"),
+        lambda: tf.Session("grpc://localhost:9999"),
         lambda: tf.Session().run(tf.constant(1), options=tf.RunOptions(timeout_in_ms=5)),
     ],
 )

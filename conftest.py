@@ -1,0 +1,17 @@
+"""What every test leaves behind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_default_graph_is_left() -> Iterator[None]:
+    """Whether the default graph has operations decides what later calls mean: declared, or computed at once."""
+    yield
+    module = sys.modules.get("twofold.static.graph.graph")
+    if module is not None and module.get_default_graph().version:
+        module.reset_default_graph()
