@@ -563,8 +563,34 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   return true;
 }
 
+namespace {
+
+// Computes the values of a request that belong to another trace than the open one: to that of another thread, or to one that
+// another thread is running. While this thread waits for one, another thread may run the open trace.
+bool compute_elsewhere(Recorder& recorder, const BackwardRequest& request) {
+  std::vector<Value*> given = request.targets;
+  given.push_back(request.root);
+  if (request.seed) given.push_back(request.seed);
+  for (auto [root, seed] : request.more) {
+    given.push_back(root);
+    if (seed) given.push_back(seed);
+  }
+  for (bool again = true; again;) {
+    if (!recorder.wait_until_free()) return false;
+    again = false;
+    for (Value* value : given) {
+      if (!value->pending || (value->owner == &recorder && !recorder.in_flight(value))) continue;
+      if (!realise(value)) return false;
+      again = true;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
-  if (!recorder.wait_until_free()) return false;
+  if (!compute_elsewhere(recorder, request)) return false;
   const bool is_hooked = recorder.has_hooks();
   if (is_hooked && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);

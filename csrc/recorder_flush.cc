@@ -41,6 +41,32 @@ class Met {
 };
 auto& met = *new Met();
 
+// A trace that is running, of this thread or of another one. The GIL guards the list.
+class Running {
+ public:
+  explicit Running(uint64_t stamp) : stamp_(stamp) { all().push_back(this); }
+  ~Running() { all().erase(std::find(all().begin(), all().end(), this)); }
+  Running(const Running&) = delete;
+
+  // The run of a trace, null if there is none.
+  static const Running* find(uint64_t stamp) {
+    const auto found = std::find_if(all().begin(), all().end(), [&](const Running* one) { return one->stamp_ == stamp; });
+    return found == all().end() ? nullptr : *found;
+  }
+  bool is_here() const { return thread_ == PyThread_get_thread_ident(); }
+  // Whether its thread was left behind by a fork.
+  bool is_orphaned() const { return generation_ != process_generation() && !is_here(); }
+
+ private:
+  static std::vector<const Running*>& all() {
+    static auto& list = *new std::vector<const Running*>();
+    return list;
+  }
+
+  const uint64_t stamp_, generation_ = process_generation();
+  const unsigned long thread_ = PyThread_get_thread_ident();
+};
+
 // Whether the Python error that is set is transient: the same work may succeed later.
 bool is_transient_error() {
   return PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception);  // KeyboardInterrupt, SystemExit
@@ -392,6 +418,7 @@ bool Recorder::flush() {
   std::vector<Watch> watched = std::move(watched_);
   Snapshots shown = std::move(shown_);
   OldProvenance old(*this);
+  const Running running(stamp_);
   if (last_) last_->next = cached;
   last_ = cached;
   reset(cached->next.lock());
@@ -476,11 +503,11 @@ bool realise(Value* value) {
     Recorder* owner = value->owner;
     if (!owner->in_flight(value)) {
       if (!owner->flush()) return false;
-    } else if (owner->is_orphaned()) {
+    } else if (const Running* run = Running::find(value->stamp); owner->is_orphaned() || (run && run->is_orphaned())) {
       PyErr_SetString(PyExc_RuntimeError,
                       "this value was being computed by another thread when the process was forked. Compute it before forking.");
       return false;
-    } else if (owner == &Recorder::current()) {
+    } else if (run && run->is_here()) {
       PyErr_SetString(PyExc_RuntimeError, "a value is used while the run that computes it is still going on");
       return false;
     } else if (!rest_without_lock()) {

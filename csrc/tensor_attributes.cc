@@ -327,7 +327,6 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   Value* root = current_value(tensor);
   if (!root || !check_root(tensor, seed)) return nullptr;
   Recorder& recorder = Recorder::current();
-  if (root->pending && root->owner != &recorder && !realise(root)) return nullptr;
   BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, true, {}};
   std::vector<FoundGradient> found;
   ValueRef kept = share(root);
@@ -342,6 +341,8 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
     PyObject* known = value->slot && value->slot->hooks ? value->slot->hooks : Py_None;
     return Py_NewRef(known);
   }
+  // its trace, which takes note of the slot, may be running in another thread
+  if (value->pending && value->owner->in_flight(value) && !realise(value)) return nullptr;
   GradientSlot* slot = slot_of(value);
   if (value->requires_grad && !value->is_leaf) {
     slot->intermediate = true;
@@ -369,7 +370,6 @@ bool add_roots(PyObject* outputs, PyObject* seeds, BackwardRequest& request, std
     PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
     Value* root = current_value(as_tensor(output));
     if (!root || !check_root(as_tensor(output), seed)) return false;
-    if (root->pending && root->owner != &Recorder::current() && !realise(root)) return false;
     Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
     if (!given && seed != Py_None) return false;
     held.push_back(share(root));
