@@ -24,7 +24,7 @@ constexpr size_t kLarge = SIZE_MAX;  // with a sanitizer, blocks come from the C
 #else
 constexpr size_t kLarge = size_t{1} << 17;  // bytes from which on blocks are split and coalesced
 #endif
-constexpr size_t kSlack = size_t{16} << 20;  // bytes of cached blocks that are always allowed
+constexpr size_t kSlack = size_t{32} << 20;  // bytes of cached blocks that are always allowed
 FreeBlocks<Buffer, (size_t{1} << 15)> free_buffers;
 
 struct Block {
