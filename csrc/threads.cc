@@ -37,19 +37,20 @@ struct Job {
   Kernel kernel;
   void** buffers;
   const int64_t* params;
-  int64_t work, piece;
+  int64_t work, grain, grains;
   std::atomic<uint32_t> pieces{0};
   std::atomic<uint32_t> done{0};
   std::atomic<int64_t> error{0};
   std::atomic<bool> stop{false};  // interrupted by a signal: the rest is not computed
   std::vector<ProfileEvent> times;  // of the pieces, while a profile is recorded
+
+  // Pieces are multiples of a grain and differ by one grain at most.
+  int64_t begin_of(uint32_t piece) const { return std::min(work, grains * piece / pieces.load(std::memory_order_relaxed) * grain); }
 };
 
-// The most items between two polls for signals.
-int64_t stretch_of(int64_t grain) {
-  constexpr int64_t kGrains = Interrupts::kStretch / kGrainNanoseconds;
-  return grain > INT64_MAX / kGrains ? INT64_MAX : grain * kGrains;
-}
+constexpr int64_t kMostGrains = Interrupts::kStretch / kGrainNanoseconds;  // between two polls for signals
+
+int64_t grains_in(int64_t work, int64_t grain) { return (work - 1) / grain + 1; }
 
 int64_t nanoseconds_of(int64_t items, int64_t grain) {
   return static_cast<int64_t>(static_cast<double>(items) / static_cast<double>(grain) * kGrainNanoseconds) + 100;
@@ -94,19 +95,18 @@ class Pool {
     for (auto& thread : threads_) thread.join();
   }
 
-  int64_t run(Kernel kernel, void** buffers, const int64_t* params, int64_t total, int64_t piece, int64_t piece_nanoseconds,
-              Interrupts& interrupts) {
+  int64_t run(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, uint32_t pieces, Interrupts& interrupts) {
     uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
     Job& job = jobs_[generation & 1];
     job.kernel = kernel;
     job.buffers = buffers;
     job.params = params;
-    job.work = total;
-    job.piece = piece;
+    job.work = work;
+    job.grain = grain;
+    job.grains = grains_in(work, grain);
     job.done.store(0, std::memory_order_relaxed);
     job.error.store(0, std::memory_order_relaxed);
     job.stop.store(false, std::memory_order_relaxed);
-    uint32_t pieces = static_cast<uint32_t>((total + piece - 1) / piece);
     job.pieces.store(pieces, std::memory_order_relaxed);
     job.times.resize(profile::is_on() ? pieces : 0);
     for (uint32_t share = 0; share < tickets_.size(); ++share) {
@@ -114,6 +114,7 @@ class Pool {
     }
     generation_.store(generation, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst) > 0) generation_.notify_all();
+    const int64_t piece_nanoseconds = nanoseconds_of(work / pieces, grain);
     claim(generation, 0, [&] {
       if (!job.stop.load(std::memory_order_relaxed) && !interrupts.goes_on_after(piece_nanoseconds)) {
         job.stop.store(true, std::memory_order_relaxed);
@@ -161,10 +162,9 @@ class Pool {
       uint32_t piece = static_cast<uint32_t>(ticket);
       if (piece >= first_of(share + 1, job.pieces.load(std::memory_order_relaxed))) return true;
       if (!next.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-      int64_t begin = piece * job.piece;
       bool wanted = !job.stop.load(std::memory_order_relaxed);
       const int64_t start = job.times.empty() ? 0 : profile::ticks();
-      int64_t error = wanted ? job.kernel(job.buffers, job.params, begin, std::min(job.work, begin + job.piece)) : 0;
+      int64_t error = wanted ? job.kernel(job.buffers, job.params, job.begin_of(piece), job.begin_of(piece + 1)) : 0;
       int64_t before = job.error.load(std::memory_order_relaxed);
       while (error && !job.error.compare_exchange_weak(before, worse(before, error), std::memory_order_relaxed)) {
       }
@@ -235,7 +235,7 @@ int thread_count() { return wanted_threads.load(); }
 namespace {
 
 int64_t run_alone(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts) {
-  const int64_t stretch = stretch_of(grain);
+  const int64_t stretch = grain > INT64_MAX / kMostGrains ? INT64_MAX : grain * kMostGrains;
   int64_t found = 0;
   for (int64_t begin = 0; begin < work;) {
     int64_t end = work - begin > stretch ? begin + stretch : work;
@@ -255,8 +255,6 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
   grain = std::max<int64_t>(1, grain);
   int64_t pieces = std::min(threads * kPiecesPerThread, work / grain);
   if (threads == 1 || pieces <= 1) return run_alone(kernel, buffers, params, work, grain, interrupts);
-  int64_t piece = ((work + pieces - 1) / pieces + grain - 1) / grain * grain;
-  if (piece >= work) return run_alone(kernel, buffers, params, work, grain, interrupts);
   std::unique_lock lock(pool_mutex(), std::try_to_lock);
   if (!lock.owns_lock()) return run_alone(kernel, buffers, params, work, grain, interrupts);
   if (!pool()) {
@@ -264,8 +262,8 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
     static_cast<void>(once);
     pool() = std::make_unique<Pool>(threads - 1);
   }
-  piece = std::min(piece, stretch_of(grain));
-  return pool()->run(kernel, buffers, params, work, piece, nanoseconds_of(piece, grain), interrupts);
+  pieces = std::max(pieces, grains_in(grains_in(work, grain), kMostGrains));
+  return pool()->run(kernel, buffers, params, work, grain, static_cast<uint32_t>(pieces), interrupts);
 }
 
 namespace {

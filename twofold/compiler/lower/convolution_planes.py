@@ -18,12 +18,12 @@ MOST_COLUMNS = 768
 """Most positions of a work item, those between lines counted."""
 
 PARAMS = [
-    *IMAGE, "c_batch", "c_row", "weight_row", "block_columns", "column_blocks", "block_rows", "row_blocks",
+    *IMAGE, "c_batch", "c_row", "weight_row", "block_columns", "column_blocks", "panels", "block_rows", "row_blocks",
     "block_channels", "pitch", "plane", "run", "first_column", "margin", "count", "top", "left",
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
-Lines of the copy lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines
+The ``panels`` of a run are divided among ``column_blocks``, none of more than ``block_columns``. Lines of the copy lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines
 counted. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the
 start of a line. The first line that a line of results sees lies ``top`` behind it; the first position of the kernel
 meets what lies ``left`` elements behind the foremost one.
@@ -38,7 +38,8 @@ def planes_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
 def planes_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     """The module: image, kernels in the dtype of the arithmetic and result are the buffers after the epilogue's.
 
-    A work item is a block of filters of a group for a block of positions of one image.
+    A work item is a block of filters of a group for a block of positions of one image. Items of the same filters follow each
+    other, so that these stay near while images go by.
     """
     return _Writer(kinds, epilogue).text()
 
@@ -54,16 +55,21 @@ class _Writer(WindowWriter):
         b, p, kinds = self.b, self.p, self.kinds
         self.prepare(2 * kinds.tile.width)  # panels are read over the last element
         with b.loop(b.begin, b.end) as item:
-            rest, row_block = b.split(item, p["row_blocks"])
-            rest, block = b.split(rest, p["column_blocks"])
-            group, number = b.split(rest, p["images"])
-            columns = self.part(block, "block_columns", "run")
+            rest, block = b.split(item, p["column_blocks"])
+            rest, number = b.split(rest, p["images"])
+            group, row_block = b.split(rest, p["row_blocks"])
+            columns = self._columns(block), b.smaller(self._columns(b.add(block, 1)), p["run"])
             rows = self.part(row_block, "block_rows", "filters")
             last = b.split(b.sub(columns[1], 1), p["pitch"])[0]
             lines = b.split(columns[0], p["pitch"])[0], b.add(last, 1)
             self._sums(group, number, rows, columns, lines)
             self._finish(group, number, rows, columns, lines)
         return b.finish() + tile_functions(kinds.tile, kinds.compute, indexed="right")
+
+    def _columns(self, block: Val) -> Val:
+        """The first column of a block: blocks differ by one panel at most."""
+        panels = self.b.split(self.b.mul(block, self.p["panels"]), self.p["column_blocks"])[0]
+        return self.b.mul(panels, self.kinds.tile.width)
 
     def _sums(
         self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]

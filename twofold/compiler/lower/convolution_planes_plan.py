@@ -64,8 +64,11 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
         return None
     panels = -(-run // width)
     most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
-    items = -(-2 * ENOUGH_ITEMS // (problem.batch * problem.groups * row_blocks))
-    columns = -(-panels // max(-(-panels // most), min(panels, items))) * width
+    others = problem.batch * problem.groups * row_blocks
+    blocks = max(-(-panels // most), min(panels, -(-2 * ENOUGH_ITEMS // others)))
+    # an even number of items, for an even number of threads
+    blocks = min(panels, blocks + blocks * others % 2)
+    columns = -(-panels // blocks) * width
     lines = min(rows, (columns - 2) // pitch + 2) + numbers["reach"]
     plane = up(lines * pitch, 2 * LANES) + LANES
     channels = min(max(1, _STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
@@ -73,7 +76,8 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
         return None
     return numbers | {
         "block_columns": columns,
-        "column_blocks": -(-run // columns),
+        "column_blocks": blocks,
+        "panels": panels,
         "block_rows": filters,
         "row_blocks": -(-problem.filters // filters),
         "block_channels": -(-problem.channels // -(-problem.channels // channels)),

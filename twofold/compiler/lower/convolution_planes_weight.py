@@ -18,7 +18,7 @@ from twofold.compiler.lower.convolution_kernel import (
     store_transposed,
     transposed_at,
 )
-from twofold.compiler.lower.convolution_windows import copy_lines, distance, reach
+from twofold.compiler.lower.convolution_windows import copy_lines, distances, reach
 
 MOST_ROWS = 512
 """Most rows of a work item."""
@@ -79,10 +79,10 @@ def planes_weight_text(kinds: Kinds, accumulates: bool) -> str:
 def _tables(w: Writer, starts: Val, steps: Val) -> None:
     """Emit the tables of the addresses where rows begin and of the steps that all take, in bytes."""
     b, p, size = w.b, w.p, w.kinds.compute.itemsize
-    with b.loop(0, b.mul(p["block_channels"], p["taps"])) as row:
-        begin = b.offset(w.packed, distance(b, p, row), w.kinds.compute)
-        b.store(starts, row, b.address(begin))
-    with b.loop(0, p["block_columns"]) as step:
-        line, x = b.split(step, p["result_width"])
-        at = b.add(b.mul(b.mul(line, p["stride_height"]), p["pitch"]), b.mul(x, p["stride_width"]))
-        b.store(steps, step, b.mul(at, size))
+    with distances(b, p) as (row, at):
+        b.store(starts, row, b.address(b.offset(w.packed, at, w.kinds.compute)))
+    with b.loop(0, b.split(p["block_columns"], p["result_width"])[0]) as line:
+        at = b.mul(b.mul(line, p["stride_height"]), p["pitch"])
+        first = b.mul(line, p["result_width"])
+        with b.loop(0, p["result_width"]) as x:
+            b.store(steps, b.add(first, x), b.mul(b.add(at, b.mul(x, p["stride_width"])), size))

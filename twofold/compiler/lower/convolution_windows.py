@@ -6,7 +6,8 @@ first one, so a table of these distances takes the place of collected windows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from twofold import dtypes
 from twofold.compiler.lower.builder import LANES, Val
@@ -17,17 +18,20 @@ MOST_STEPS = 512
 """Most steps of the contracted index between two visits of a sum."""
 
 
-def distance(b: KernelBuilder, p: dict[str, Val], number: Val) -> Val:
-    """How many elements behind the start of a copy lies what the first position of results meets.
+@contextmanager
+def distances(b: KernelBuilder, p: dict[str, Val]) -> Iterator[tuple[Val, Val]]:
+    """Loops over the steps of a block of channels: their numbers, and how many elements behind the start of a copy lies
+    what the first position of results meets.
 
-    ``number`` counts the positions of the kernel in a channel, then channels.
+    Steps count the positions of the kernel in a channel, then channels. Nothing is divided: each piece of work has tables.
     """
-    rest, x = b.split(number, p["kernel_width"])
-    channel, y = b.split(rest, p["kernel_height"])
     backwards = b.smaller(b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"]), 0)
-    line = b.sub(b.mul(y, p["dilation_height"]), backwards)
-    at = b.add(b.mul(channel, p["plane"]), b.mul(line, p["pitch"]))
-    return b.add(b.add(at, p["left"]), b.mul(x, p["dilation_width"]))
+    with b.loop(0, p["block_channels"]) as channel, b.loop(0, p["kernel_height"]) as y:
+        line = b.sub(b.mul(y, p["dilation_height"]), backwards)
+        at = b.add(b.add(b.mul(channel, p["plane"]), b.mul(line, p["pitch"])), p["left"])
+        first = b.mul(b.add(b.mul(channel, p["kernel_height"]), y), p["kernel_width"])
+        with b.loop(0, p["kernel_width"]) as x:
+            yield b.add(first, x), b.add(at, b.mul(x, p["dilation_width"]))
 
 
 def reach(b: KernelBuilder, p: dict[str, Val]) -> Val:
@@ -94,7 +98,7 @@ class WindowWriter:
     def prepare(self, slack: int = 0) -> None:
         """Emit the table, and zeros for the copies and ``slack`` elements behind them."""
         b, p, dtype = self.b, self.p, self.kinds.compute
-        with b.loop(0, b.mul(p["block_channels"], p["taps"])) as step:
-            b.store(self.table, step, b.mul(distance(b, p, step), dtype.itemsize))
+        with distances(b, p) as (step, at):
+            b.store(self.table, step, b.mul(at, dtype.itemsize))
         with b.loop(0, b.add(b.mul(p["block_channels"], p["plane"]), slack), LANES) as i:
             b.store(self.copy, i, b.const(0, dtype, LANES))
