@@ -485,7 +485,7 @@ bool BackwardPass::replay(std::vector<FoundGradient>* found, Ref seed) {
   recorder_.replay(*event, request_.location);
   for (const BackwardEvent::Target& target : event->targets) {
     if (GradientSlot* slot = slot_at(target.value)) {
-      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start), target.sparse});
+      found->push_back({Watch(0, slot), value_of(target.gradient), value_of(target.total), value_of(target.start), target.sparse != 0});
     }
   }
   return true;

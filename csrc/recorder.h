@@ -22,7 +22,7 @@ struct BackwardEvent {
     Ref value;           // leaf or entry
     Ref start;           // the initial `.grad`, if the pass accumulates into it, or kNoRef
     Ref gradient, total; // entries of the gradient of the pass and of the accumulated `.grad`, or kNoRef
-    bool sparse;         // as in FoundGradient
+    uint32_t sparse;     // 1 if it is as in FoundGradient; a word, as all bytes are part of the digest of a trace
   };
   std::vector<Target> targets;
   std::vector<uint32_t> reading;                   // visited entries whose gradients read values

@@ -191,11 +191,11 @@ Digest Recorder::digest() const {
     digest.add(reinterpret_cast<uintptr_t>(e.signature.get()));
     digest.add(e.gradient_mask);
   }
-  digest.add(trace_.refs.data(), trace_.refs.size() * sizeof(Ref));
-  digest.add(trace_.leaves.data(), trace_.leaves.size() * sizeof(Type*));
+  digest.add(trace_.refs);
+  digest.add(trace_.leaves);
   digest.add(alive_.data(), n);
   digest.add(consumed_.data(), n);
-  for (const auto& event : events_) digest.add(event.targets.data(), event.targets.size() * sizeof event.targets[0]);
+  for (const auto& event : events_) digest.add(event.targets);
   return digest;
 }
 

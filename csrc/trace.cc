@@ -109,9 +109,9 @@ std::string CanonicalTrace::key() const {
   Digest digest;
   digest.add(trace.entries.size());
   for (const Entry& entry : trace.entries) digest.add(reinterpret_cast<uintptr_t>(entry.signature.get()));
-  digest.add(trace.refs.data(), trace.refs.size() * sizeof(Ref));
-  digest.add(trace.leaves.data(), trace.leaves.size() * sizeof(Type*));
-  digest.add(outputs.data(), outputs.size() * sizeof(Ref));
+  digest.add(trace.refs);
+  digest.add(trace.leaves);
+  digest.add(outputs);
   return digest.bytes();
 }
 

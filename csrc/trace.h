@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,13 @@ uint64_t hash_bytes(const void* data, size_t size);
 class Digest {
  public:
   void add(const void* data, size_t size);
+  template <class T>
+  void add(const T* items, size_t count) {
+    static_assert(std::has_unique_object_representations_v<T>);  // no padding, whose bytes are anything
+    add(static_cast<const void*>(items), count * sizeof(T));
+  }
+  template <class T>
+  void add(const std::vector<T>& items) { add(items.data(), items.size()); }
   void add(uint64_t word) {
     low_ = mixed((low_ ^ word) * 0x9E3779B97F4A7C15ull);
     high_ = mixed((high_ + word) * 0xD6E8FEB86659FD93ull);

@@ -41,6 +41,33 @@ def test_prediction_fails_over_to_recording():
         assert y.tolist() == expected.tolist()
 
 
+def test_traces_with_backward_passes_are_found_again_in_any_order():
+    layers = [torch.nn.Linear(3, 3) for _ in range(2)]
+
+    def step(order):
+        x = torch.ones(2, 3)
+        for k in order:
+            x = torch.tanh(layers[k](x))
+        x.sum().backward()
+        return [
+            parameter.grad.sum().item()
+            for layer in layers
+            for parameter in layer.parameters()
+            if parameter.grad is not None
+        ]
+
+    orders = [(0, 1), (1, 0, 0), (1,), (0, 1, 0, 1)]
+    expected = {}
+    for k in (0, 1, 2, 3, 3, 2, 1, 0, 2, 0, 3, 1):
+        for parameter in [*layers[0].parameters(), *layers[1].parameters()]:
+            parameter.grad = None
+        if k == 2 and len(expected) == len(orders):
+            before = torch.stats().caches["traces"].misses
+        found = step(orders[k])
+        assert expected.setdefault(k, found) == found
+    assert torch.stats().caches["traces"].misses == before
+
+
 def test_scalars_are_inputs_not_keys():
     x = torch.ones(3)
     results = []
