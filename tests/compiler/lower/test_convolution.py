@@ -268,7 +268,9 @@ def test_blocks_cover_everything_once_and_none_is_empty(number: int) -> None:
             if extent == "run":  # divided by panels
                 panels = found["panels"]
                 width, rest = divmod(size, -(-panels // blocks))
-                assert rest == 0 and blocks <= panels and (panels - 1) * width < found["run"] <= panels * width
+                assert (
+                    rest == 0 and blocks <= panels and (panels - 1) * width < found["run"] <= panels * width
+                )
             else:
                 assert (blocks - 1) * size < found[extent] <= blocks * size
             count *= blocks

@@ -23,10 +23,11 @@ PARAMS = [
 ]  # fmt: skip
 """The run-time numbers, after those of the epilogue.
 
-The ``panels`` of a run are divided among ``column_blocks``, none of more than ``block_columns``. Lines of the copy lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines
-counted. Of each line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the
-start of a line. The first line that a line of results sees lies ``top`` behind it; the first position of the kernel
-meets what lies ``left`` elements behind the foremost one.
+The ``panels`` of a run are divided among ``column_blocks``, none of more than ``block_columns``. Lines of the copy
+lie ``pitch`` elements apart, channels ``plane``; an image has ``run`` positions, those between lines counted. Of each
+line of the image ``count`` elements from ``first_column`` on are copied ``margin`` elements behind the start of a
+line. The first line that a line of results sees lies ``top`` behind it; the first position of the kernel meets what
+lies ``left`` elements behind the foremost one.
 """
 
 
@@ -38,8 +39,8 @@ def planes_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
 def planes_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     """The module: image, kernels in the dtype of the arithmetic and result are the buffers after the epilogue's.
 
-    A work item is a block of filters of a group for a block of positions of one image. Items of the same filters follow each
-    other, so that these stay near while images go by.
+    A work item is a block of filters of a group for a block of positions of one image. Items of the same filters
+    follow each other, so that these stay near while images go by.
     """
     return _Writer(kinds, epilogue).text()
 

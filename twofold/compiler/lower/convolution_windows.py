@@ -23,7 +23,8 @@ def distances(b: KernelBuilder, p: dict[str, Val]) -> Iterator[tuple[Val, Val]]:
     """Loops over the steps of a block of channels: their numbers, and how many elements behind the start of a copy lies
     what the first position of results meets.
 
-    Steps count the positions of the kernel in a channel, then channels. Nothing is divided: each piece of work has tables.
+    Steps count the positions of the kernel in a channel, then channels. Nothing is divided: each piece of work has
+    tables of its own.
     """
     backwards = b.smaller(b.mul(b.sub(p["kernel_height"], 1), p["dilation_height"]), 0)
     with b.loop(0, p["block_channels"]) as channel, b.loop(0, p["kernel_height"]) as y:
