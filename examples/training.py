@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from trees import Sentence, sentences
 
 import twofold.dynet as dy
+import twofold.static as tf
 
 RATE = 0.002  # of learning
 
@@ -70,6 +71,7 @@ def run(about: str, make: Callable[[list[Sentence], int], Any]) -> None:
     parser.add_argument("--declared", action="store_true", help="declare the graph before it runs")
     options = parser.parse_args()
     dy.reset_random_seed(1)
+    tf.set_random_seed(1)
     random.seed(1)
     train, test = sentences(options.data, options.train, options.test)
     network = make(train, options.size)
