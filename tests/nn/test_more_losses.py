@@ -71,9 +71,44 @@ def test_multilabel_margin_layer() -> None:
 
 def test_distances_of_equal_points_have_a_gradient_of_zero() -> None:
     for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
-        x = torch.ones(3, 2, requires_grad=True)
+        x = torch.ones(3 if p != 2 else 27, 2, requires_grad=True)
         torch.cdist(x, x, p).sum().backward()
         assert x.grad is None or not x.grad.numpy().any(), p
+
+
+def test_the_mode_of_cdist_says_how_distances_are_computed() -> None:
+    x = 100 + numpy.random.default_rng(0).random((26, 3), numpy.float32)
+    y = x[:4] + numpy.float32(0.25)
+    exact = numpy.sqrt(((x[:, None].astype(float) - y) ** 2).sum(-1))
+    a, b = torch.tensor(x), torch.tensor(y)
+
+    def error(x: torch.Tensor, mode: str, expected: numpy.ndarray) -> float:
+        return float(abs(torch.cdist(x, b, compute_mode=mode).numpy() - expected).max())
+
+    by_product, by_differences, default = (
+        "use_mm_for_euclid_dist",
+        "donot_use_mm_for_euclid_dist",
+        "use_mm_for_euclid_dist_if_necessary",
+    )
+    assert error(a, by_differences, exact) < 1e-6 < 1e-4 < error(a, by_product, exact) < 0.1
+    assert error(a, default, exact) == error(a, by_product, exact)  # more than 25 points
+    assert error(a[:25], default, exact[:25]) < 1e-6
+    assert torch.equal(torch.cdist(a, b), torch.cdist(a, b, compute_mode=by_product))
+    equal = torch.cdist(a, a.clone(), compute_mode=by_product)
+    assert not equal.diagonal().numpy().any()
+    assert float(F.pdist(a)[0]) == float(torch.cdist(a[:2], a[:2])[0, 1])
+
+
+def test_distances_by_a_product_have_the_gradients_of_those_by_differences() -> None:
+    generator = numpy.random.default_rng(1)
+    x, y = (torch.tensor(generator.random(shape)) for shape in ((2, 1, 3, 4), (3, 5, 4)))
+    gradients = []
+    for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        a, b = x.clone().requires_grad_(), y.clone().requires_grad_()
+        (torch.cdist(a, b, compute_mode=mode) ** 3).sum().backward()
+        gradients.append((a.grad.numpy(), b.grad.numpy()))
+    for product, difference in zip(*gradients, strict=True):
+        numpy.testing.assert_allclose(product, difference, rtol=1e-12)
 
 
 MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {

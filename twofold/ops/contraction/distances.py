@@ -19,7 +19,7 @@ from twofold.ops.base import (
     public,
     strong,
 )
-from twofold.ops.contraction.matrix_products import need_axes
+from twofold.ops.contraction.matrix_products import need_axes, transposed
 from twofold.ops.examples import example
 from twofold.ops.promotion import need_one_dtype
 from twofold.ops.reduction.softmax import floating
@@ -59,8 +59,8 @@ def _slope(apart: Any, distance: Any, p: float) -> Any:
     return ops.where(inside, sign * ops.pow(share, p - 1), 0)
 
 
-def _pairs(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Both sets as ``[..., rows of the first, rows of the second, features]``."""
+def _points(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Both sets in a float type, checked."""
     a, b = floating(x1), floating(x2)
     for name, x in (("x1", a), ("x2", b)):
         if x.ndim < 2:
@@ -69,26 +69,74 @@ def _pairs(x1: Any, x2: Any) -> tuple[Any, Any]:
         raise ShapeError(
             f"x1 has {a.shape[-1]} columns, x2 {b.shape[-1]}", "Use points of one number of features."
         )
+    return a, b
+
+
+def _pairs(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both sets as ``[..., rows of the first, rows of the second, features]``."""
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-2], b.shape[-2], a.shape[-1])
     return broadcast(ops.unsqueeze(a, -2), shape), broadcast(ops.unsqueeze(b, -3), shape)
 
 
-_MODES = (
-    None,
-    "use_mm_for_euclid_dist_if_necessary",
-    "use_mm_for_euclid_dist",
-    "donot_use_mm_for_euclid_dist",
-)
-"""PyTorch's ways to compute Euclidean distances; here none goes through a matrix product, which loses digits."""
+_IF_NECESSARY = "use_mm_for_euclid_dist_if_necessary"
+_ALWAYS = "use_mm_for_euclid_dist"
+_NEVER = "donot_use_mm_for_euclid_dist"
+_MANY = 25
+"""PyTorch's number of points above which ``use_mm_for_euclid_dist_if_necessary`` takes the product."""
+
+
+def _by_product(a: Any, b: Any, p: float, mode: str) -> bool:
+    if p != 2 or mode == _NEVER:
+        return False
+    return mode == _ALWAYS or a.shape[-2] > _MANY or b.shape[-2] > _MANY
+
+
+def _squares(a: Any) -> Any:
+    """The sums of the squares of rows, each a product of a row and itself, as in the product of all pairs.
+
+    So the distance of two equal points is exactly 0.
+    """
+    return ops.matmul(ops.unsqueeze(a, -2), ops.unsqueeze(a, -1))
+
+
+def _euclidean(a: Any, b: Any) -> Any:
+    """The distances of all pairs by ``(a - b)**2 = a**2 + b**2 - 2 a b``."""
+    lengths = ops.squeeze(_squares(a), -1) + transposed(ops.squeeze(_squares(b), -1))
+    return ops.sqrt(ops.clamp_min(lengths - 2 * ops.matmul(a, transposed(b)), 0))
+
+
+def _euclidean_slopes(ct: Any, distance: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """The gradients of ``_euclidean``; a pair at distance 0 has none."""
+    apart = ops.greater(distance, 0)
+    share = ops.where(apart, ct / ops.where(apart, distance, 1), 0)
+    axis = share.ndim - 1
+    of_first = ops.unsqueeze(apply("sum", share, attrs=((axis,), False)), -1)
+    of_second = ops.unsqueeze(apply("sum", share, attrs=((axis - 1,), False)), -1)
+    return a * of_first - ops.matmul(share, b), b * of_second - ops.matmul(transposed(share), a)
 
 
 @composite
 class cdist:
     """The ``p``-norms of the differences of all rows of ``x1`` and all rows of ``x2``.
 
-    Sets are ``(..., points, features)``. The gradient is 0 where two points are equal. Raises RuntimeError
-    for a negative ``p`` or unequal numbers of features.
+    Args:
+        x1: ``(..., points, features)``.
+        x2: ``(..., points, features)``, of the same number of features.
+        p: Not negative.
+        compute_mode: How Euclidean distances (``p=2``) are computed. ``use_mm_for_euclid_dist`` goes through
+            a matrix product, ``sqrt(max(|a|**2 + |b|**2 - 2 a b, 0))``, which is several times faster and loses
+            digits where a distance is small beside the lengths of its points; ``donot_use_mm_for_euclid_dist`` takes
+            the norm of each difference; ``use_mm_for_euclid_dist_if_necessary`` goes through the product where a
+            set has more than 25 points.
+
+    Returns:
+        ``(..., points of x1, points of x2)``. The distance of two equal points is exactly 0 (in PyTorch not where
+        it goes through a product), and so is its gradient.
+
+    Raises:
+        RuntimeError: For a negative ``p`` or unequal numbers of features.
+        ValueError: For another ``compute_mode``.
 
     >>> import twofold as torch
     >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
@@ -99,22 +147,31 @@ class cdist:
     signature = "x1, x2"
     methods = ()
 
-    def call(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    def call(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _IF_NECESSARY) -> Any:
         if not p >= 0:
             raise ArgumentError(f"p is {p}", "Use a p that is not negative.")
-        if compute_mode not in _MODES:
+        if compute_mode not in (_IF_NECESSARY, _ALWAYS, _NEVER):
             raise ArgumentError(f"{compute_mode} is not a valid value for compute_mode", "Leave it out.")
-        return apply("cdist", x1, x2, attrs=(float(p),))
+        return apply("cdist", x1, x2, attrs=(float(p), compute_mode))
 
-    def compute(x1: Any, x2: Any, p: float) -> Any:
+    def compute(x1: Any, x2: Any, p: float, mode: str) -> Any:
         need_one_dtype(x1=x1.type, x2=x2.type)
-        a, b = _pairs(x1, x2)
+        a, b = _points(x1, x2)
+        if _by_product(a, b, p, mode):
+            return convert(_euclidean(a, b), strong(x1).dtype)
+        a, b = _pairs(a, b)
         if not a.shape[-1]:
             return filled(0, strong(x1).dtype, a.shape[:-1])
         return convert(_norm(a - b, p), strong(x1).dtype)
 
-    def vjp(ct: Any, y: Any, x1: Any, x2: Any, p: float) -> Any:
-        a, b = _pairs(x1, x2)
+    def vjp(ct: Any, y: Any, x1: Any, x2: Any, p: float, mode: str) -> Any:
+        a, b = _points(x1, x2)
+        if _by_product(a, b, p, mode):
+            first, second = _euclidean_slopes(convert(ct, a.dtype), convert(y, a.dtype), a, b)
+            return [
+                convert(sum_to(part, x.shape), strong(x).dtype) for part, x in ((first, x1), (second, x2))
+            ]
+        a, b = _pairs(a, b)
         if p == 0 or not a.shape[-1]:
             return None, None
         apart = a - b
@@ -128,7 +185,7 @@ class cdist:
             for part, x in ((first, x1), (ops.negative(second), x2))
         ]
 
-    def reference(x1: Any, x2: Any, p: float) -> Any:
+    def reference(x1: Any, x2: Any, p: float, mode: str) -> Any:
         apart = abs(x1[..., :, None, :] - x2[..., None, :, :])
         if p == 0:
             return (apart != 0).sum(-1).astype(x1.dtype)
@@ -137,11 +194,15 @@ class cdist:
         return (apart**p).sum(-1) ** (1 / p)
 
     samples = lambda: [
-        *(example((p,), (3, 4), (2, 4)) for p in (0.0, 1.0, 2.0, 3.0, 1.5, math.inf)),
-        example((2.0,), (2, 1, 3, 4), (3, 2, 4)),
-        example((2.0,), (0, 4), (2, 4)),
-        example((2.0,), (2, 0), (3, 0)),
-        example((2.0,), (5, 1), (17, 1)),
+        *(example((p, _IF_NECESSARY), (3, 4), (2, 4)) for p in (0.0, 1.0, 2.0, 3.0, 1.5, math.inf)),
+        example((2.0, _NEVER), (2, 1, 3, 4), (3, 2, 4)),
+        example((2.0, _ALWAYS), (2, 1, 3, 4), (3, 2, 4)),
+        example((2.0, _IF_NECESSARY), (26, 2), (3, 2)),
+        example((2.0, _ALWAYS), (0, 4), (2, 4)),
+        example((2.0, _IF_NECESSARY), (0, 4), (2, 4)),
+        example((2.0, _ALWAYS), (2, 0), (3, 0)),
+        example((2.0, _IF_NECESSARY), (2, 0), (3, 0)),
+        example((2.0, _IF_NECESSARY), (5, 1), (17, 1)),
     ]
 
 
@@ -158,7 +219,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     need_axes("input", input, 2)
     count = input.shape[0]
     first, second = numpy.triu_indices(count, 1)
-    return ops.take(ops.reshape(ops.cdist(input, input, p), (-1,)), first * count + second)
+    return ops.take(ops.reshape(ops.cdist(input, input, p, _NEVER), (-1,)), first * count + second)
 
 
 @public(methods=("dist",))
