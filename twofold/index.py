@@ -73,9 +73,8 @@ ENTRIES: dict[str, str] = {
         "atanh sigmoid softplus softplus_scaled logaddexp logit sinc deg2rad rad2deg"
     ),
     "twofold.ops.indexing.accumulation": "accumulate_product accumulate_at accumulate_rows",
-    "twofold.ops.indexing.embedding": (
-        "row_number embedding frequency_scaled embedding_renorm embedding_bags"
-    ),
+    "twofold.ops.indexing.bags": "bag_sum bag_largest embedding_bags",
+    "twofold.ops.indexing.embedding": "row_number embedding frequency_scaled embedding_renorm",
     "twofold.ops.indexing.gather": (
         "gather_block scatter_sum scatter_set linear_index gather take_along_axis index_select"
     ),

@@ -153,7 +153,8 @@ def embedding_bag(
     """The sum, mean or maximum of the rows of ``weight`` of each bag of indices.
 
     A matrix holds a bag in each row; of a vector, ``offsets`` says where bags begin (and, with
-    ``include_last_offset``, where the last one ends). Empty bags give zeros; ``padding_idx`` is in no bag.
+    ``include_last_offset``, where the last one ends). Rows are added in the order of the index. Empty bags give
+    zeros; ``padding_idx`` is in no bag.
     ``sparse`` makes ``.grad`` of the table a sparse tensor, and lets ``SparseAdam`` take it. Raises IndexError for an
     index outside the table.
 

@@ -84,7 +84,7 @@ class first_of_rows(Custom):
             with scan as (k, kept):
                 mask = b.lane_mask(b.sub(size, k))
                 values = b.load(b.input(0), b.add(start, k), dtype, kernels.LANES, mask=mask)
-                found = b.and_(mask, _comes_before(b, b.cast(values, wide), kept[-1], attrs[1]))
+                found = b.and_(mask, comes_before(b, b.cast(values, wide), kept[-1], attrs[1]))
                 some = b.if_(b.any_lane(found))
                 with some:
                     some.give(_lanes_inserted(b, kept, found, (dtype, start, k), attrs[1]))
@@ -114,7 +114,7 @@ class first_of_rows(Custom):
         ]
 
 
-def _comes_before(b: Any, x: Any, y: Any, descending: bool) -> Any:
+def comes_before(b: Any, x: Any, y: Any, descending: bool) -> Any:
     """Emit whether ``x`` comes before ``y``, which it does not if they are equal."""
     first = b.cmp("gt" if descending else "lt", x, y)
     if x.dtype.kind != "f":
@@ -136,7 +136,7 @@ def _inserted(b: Any, kept: Sequence[Any], one: tuple[Any, Any], descending: boo
         moved.append(b.pushed_lanes(lanes, new))
     results: list[Any] = [None] * len(kept)
     for v in range(half):
-        behind, further = (_comes_before(b, b.splat(one[0]), lanes[v], descending) for lanes in (kept, moved))
+        behind, further = (comes_before(b, b.splat(one[0]), lanes[v], descending) for lanes in (kept, moved))
         if free is not None:
             left = b.sub(free, v * kernels.LANES)
             behind = b.or_(behind, b.not_(b.lane_mask(left)))
@@ -167,7 +167,7 @@ def _lanes_inserted(
     with lanes as (_, (*before, limit, left)):
         position = b.add(first, b.trailing_zeros(left))
         x = b.cast(b.load(b.input(0), b.add(start, position), dtype), limit.dtype)
-        branch = b.if_(_comes_before(b, x, limit, descending))
+        branch = b.if_(comes_before(b, x, limit, descending))
         with branch:
             then = _inserted(b, before, (x, position), descending, None)
             branch.give([*then, _last(b, then)])
