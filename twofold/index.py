@@ -79,10 +79,10 @@ ENTRIES: dict[str, str] = {
         "gather_block scatter_sum scatter_set linear_index gather take_along_axis index_select"
     ),
     "twofold.ops.indexing.keys": (
-        "basic_index index index_write index_accumulate masked_write masked_fill is_class one_hot "
-        "select_scatter"
+        "basic_index index index_write index_accumulate is_class one_hot select_scatter"
     ),
     "twofold.ops.indexing.leading": "first_of_rows",
+    "twofold.ops.indexing.masks": "masked_write masked_fill",
     "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at sum_of_rows",
     "twofold.ops.indexing.rows": "first_positions changed_rows",
     "twofold.ops.indexing.scatter_combine": "scatter_combine",
@@ -301,9 +301,9 @@ FUNCTIONS: dict[str, str] = {
         "take,.take"
     ),
     "twofold.ops.indexing.keys": (
-        "masked_fill,.masked_fill,!masked_fill index_put,.index_put,!index_put one_hot "
-        "select_scatter,.select_scatter"
+        "index_put,.index_put,!index_put one_hot select_scatter,.select_scatter"
     ),
+    "twofold.ops.indexing.masks": "masked_fill,.masked_fill,!masked_fill",
     "twofold.ops.indexing.scattering": (
         "scatter_reduce,.scatter_reduce,!scatter_reduce index_reduce,.index_reduce,!index_reduce "
         "scatter,.scatter,!scatter scatter_add,.scatter_add,!scatter_add index_add,.index_add,!index_add "

@@ -210,3 +210,33 @@ def test_the_gradient_of_an_empty_choice_is_zeros(shape: tuple[int, int]) -> Non
         x = torch.ones(shape, requires_grad=True)
         choose(x).sum().backward()
         assert x.grad.tolist() == torch.zeros(shape).tolist() and x.grad.shape == shape
+
+
+def test_masks_of_several_axes_alone_and_beside_other_keys() -> None:
+    generator = numpy.random.default_rng(0)
+    x, mask = generator.normal(size=(3, 70, 90, 2)), generator.random((70, 90)) < 0.5
+    rows = numpy.array([2, 0, 1])
+    for key in ((slice(None), mask), (mask[:3, :70],), (slice(1), mask, 1), (rows, mask[:, :1])[:1]):
+        found = torch.tensor(x)[tuple(torch.tensor(k) if isinstance(k, numpy.ndarray) else k for k in key)]
+        numpy.testing.assert_array_equal(found.numpy(), x[key])
+    few = numpy.zeros((3, 70), bool)
+    few[[0, 2, 1], [5, 69, 0]] = True
+    mixed = few, slice(None), numpy.array([1, 0, 1])  # a mask beside an index has one array for each axis
+    found = torch.tensor(x)[torch.tensor(few), :, torch.tensor([1, 0, 1])]
+    numpy.testing.assert_array_equal(found.numpy(), x[mixed])
+    written = torch.tensor(x)
+    written[:, torch.tensor(mask)] = torch.arange(2.0).double()
+    expected = x.copy()
+    expected[:, mask] = numpy.arange(2.0)
+    numpy.testing.assert_array_equal(written.numpy(), expected)
+
+
+def test_positions_of_more_elements_than_a_chunk() -> None:
+    for shape in ((3, 101, 170), (40_000,), (), (0, 3), (2, 20_000)):
+        x = numpy.random.default_rng(1).random(shape).astype(numpy.float32) - 0.3
+        x = numpy.maximum(x, 0)
+        found = torch.nonzero(torch.tensor(x))
+        numpy.testing.assert_array_equal(found.numpy(), numpy.argwhere(x))
+        apart = torch.nonzero(torch.tensor(x), as_tuple=True)
+        for one, expected in zip(apart, numpy.nonzero(numpy.atleast_1d(x)), strict=True):
+            numpy.testing.assert_array_equal(one.numpy(), expected)

@@ -11,6 +11,7 @@ from twofold.dtypes import bfloat16, float64, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ops.base import apply, normalize_axis, ops, public
 from twofold.ops.indexing import sorting_routines
+from twofold.ops.indexing.masks import nonzero_rows
 
 Tensor = _core.Tensor
 
@@ -139,7 +140,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     if size < 0:
         raise ArgumentError(f"size {size}", "Use 0 or more.")
     array = input._read()
-    rows = numpy.argwhere(array)[:size]
+    rows = nonzero_rows(array)[:size]
     result = numpy.full((size, array.ndim), fill_value, numpy.int64)
     result[: len(rows)] = rows
     return _lift(result)

@@ -9,6 +9,7 @@ import numpy
 from twofold import _core
 from twofold.ops.base import broadcast_shapes as common_shape
 from twofold.ops.base import ops, public
+from twofold.ops.indexing.masks import nonzero_indices, nonzero_rows
 
 Tensor = _core.Tensor
 
@@ -23,11 +24,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     array = input._read()
-    positions = numpy.nonzero(numpy.atleast_1d(array))
     if as_tuple:
-        return tuple([_core.from_array(position, False) for position in positions])
-    rows = numpy.stack(positions, 1) if array.ndim else numpy.zeros((len(positions[0]), 0), numpy.int64)
-    return _core.from_array(rows, False)
+        return tuple([_core.from_array(index, False) for index in nonzero_indices(numpy.atleast_1d(array))])
+    return _core.from_array(nonzero_rows(array), False)
 
 
 @public("argwhere", methods=("argwhere",))

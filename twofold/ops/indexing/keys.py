@@ -10,7 +10,7 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -36,10 +36,9 @@ from twofold.ops.base import (
     strong,
 )
 from twofold.ops.building_blocks import known_value
-from twofold.ops.elementwise.checks import fitting
 from twofold.ops.examples import example
 from twofold.ops.indexing.gather import need_index
-from twofold.ops.promotion import need_fitting
+from twofold.ops.indexing.masks import nonzero_indices
 from twofold.ops.shape import shapes
 
 Observe = Callable[[Any], Any]
@@ -109,7 +108,7 @@ def _ordered(sizes: Shape, order: Sequence[int]) -> Shape:
 
 @composite
 class index:
-    """The elements at index arrays, one for each of ``axes``, which broadcast together.
+    """The elements at index arrays, one for each of ``axes``, which broadcast together, or one into ``axes`` merged.
 
     Their common shape stands where the axes stood if these are adjacent, else in front.
     """
@@ -126,18 +125,21 @@ class index:
 
     def reference(x: Any, *rest: Any) -> Any:
         *indices, axes = rest
-        return x[_numpy_key(x.ndim, indices, axes)]
+        return x[_numpy_key(x.shape, indices, axes)]
 
     samples = lambda: [
         example(((0,),), (5, 3), numpy.array([4, -1, 0])),
         example(((0, 1),), (5, 3, 17), numpy.array([[4], [-1]]), numpy.array([0, 2, -3])),
         example(((1, 3),), (2, 5, 3, 4), numpy.array([4, 1]), numpy.array([0, 2])),
         example(((1,),), (2, 5, 3), numpy.array(3)),
+        example(((1, 2),), (2, 5, 3, 4), numpy.array([14, 0, 7])),
     ]
 
 
-def _numpy_key(ndim: int, indices: Sequence[Any], axes: Sequence[int]) -> tuple[Any, ...]:
-    key: list[Any] = [slice(None)] * ndim
+def _numpy_key(shape: Shape, indices: Sequence[Any], axes: Sequence[int]) -> tuple[Any, ...]:
+    key: list[Any] = [slice(None)] * len(shape)
+    if len(indices) == 1:
+        indices = numpy.unravel_index(indices[0] % prod(shape[k] for k in axes), [shape[k] for k in axes])
     for axis, value in zip(axes, indices, strict=True):
         key[axis] = value
     return tuple(key)
@@ -196,7 +198,7 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
 
         def reference(x: Any, values: Any, *rest: Any) -> Any:
             *indices, axes = rest
-            result, key = x.copy(), _numpy_key(x.ndim, indices, axes)
+            result, key = x.copy(), _numpy_key(x.shape, indices, axes)
             if accumulate:
                 numpy.add.at(result, key, values)
             else:
@@ -207,6 +209,7 @@ def _put(accumulate: bool, name: str, doc: str) -> Any:
             example(((0,),), (5, 3), (3, 3), numpy.array([4, -1, 0])),
             example(((0, 1),), (5, 3, 17), (2, 3, 17), numpy.array([[4], [-1]]), numpy.array([0, 2, -3])),
             example(((1, 3),), (2, 5, 3, 4), (), numpy.array([4, 1]), numpy.array([0, 2])),
+            example(((1, 2),), (2, 5, 3, 4), (3, 4), numpy.array([14, 0, 7])),
         ]
 
     body.__name__, body.__doc__ = name, doc
@@ -232,15 +235,25 @@ def fitted(value: Any, shape: Shape) -> Any:
     return value
 
 
-class Key:
-    """A normalised key: what ``basic_index`` takes, then index arrays for axes of its result."""
+class Key(NamedTuple):
+    """A normalised key: what ``basic_index`` takes, then index arrays for axes of its result.
 
-    __slots__ = ("arrays", "attrs", "starts", "trivial")
+    There is an array for each of these axes, or one into all of them merged.
+    """
 
-    def __init__(
-        self, attrs: tuple[Any, ...], starts: list[int], arrays: list[tuple[int, Any]], trivial: bool
-    ) -> None:
-        self.attrs, self.starts, self.arrays, self.trivial = attrs, starts, arrays, trivial
+    attrs: tuple[Any, ...]
+    starts: list[int]
+    axes: list[int]
+    arrays: list[Any]
+    trivial: bool
+
+    def shown(self, x: Any) -> Any:
+        """What ``basic_index`` shows of ``x``."""
+        return x if self.trivial else apply("basic_index", x, *self.starts, attrs=self.attrs)
+
+    def lifted(self, lift: Callable[[Any], Any]) -> list[Any]:
+        """The index arrays, those of NumPy as what ``lift`` makes of them."""
+        return [lift(value) if isinstance(value, numpy.ndarray) else value for value in self.arrays]
 
 
 def _is_array(item: Any) -> bool:
@@ -292,13 +305,17 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
     """
     sizes, steps, axes, starts, backwards = list(shape), [1] * len(shape), [], [], []
     order: list[int] = []
-    arrays: list[tuple[int, Any]] = []
+    indexed: list[int] = []
+    arrays: list[Any] = []
     axis = 0
-    for item in _items(key, len(shape)):
+    items = _items(key, len(shape))
+    alone = sum(_is_array(item) or isinstance(item, bool) for item in items) == 1
+    for item in items:
         if item is None:
             order.append(~axis)
         elif (flag := _flag(item, observe)) is not None:
-            arrays.append((len(order), numpy.zeros((int(flag),), numpy.int64)))
+            arrays.append(numpy.zeros((int(flag),), numpy.int64))
+            indexed.append(len(order))
             order.append(~axis)
         elif isinstance(item, slice):
             begin, stop, step = _bounds(item, shape[axis])
@@ -313,8 +330,9 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
             order.append(axis)
             axis += 1
         elif _is_array(item):
-            for part in _array_indices(item, shape, axis, observe):
-                arrays.append((len(order), part))
+            arrays += _array_indices(item, shape, axis, observe, alone)
+            for _ in range(_consumes(item)):
+                indexed.append(len(order))
                 order.append(axis)
                 axis += 1
         else:
@@ -324,7 +342,7 @@ def normalize_key(shape: Shape, key: Any, observe: Observe | None = None) -> Key
             axis += 1
     trivial = not axes and not backwards and order == list(range(len(shape)))
     attrs = (tuple(sizes), tuple(steps), tuple(axes), tuple(backwards), tuple(order))
-    return Key(attrs, starts, arrays, trivial)
+    return Key(attrs, starts, indexed, arrays, trivial)
 
 
 def _flag(item: Any, observe: Observe | None) -> bool | None:
@@ -387,15 +405,18 @@ def _integer(item: Any) -> int:
         ) from None
 
 
-def _array_indices(item: Any, shape: Shape, axis: int, observe: Observe | None) -> tuple[Any, ...]:
-    """The index arrays that an array in a key stands for."""
+def _array_indices(
+    item: Any, shape: Shape, axis: int, observe: Observe | None, alone: bool
+) -> tuple[Any, ...]:
+    """The index arrays that an array in a key stands for; of a mask ``alone`` one into all its axes."""
     if not _is_mask(item):
         return (item,)
     if tuple(item.shape) != tuple(shape[axis : axis + len(item.shape)]):
         selected = tuple(shape[axis : axis + len(item.shape)])
         what = f"a mask of shape {tuple(item.shape)} for axes of shape {selected}"
         raise ShapeError(what, "Make the mask's shape equal to that of the axes it selects from.")
-    return nonzero_indices(_mask_array(item, observe))
+    mask = _mask_array(item, observe)
+    return (numpy.flatnonzero(mask),) if alone else nonzero_indices(mask)
 
 
 def getitem(
@@ -406,16 +427,10 @@ def getitem(
     ``lift`` turns a NumPy index array into what ``bind`` takes.
     """
     normal = normalize_key(tuple(x.shape), key, observe)
-    return _indexed(
-        x if normal.trivial else apply("basic_index", x, *normal.starts, attrs=normal.attrs), normal, lift
-    )
-
-
-def _indexed(shown: Any, normal: Key, lift: Callable[[Any], Any]) -> Any:
+    shown = normal.shown(x)
     if not normal.arrays:
         return shown
-    arrays = [lift(value) if isinstance(value, numpy.ndarray) else value for _, value in normal.arrays]
-    return apply("index", shown, *arrays, attrs=(tuple(axis for axis, _ in normal.arrays),))
+    return apply("index", shown, *normal.lifted(lift), attrs=(tuple(normal.axes),))
 
 
 def setitem(
@@ -436,10 +451,9 @@ def setitem(
         return apply("masked_write", x, ops.reshape(ops.not_equal(mask, 0), wide), value)
     normal = normalize_key(tuple(x.shape), key, observe)
     if normal.arrays:
-        shown = x if normal.trivial else apply("basic_index", x, *normal.starts, attrs=normal.attrs)
-        arrays = [lift(item) if isinstance(item, numpy.ndarray) else item for _, item in normal.arrays]
         name = "index_accumulate" if accumulate else "index_write"
-        value = apply(name, shown, value, *arrays, attrs=(tuple(axis for axis, _ in normal.arrays),))
+        arrays = normal.lifted(lift)
+        value = apply(name, normal.shown(x), value, *arrays, attrs=(tuple(normal.axes),))
         if normal.trivial:
             return value
     elif accumulate:
@@ -461,52 +475,6 @@ def _array_mask_fits(mask: Any, shape: Shape) -> None:
         )
 
 
-@composite
-class masked_write:
-    """The input with ``value``, in the input's dtype, where the mask is true."""
-
-    autograd_name = "IndexPutBackward0"
-    functions = ()
-    signature = "x, mask, value"
-    compute = lambda x, mask, value: ops.where(mask, convert(value, strong(x).dtype), strong(x))
-    reference = lambda x, mask, value: numpy.where(mask, value, x)
-    samples = lambda: [example((), (3, 17), numpy.arange(3).reshape(3, 1) > 0, ())]
-
-
-@composite
-class masked_fill:
-    """The input with ``value`` where ``mask`` is true.
-
-    >>> import twofold as torch
-    >>> torch.masked_fill(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]), -1)
-    tensor([-1,  2, -1])
-    """
-
-    inplace = True
-    methods = ("masked_fill",)
-    signature = "input, mask, value"
-    arity = 3
-    checks_numbers = True
-
-    @staticmethod
-    def call(input: Any, mask: Any, value: Any) -> Any:
-        need_fitting(value, input.dtype)
-        return apply("masked_fill", input, mask, value)
-
-    def compute(x: Any, mask: Any, value: Any) -> Any:
-        if mask.dtype is not bool_:
-            raise DTypeError(f"a mask of {mask.dtype.name}", "Compare first, for example mask != 0.")
-        if value.shape:
-            raise ShapeError(f"a value of shape {value.shape}", "Use a scalar, or where for a tensor.")
-        x = strong(x)
-        if value.dtype.kind == "c" and x.dtype.kind != "c":
-            raise DTypeError(f"a complex value for {x.dtype.name}", "Use a real value.")
-        return ops.where(mask, convert(fitting(value, x.dtype), x.dtype), x)
-
-    reference = lambda x, mask, value: numpy.where(mask, value, x)
-    samples = lambda: [example((), (3, 17), numpy.arange(3).reshape(3, 1) > 0, ())]
-
-
 @public(methods=("index_put",), inplace="value")
 def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """The input with ``values`` at ``indices``, one array for each of the first axes.
@@ -525,11 +493,6 @@ def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool 
 
 def _known_mask(mask: Any) -> Any:
     return known_value(mask, "a mask as an index")
-
-
-def nonzero_indices(mask: Any) -> tuple[Any, ...]:
-    """The positions of the true elements of a NumPy array, one int64 array per axis, in row-major order."""
-    return tuple(position.astype(numpy.int64) for position in numpy.nonzero(mask))
 
 
 @composite

@@ -14,6 +14,7 @@ from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
+from twofold.ops.indexing.masks import nonzero_rows
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import (
     Alone,
@@ -56,7 +57,7 @@ def _true_indices(condition: Any, name: str | None = None) -> Any:
     """The coordinates (int64) of the elements of ``condition`` that are not zero, a row for each."""
     tensor = convert_to_tensor(condition)
     rank = None if tensor.type_.shape == UNKNOWN_RANK else tensor.type_.ndim
-    (positions,) = in_python("Where", numpy.argwhere, [tensor], [(int64, (None, rank))], name)
+    (positions,) = in_python("Where", nonzero_rows, [tensor], [(int64, (None, rank))], name)
     return positions
 
 
