@@ -225,6 +225,19 @@ def test_large_arguments_of_trigonometric_functions() -> None:
     assert_close(evaluate("sin", dtypes.float64, wide), numpy.sin(wide.astype(numpy.longdouble)), 1.6, wide)
 
 
+def test_subnormal_results_of_exp_however_it_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = numpy.linspace(-104.0, -87.3, 20_001).astype(numpy.float32)
+    ends = numpy.array([-87.33655, -87.33656, -103.97208, -103.97209, -INF, NAN], numpy.float32)
+    x = numpy.concatenate([x, ends])
+    exact = numpy.exp(x.astype(numpy.float64))
+    results = []
+    for scales in (target.scales_by_powers(), False):
+        monkeypatch.setattr(target, "scales_by_powers", lambda scales=scales: scales)
+        results.append(evaluate("exp", dtypes.float32, x))
+        assert (numpy.abs(results[-1] - exact)[:-1] <= 0.9 * 2.0**-149).all()
+    assert results[0].tobytes() == results[1].tobytes()
+
+
 def test_sigmoid_keeps_its_subnormal_tail() -> None:
     x = numpy.array([-100.0, -95.0, -103.0], numpy.float32)
     result = evaluate("sigmoid", dtypes.float32, x)
