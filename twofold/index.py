@@ -32,6 +32,7 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.convolution.primitives": "convolution convolution_weight accumulate_convolution",
     "twofold.ops.convolution.resampling": "resample",
+    "twofold.ops.convolution.taps": "tap_sum tap_products tap_scatter",
     "twofold.ops.convolution.transposed": "exchange_blocks convolution_transposed interleave",
     "twofold.ops.convolution.unpooling": (
         "fractional_max_pool_indices elements_at max_unpool max_pool_share"

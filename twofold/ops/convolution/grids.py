@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.dtypes import int64
+from twofold.dtypes import int32, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
-from twofold.ir.sizes import real
+from twofold.ir.sizes import is_symbolic, real
 from twofold.ops.base import apply, composite, convert, iota, ops, public, strong
 from twofold.ops.convolution.interpolation import cubic_weight
 from twofold.ops.docstrings import shown
@@ -23,7 +23,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 class Tap(NamedTuple):
-    """One neighbour on one axis: its number, its weight (None: 1), and whether the input has it (None: yes)."""
+    """One neighbour on one axis: its number, its weight, and whether the input has it (None: yes)."""
 
     index: Any
     weight: Any
@@ -57,30 +57,32 @@ def _padded(position: Any, size: int, padding: str, align: bool) -> Any:
     return _limited(position, size)
 
 
-def _tap(position: Any, weight: Any, size: int, padding: str) -> Tap:
-    """The tap at whole ``position``."""
+def _tap(position: Any, weight: Any, size: int, padding: str, number: Any) -> Tap:
+    """The tap at whole ``position``, whose index is of dtype ``number``."""
     inside = None
     if padding == "zeros":
         inside = ops.logical_and(ops.greater_equal(position, 0), ops.less_equal(position, size - 1))
-    return Tap(ops.clamp(convert(position, int64), 0, size - 1), weight, inside)
+    return Tap(ops.clamp(convert(position, number), 0, size - 1), weight, inside)
 
 
-def _taps(coordinate: Any, size: int, mode: str, padding: str, align: bool) -> list[Tap]:
+def _taps(coordinate: Any, size: int, mode: str, padding: str, align: bool, number: Any) -> list[Tap]:
     """The neighbours on one axis of positions given in -1 ... 1."""
     position = (coordinate + 1) * ((size - 1) / 2) if align else ((coordinate + 1) * size - 1) / 2
     if mode == "bicubic":
         below = ops.floor(position)
         t = position - ops.stop_gradient(below)
-        numbers = [ops.stop_gradient(_padded(below + (k - 1), size, padding, align)) for k in range(4)]
-        return [_tap(number, cubic_weight(t, k, -0.75), size, padding) for k, number in enumerate(numbers)]
+        wholes = [ops.stop_gradient(_padded(below + (k - 1), size, padding, align)) for k in range(4)]
+        return [
+            _tap(whole, cubic_weight(t, k, -0.75), size, padding, number) for k, whole in enumerate(wholes)
+        ]
     position = _padded(position, size, padding, align)
     if mode == "nearest":
-        tap = _tap(ops.round(position), None, size, padding)
+        tap = _tap(ops.round(position), position, size, padding, number)
         # a weight of 1 that reads the position, so that its gradient is 0 and not missing
         return [tap._replace(weight=ops.where(ops.equal(tap.index, tap.index), 1.0, position))]
     below = ops.stop_gradient(ops.floor(position))
     t = position - below
-    return [_tap(below, 1 - t, size, padding), _tap(below + 1, t, size, padding)]
+    return [_tap(below, 1 - t, size, padding, number), _tap(below + 1, t, size, padding, number)]
 
 
 def _both(a: Any, b: Any, join: Any) -> Any:
@@ -90,25 +92,26 @@ def _both(a: Any, b: Any, join: Any) -> Any:
 def _sampled(x: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     count, lead, sizes = x.ndim - 2, x.shape[:2], x.shape[2:]
     positions = prod(grid.shape[1:-1])
-    flat = ops.reshape(grid, (grid.shape[0], positions, count))
+    flat = ops.permute(ops.reshape(grid, (grid.shape[0], positions, count)), (0, 2, 1))
+    few = not is_symbolic(sizes) and prod(sizes) < 2**31
+    number = int32 if few else int64
     # the last number of a position belongs to the first axis
     axes = [
-        _taps(slice_axis(flat, 2, count - 1 - k, 1), size, mode, padding, align)
+        _taps(slice_axis(flat, 1, count - 1 - k, 1), size, mode, padding, align, number)
         for k, size in enumerate(sizes)
     ]
-    rows = ops.permute(ops.reshape(x, (*lead, prod(sizes))), (0, 2, 1))
-    total: Any = None
+    indices, weights = [], []
     for taps in product(*axes):
         index, weight, inside = taps[0]
         for size, tap in zip(sizes[1:], taps[1:], strict=True):
             index = index * size + tap.index
-            weight = _both(weight, tap.weight, ops.multiply)
+            weight = weight * tap.weight
             inside = _both(inside, tap.inside, ops.logical_and)
-        value = apply("gather_block", rows, index)
-        value = value if inside is None else ops.where(inside, value, 0)
-        value = value if weight is None else value * weight
-        total = value if total is None else total + value
-    return ops.reshape(ops.permute(total, (0, 2, 1)), (*lead, *grid.shape[1:-1]))
+        indices.append(index if inside is None else ops.where(inside, index, -1))
+        weights.append(weight)
+    image = ops.reshape(x, (*lead, prod(sizes)))
+    found = apply("tap_sum", image, *indices, *weights)
+    return ops.reshape(found, (*lead, *grid.shape[1:-1]))
 
 
 def _grid(*shape: int) -> Any:
@@ -133,7 +136,6 @@ class grid_sample:
     """
 
     autocast = "float32"
-    memory = (5, "the neighbours of each position are gathered one after the other")
 
     def call(
         input: Any,
