@@ -335,9 +335,8 @@ class logspace:
 
 
 def _eye(rows: int, columns: int, k: int, dtype: DType) -> Any:
-    flat = iota_node((rows, columns))
-    row = ops.floor_divide(flat, max(columns, 1))
-    return convert(ops.equal(flat - row * columns, row + k), dtype)
+    row = ops.unsqueeze(iota_node((rows,)), 1)
+    return convert(ops.equal(iota_node((columns,)), row + k), dtype)
 
 
 @composite

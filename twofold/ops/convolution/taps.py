@@ -55,7 +55,7 @@ class OverPositions(Taps):
     def sizes(self, attrs: Attributes, types: Sequence[TensorType]) -> tuple[Any, Any, Any]:
         """Those of an image and of indices, which come first."""
         image, index = types[:2]
-        return (*image.shape[1:], index.shape[2])
+        return image.shape[1], image.shape[2], index.shape[2]
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         channels, _, positions = self.sizes(attrs, inputs)
