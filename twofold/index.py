@@ -109,7 +109,9 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.linear_algebra.solving": (
         "inverse_matrix solve_matrix zero_pivot linear_solve determinant adjugate slogdet_packed"
     ),
-    "twofold.ops.linear_algebra.triangular": "triangular_system solve_triangular",
+    "twofold.ops.linear_algebra.triangular": (
+        "triangular_system complex_triangular_system solve_triangular"
+    ),
     "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss class_loss",
     "twofold.ops.loss.ctc": "ctc_paths ctc_losses ctc_mean",
     "twofold.ops.loss.elementwise_losses": (

@@ -42,7 +42,7 @@ def pivoted_rows(pivots: Any, rows: int) -> Any:
     return numpy.array(found, numpy.int64).reshape(*pivots.shape[:-1], rows)
 
 
-@entry_identity("triangular_system")
+@entry_identity("triangular_system", "complex_triangular_system")
 def _triangular_system(x: Any, a: Any, b: Any, upper: bool, unit: bool) -> Found:
     part = numpy.triu(a) if upper else numpy.tril(a)
     if unit:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy
 
 from twofold.dtypes import complex64
 from twofold.errors import ShapeError
-from twofold.ir.types import TensorType
-from twofold.ops.base import apply, composite, host, ops, public
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops import kernels
+from twofold.ops.base import Custom, apply, broadcast, composite, custom, host, ops, public, strong
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
 from twofold.ops.linear_algebra.matrices import (
@@ -23,6 +26,10 @@ from twofold.ops.linear_algebra.matrices import (
 )
 from twofold.ops.promotion import autocast
 from twofold.ops.samples import Sample
+
+_ROWS = 4  # of X that are found together
+_VECTORS = 4  # of their columns
+_COLUMNS = _VECTORS * kernels.LANES
 
 
 class TriangularSolve(NamedTuple):
@@ -50,9 +57,154 @@ def complex_matrices(shape: tuple[int, ...]) -> Any:
     return (well_conditioned(shape) + 1j * imaginary).astype(numpy.complex64)
 
 
+def _passed(ct: Any, y: Any, a: Any, upper: bool, unit: bool) -> tuple[Any, Any]:
+    """The gradients of a system with the solution ``y``."""
+    right = solve_left(adjoint(a), ct, not upper, unit)
+    return -triangle(right @ adjoint(y), upper, unit), right
+
+
+def _systems() -> list[Sample]:
+    shapes = (
+        ((3, 3), (3, 2)),
+        ((2, 4, 4), (2, 4, 1)),
+        ((1, 1), (1, 3)),
+        ((6, 6), (6, 70)),
+        ((0, 0), (0, 2)),
+        ((2, 2), (2, 0)),
+    )
+    return [
+        example((upper, unit), well_conditioned(a), b)
+        for a, b in shapes
+        for upper in (False, True)
+        for unit in (False, True)[: 1 + (a == (3, 3))]
+    ]
+
+
+@custom
+class triangular_system(Custom):
+    """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``.
+
+    Products are subtracted by fused multiply-add in the order in which the rows of X are found: from the first, of an
+    upper triangle from the last. A work item is a block of columns.
+    """
+
+    functions = ()
+    signature = "A, B"
+    title = "linalg.solve_triangular"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        a, b = (strong(node) for node in inputs)
+        return make_node(self, attrs, (a, b), b.type)
+
+    def batching_rule(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """Samples are one more batch axis."""
+        whole = [
+            value if flag else broadcast(value, (size, *value.shape))
+            for value, flag in zip(values, flags, strict=True)
+        ]
+        return make_node(self, node.attrs, whole, tensor_type(node.dtype, (size, *node.shape)))
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        rows, columns = output.shape[-2:]
+        return rows, columns, -(-columns // _COLUMNS)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        rows, columns = output.shape[-2:]
+        count = prod(output.shape[:-2]) * -(-columns // _COLUMNS)
+        return count, kernels.grain(32768, rows * rows)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return attrs
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b = builder
+        with b.loop(b.begin, b.end) as item:
+            matrix, block = kernels.split(b, item, b.param(2))
+            low = b.mul(block, _COLUMNS)
+            width = b.minimum(b.sub(b.param(1), low), _COLUMNS)
+            branch = b.if_(b.cmp("eq", width, _COLUMNS))
+            with branch:
+                self._columns(b, attrs, output.dtype, matrix, low, _VECTORS, None)
+            with branch.else_(), b.loop(0, width, kernels.LANES) as j:
+                mask = b.lane_mask(b.sub(width, j))
+                self._columns(b, attrs, output.dtype, matrix, b.add(low, j), 1, mask)
+
+    def _columns(
+        self, b: Any, attrs: Attributes, dtype: Any, matrix: Any, low: Any, vectors: int, mask: Any
+    ) -> None:
+        """Emit some columns of X, four rows at a time, whose products do not wait for each other."""
+        rows, columns = b.param(0), b.param(1)
+        first = b.mul(matrix, b.mul(rows, rows))
+        start = b.add(b.mul(matrix, b.mul(rows, columns)), low)
+        row_of = lambda i: b.sub(b.sub(rows, 1), i) if attrs[0] else i
+        factor_at = lambda i, j: b.add(b.add(first, b.mul(row_of(i), rows)), row_of(j))
+        values_at = lambda i, v: b.add(b.add(start, b.mul(row_of(i), columns)), v * kernels.LANES)
+
+        def run(i: Any, count: int) -> None:
+            numbers = [b.add(i, k) for k in range(count)]
+            known = [
+                b.load(b.input(1), values_at(number, v), dtype, kernels.LANES, mask=mask)
+                for number in numbers
+                for v in range(vectors)
+            ]
+            loop = b.loop(0, i, carry=known)
+            with loop as (j, left):
+                found = [
+                    b.load(b.buffer(2), values_at(j, v), dtype, kernels.LANES, mask=mask)
+                    for v in range(vectors)
+                ]
+                b.loop_next(
+                    [
+                        one
+                        for k, number in enumerate(numbers)
+                        for one in self._without(
+                            b, dtype, factor_at(number, j), found, left[k * vectors : (k + 1) * vectors]
+                        )
+                    ]
+                )
+            solved: list[list[Any]] = []
+            for k, number in enumerate(numbers):
+                left = loop.results[k * vectors : (k + 1) * vectors]
+                for before, found in zip(numbers, solved, strict=False):
+                    left = self._without(b, dtype, factor_at(number, before), found, left)
+                if not attrs[1]:
+                    pivot = b.splat(b.load(b.input(0), factor_at(number, number), dtype))
+                    left = [b.div(one, pivot) for one in left]
+                for v, one in enumerate(left):
+                    b.store(b.buffer(2), values_at(number, v), one, mask=mask)
+                solved.append(list(left))
+
+        whole = b.and_(rows, -_ROWS)
+        with b.loop(0, whole, _ROWS) as i:
+            run(i, _ROWS)
+        with b.loop(whole, rows) as i:
+            run(i, 1)
+
+    def _without(self, b: Any, dtype: Any, at: Any, found: Sequence[Any], left: Sequence[Any]) -> list[Any]:
+        """Emit what is left without a factor times a row that was found."""
+        factor = b.splat(b.neg(b.load(b.input(0), at, dtype)))
+        return [b.fma(factor, row, one) for row, one in zip(found, left, strict=True)]
+
+    def vjp(
+        self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
+    ) -> Sequence[Node | None]:
+        return _passed(cotangent, output, inputs[0], *attrs)
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return matrix_routines.solve_triangular(*arrays, *attrs)
+
+    samples = lambda self: _systems()
+
+
 @host
-class triangular_system(MatrixOperation):
-    """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``."""
+class complex_triangular_system(MatrixOperation):
+    """The same for complex matrices."""
 
     signature = "A, B"
     title = "linalg.solve_triangular"
@@ -63,28 +215,19 @@ class triangular_system(MatrixOperation):
 
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
         a, _, upper, unit = rest
-        right = solve_left(adjoint(a), ct, not upper, unit)
-        return -triangle(right @ adjoint(y), upper, unit), right
+        return _passed(ct, y, a, upper, unit)
 
     def samples(self) -> Sequence[Sample]:
-        shapes = (
-            ((3, 3), (3, 2)),
-            ((2, 4, 4), (2, 4, 1)),
-            ((1, 1), (1, 3)),
-            ((0, 0), (0, 2)),
-            ((2, 2), (2, 0)),
-        )
         return [
-            example((upper, unit), well_conditioned(a), b)
-            for a, b in shapes
-            for upper in (False, True)
-            for unit in (False, True)[: 1 + (a == (3, 3))]
-        ] + [example((True, False), complex_matrices((2, 3, 3)), (2, 3, 1), dtype=complex64)]
+            example((upper, unit), complex_matrices((2, 3, 3)), (2, 3, 1), dtype=complex64)
+            for upper, unit in ((False, False), (True, False), (True, True))
+        ]
 
 
 def solve_left(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
     """X with ``A X = B``; equal batch axes."""
-    return apply("triangular_system", a, b, attrs=(upper, unit))
+    name = "complex_triangular_system" if b.dtype.kind == "c" else "triangular_system"
+    return apply(name, a, b, attrs=(upper, unit))
 
 
 def solve_right(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
