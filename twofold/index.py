@@ -92,7 +92,9 @@ ENTRIES: dict[str, str] = {
     ),
     "twofold.ops.indexing.searching": "searchsorted_indices searchsorted isin_mask bin_counts",
     "twofold.ops.indexing.sorting": "argsort ordered_values leading_indices",
-    "twofold.ops.linear_algebra.cholesky": "cholesky_packed cholesky_solve cholesky_inverse",
+    "twofold.ops.linear_algebra.cholesky": (
+        "cholesky_packed complex_cholesky_packed cholesky_solve cholesky_inverse"
+    ),
     "twofold.ops.linear_algebra.eigen": "eig_packed eigenvalues_alone",
     "twofold.ops.linear_algebra.ldl": "ldl_packed ldl_system",
     "twofold.ops.linear_algebra.least_squares": "least_squares_packed",

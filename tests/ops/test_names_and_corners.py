@@ -64,6 +64,35 @@ def test_triangular_systems_of_every_block(size: int, upper: bool, unit: bool) -
     numpy.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1, 3, 17, 37, 90])
+@pytest.mark.parametrize("upper", [True, False])
+def test_cholesky_factors_of_every_block(size: int, upper: bool) -> None:
+    x = numpy.random.default_rng(size).normal(size=(2, size, size))
+    a = x @ x.swapaxes(1, 2) + numpy.eye(size)
+    read = numpy.triu(a) if upper else numpy.tril(a)  # the other triangle is not read
+    found = torch.linalg.cholesky(torch.tensor(read), upper=upper)
+    lower = numpy.linalg.cholesky(a)
+    wanted = lower.swapaxes(1, 2) if upper else lower
+    numpy.testing.assert_allclose(found.numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_cholesky_factors_up_to_the_minor_that_fails(upper: bool) -> None:
+    x = numpy.random.default_rng(0).normal(size=(3, 9, 9))
+    a = x @ x.swapaxes(1, 2) + numpy.eye(9)
+    whole = numpy.linalg.cholesky(a)
+    a[1, 5, 5], a[2, 0, 0] = -1.0, numpy.nan
+    factor, info = torch.linalg.cholesky_ex(torch.tensor(a), upper=upper)
+    assert info.tolist() == [0, 6, 1]
+    lower = factor.numpy().swapaxes(1, 2) if upper else factor.numpy()
+    numpy.testing.assert_allclose(lower[0], whole[0], rtol=1e-10, atol=1e-12)
+    numpy.testing.assert_allclose(lower[1, :5, :5], whole[1, :5, :5], rtol=1e-10, atol=1e-12)
+    numpy.testing.assert_array_equal(lower[1, :, 5:], numpy.tril(a[1])[:, 5:])
+    for given, which in ((a, "batch element 1"), (a[1], "the matrix"), (a[None], r"batch element \(0, 1\)")):
+        with pytest.raises(torch.linalg.LinAlgError, match=f"{which} is not positive definite.* order 6 "):
+            torch.linalg.cholesky(torch.tensor(given), upper=upper)
+
+
 @pytest.mark.parametrize("shape", [(3, 5, 2), (4, 2, 3), (3, 2, 2)])
 def test_the_gradient_of_batched_singular_values(shape: tuple[int, ...]) -> None:
     generator = numpy.random.default_rng(1)

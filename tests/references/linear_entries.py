@@ -59,7 +59,7 @@ def _solve_triangular(x: Any, a: Any, b: Any, upper: bool, left: bool, unit: boo
     yield product, numpy.broadcast_to(b, product.shape)
 
 
-@entry_identity("cholesky_packed")
+@entry_identity("cholesky_packed", "complex_cholesky_packed")
 def _cholesky(found: Any, a: Any, upper: bool, check: bool) -> Found:
     factor, info = pieces(found, a.shape[-2:], ())
     lower = adjoint(factor) if upper else factor

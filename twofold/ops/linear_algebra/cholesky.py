@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy
 
-from twofold.ops.base import apply, composite, host, ops, public
+from twofold.dtypes import int64
+from twofold.errors import LinAlgError
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.types import TensorType, tensor_type
+from twofold.ops import kernels
+from twofold.ops.base import Custom, apply, composite, custom, host, ops, public, strong
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
+from twofold.ops.linear_algebra.cholesky_kernel import Factorisation
 from twofold.ops.linear_algebra.matrices import (
     Packed,
     Pieces,
+    Unpacked,
     adjoint,
     as_int32,
+    batch_element,
     check_matrix,
     common_batch,
     identity_like,
@@ -60,8 +69,22 @@ def gram(x: Any, dtype: Any) -> Any:
     return ((product + product.swapaxes(-1, -2).conj()) / 2).astype(dtype)
 
 
-@host
-class cholesky_packed(Packed):
+_FIX = "Add a small multiple of the identity, or use linalg.cholesky_ex and look at info."
+
+
+def _failure(which: str, order: int) -> str:
+    return f"{which} is not positive definite: its leading minor of order {order} is not"
+
+
+def _by_numpy(a: Any, upper: bool, check: bool) -> Any:
+    """The factors and info of NumPy arrays."""
+    lower, info = matrix_routines.cholesky(a.swapaxes(-1, -2).conj() if upper else a)
+    if check:
+        raise_first(info, _failure, _FIX)
+    return lower.swapaxes(-1, -2).conj() if upper else lower, info
+
+
+class Factor(Unpacked):
     """The triangular factor and info of each matrix; attributes ``(upper, whether to raise on failure)``.
 
     The gradient follows Murray, Differentiation of the Cholesky decomposition (2016), equation 10.
@@ -71,22 +94,11 @@ class cholesky_packed(Packed):
     title = "linalg.cholesky"
 
     def pieces(self, attrs: Any, shape: Any) -> Pieces:
+        """The factor, and one number."""
         return (shape[-2:], ())
 
-    @staticmethod
-    def compute(a: Any, upper: bool, check: bool) -> Any:
-        lower, info = matrix_routines.cholesky(a.swapaxes(-1, -2).conj() if upper else a)
-        if check:
-            raise_first(
-                info,
-                lambda which, order: (
-                    f"{which} is not positive definite: its leading minor of order {order} is not"
-                ),
-                "Add a small multiple of the identity, or use linalg.cholesky_ex and look at info.",
-            )
-        return lower.swapaxes(-1, -2).conj() if upper else lower, info
-
     def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
+        """The gradient of a symmetric argument."""
         (ct, _), (factor, _), (_, upper, _) = ct, y, rest
         if upper:
             factor, ct = adjoint(factor), adjoint(ct)
@@ -95,14 +107,92 @@ class cholesky_packed(Packed):
         share = solve_right(factor, solve_left(adjoint(factor), inner, True), False)
         return (share,)
 
+
+@custom
+class cholesky_packed(Factor, Custom):
+    """The Cholesky factor and info of each real matrix."""
+
+    functions = ()
+    signature = "A"
+    checks = True
+    error = LinAlgError
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        a = strong(inputs[0])
+        check_matrix(a, square=True)
+        return make_node(self, attrs, (a,), self.type_of(attrs, [a.type]))
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """The matrix, and the order of the minor."""
+        shape = inputs[0].shape
+        matrix, order = divmod(index, shape[-1] + 1)
+        return _failure(batch_element(matrix, shape[:-2]), order), _FIX
+
+    def batching_rule(
+        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
+    ) -> Node | None:
+        """Samples are one more batch axis."""
+        return make_node(self, node.attrs, values, tensor_type(node.dtype, (size, *node.shape)))
+
+    def parameters(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[int, ...]:
+        return (inputs[0].shape[-1],)
+
+    def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        size = inputs[0].shape[-1]
+        return prod(output.shape[:-1]), kernels.grain(32768, size * size)
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return attrs
+
+    def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
+        b, (upper, check) = builder, attrs
+        with b.loop(b.begin, b.end) as matrix:
+            code = Factorisation(b, output.dtype, upper, matrix)
+            code.copied(b.const(0, int64))
+            info = code.factored()
+            with b.if_(b.cmp("ne", info, 0)):
+                if check:
+                    kernels.fail(b, b.add(b.mul(matrix, b.add(code.size, 1)), info))
+                else:  # what was computed before it was met
+                    code.copied(b.sub(info, 1))
+            code.finished()
+            b.store(b.buffer(1), code.at(code.size, 0), b.cast(info, output.dtype))
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        factor, info = _by_numpy(*arrays, *attrs)
+        flat = factor.reshape(*info.shape, prod(factor.shape[-2:]))
+        return numpy.concatenate([flat, info[..., None].astype(factor.dtype)], -1)
+
     def samples(self) -> Sequence[Sample]:
         # one triangle is read, the gradient is that of a symmetric argument: no finite differences here
-        shapes = ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2))
+        shapes = ((3, 3), (2, 4, 4), (1, 1), (6, 6), (0, 0), (0, 2, 2))
         return [
             example((upper, True), positive_definite(shape), smooth=False)
             for shape in shapes
             for upper in (False, True)
-        ] + [example((upper, True), complex_positive(), smooth=False) for upper in (False, True)]
+        ]
+
+
+@host
+class complex_cholesky_packed(Factor, Packed):
+    """The Cholesky factor and info of each complex matrix."""
+
+    gradient = Factor.gradient
+
+    compute = staticmethod(_by_numpy)
+
+    def samples(self) -> Sequence[Sample]:
+        return [example((upper, True), complex_positive(), smooth=False) for upper in (False, True)]
+
+
+def _factored(input: Any, upper: bool, check: bool) -> Any:
+    """The factor and info."""
+    operation = complex_cholesky_packed if input.dtype.kind == "c" else cholesky_packed
+    return operation.results(input, attrs=(bool(upper), check))
 
 
 @linalg_function()
@@ -115,7 +205,7 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) 
     CholeskyInfo(L=tensor([[2., 0.],
             [1., 2.]]), info=tensor(0, dtype=twofold.int32))
     """
-    factor, info = cholesky_packed.results(input, attrs=(bool(upper), bool(check_errors)))
+    factor, info = _factored(input, upper, bool(check_errors))
     return CholeskyInfo(factor, as_int32(info))
 
 
@@ -131,7 +221,7 @@ def cholesky(input: Any, *, upper: bool = False) -> Any:
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+    return _factored(input, upper, True)[0]
 
 
 @public("cholesky", methods=("cholesky",))
@@ -145,7 +235,7 @@ def cholesky_(input: Any, upper: bool = False) -> Any:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return cholesky_packed.results(input, attrs=(bool(upper), True))[0]
+    return _factored(input, upper, True)[0]
 
 
 def _solve(factor: Any, b: Any, upper: bool) -> Any:

@@ -142,30 +142,28 @@ class MatrixOperation(Host):
         return self.gradient(cotangent, output, *inputs, *attrs)
 
 
-class Packed(MatrixOperation):
-    """A computation with several results, laid one after another along the last axis of one array.
+class Unpacked:
+    """What operations with several results share, which are laid one after another along the last axis of one array."""
 
-    ``pieces(attrs, shape)`` gives their shapes without the batch axes; ``compute`` returns them as a sequence.
-    """
+    name: str
+    differentiable: Any
 
     def pieces(self, attrs: Attributes, shape: Shape) -> Pieces:
         """Shapes of the results, without batch axes, for an operand of ``shape``."""
         raise NotImplementedError(self.name)
 
+    def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
+        """As of ``MatrixOperation``, on lists of cotangents and of values."""
+        raise NotImplementedError(self.name)
+
     def type_of(self, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
+        """All results of a matrix in a row."""
         total = sum(map(prod, self.pieces(attrs, types[0].shape)))
         return tensor_type(self.packed_dtype(types[0].dtype), (*types[0].shape[:-2], total))
 
     def packed_dtype(self, dtype: DType) -> DType:
         """The dtype that all results fit in."""
         return dtype
-
-    def host(self, attrs: Attributes, *arrays: Any) -> Any:
-        found = super().host(attrs, *arrays)
-        batch = arrays[0].shape[:-2]
-        sizes = [prod(shape) for shape in self.pieces(attrs, arrays[0].shape)]
-        flat = [numpy.reshape(part, (*batch, size)) for part, size in zip(found, sizes, strict=True)]
-        return numpy.concatenate(flat, -1)
 
     def unpack(self, packed: Any, attrs: Attributes, shape: Shape) -> list[Any]:
         """The results, from what this operation gave for an operand of ``shape``."""
@@ -182,11 +180,25 @@ class Packed(MatrixOperation):
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
     ) -> Sequence[Node | None]:
+        """The gradients, from those of each result."""
         if not self.differentiable:
             return (None,) * len(inputs)
         shape = inputs[0].shape
         cotangents, values = self.unpack(cotangent, attrs, shape), self.unpack(output, attrs, shape)
         return self.gradient(cotangents, values, *inputs, *attrs)
+
+
+class Packed(Unpacked, MatrixOperation):
+    """A computation by NumPy with several results; ``compute`` returns them as a sequence."""
+
+    gradient = MatrixOperation.gradient
+
+    def host(self, attrs: Attributes, *arrays: Any) -> Any:
+        found = super().host(attrs, *arrays)
+        batch = arrays[0].shape[:-2]
+        sizes = [prod(shape) for shape in self.pieces(attrs, arrays[0].shape)]
+        flat = [numpy.reshape(part, (*batch, size)) for part, size in zip(found, sizes, strict=True)]
+        return numpy.concatenate(flat, -1)
 
 
 @composite
