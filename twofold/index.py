@@ -93,9 +93,10 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.indexing.searching": "searchsorted_indices searchsorted isin_mask bin_counts",
     "twofold.ops.indexing.sorting": "argsort ordered_values leading_indices",
     "twofold.ops.linear_algebra.cholesky": (
-        "cholesky_packed complex_cholesky_packed cholesky_solve cholesky_inverse"
+        "cholesky_packed cholesky_by_numpy cholesky_solve cholesky_inverse"
     ),
     "twofold.ops.linear_algebra.eigen": "eig_packed eigenvalues_alone",
+    "twofold.ops.linear_algebra.elimination": "real_inverse real_solution",
     "twofold.ops.linear_algebra.ldl": "ldl_packed ldl_system",
     "twofold.ops.linear_algebra.least_squares": "least_squares_packed",
     "twofold.ops.linear_algebra.lu": "row_order permuted_rows lu_packed permutation_matrix lu_system",
@@ -109,10 +110,11 @@ ENTRIES: dict[str, str] = {
         "svd_packed singular_values eigh_packed eigenvalues_symmetric"
     ),
     "twofold.ops.linear_algebra.solving": (
-        "inverse_matrix solve_matrix zero_pivot linear_solve determinant adjugate slogdet_packed"
+        "inverse_matrix solve_matrix inverse_by_numpy solution_by_numpy zero_pivot linear_solve determinant "
+        "adjugate slogdet_packed"
     ),
     "twofold.ops.linear_algebra.triangular": (
-        "triangular_system complex_triangular_system solve_triangular"
+        "triangular_system triangular_system_by_numpy solve_triangular"
     ),
     "twofold.ops.loss.class_losses": "cross_entropy soft_cross_entropy nll_loss class_loss",
     "twofold.ops.loss.ctc": "ctc_paths ctc_losses ctc_mean",

@@ -7,6 +7,7 @@ import pytest
 import scipy.linalg
 
 import twofold as torch
+from twofold.ops.linear_algebra import matrices
 
 ALL, SOME = (
     {"sum": "SumBackward0", "mean": "MeanBackward0", "prod": "ProdBackward0"},
@@ -91,6 +92,47 @@ def test_cholesky_factors_up_to_the_minor_that_fails(upper: bool) -> None:
     for given, which in ((a, "batch element 1"), (a[1], "the matrix"), (a[None], r"batch element \(0, 1\)")):
         with pytest.raises(torch.linalg.LinAlgError, match=f"{which} is not positive definite.* order 6 "):
             torch.linalg.cholesky(torch.tensor(given), upper=upper)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 18, 67])
+def test_systems_and_inverses_of_every_block(size: int) -> None:
+    generator = numpy.random.default_rng(size)
+    a = generator.normal(size=(2, size, size))
+    a[1, 0, 0] = 0.0 if size > 1 else 1.0  # rows must be exchanged
+    for columns in (1, 3, 70):
+        b = generator.normal(size=(2, size, columns))
+        found = torch.linalg.solve(torch.tensor(a), torch.tensor(b)).numpy()
+        numpy.testing.assert_allclose(found, numpy.linalg.solve(a, b), rtol=1e-8, atol=1e-10)
+    found = torch.linalg.inv(torch.tensor(a)).numpy()
+    numpy.testing.assert_allclose(found, numpy.linalg.inv(a), rtol=1e-8, atol=1e-10)
+
+
+def test_singular_systems_name_the_pivot_or_give_nan() -> None:
+    a = numpy.random.default_rng(0).normal(size=(3, 9, 9))
+    a[1, :, 4] = 0
+    inverse, info = torch.linalg.inv_ex(torch.tensor(a))
+    assert info.tolist() == [0, 5, 0]
+    assert numpy.isnan(inverse.numpy()).all((1, 2)).tolist() == [False, True, False]
+    numpy.testing.assert_allclose(inverse.numpy()[2], numpy.linalg.inv(a[2]), rtol=1e-8, atol=1e-10)
+    for call in (torch.linalg.inv, lambda x: torch.linalg.solve(x, x)):
+        with pytest.raises(torch.linalg.LinAlgError, match="batch element 1 is singular: pivot 5 "):
+            call(torch.tensor(a))
+
+
+def test_large_matrices_are_factored_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.tensor(numpy.random.default_rng(0).normal(size=(6, 6)) + 9 * numpy.eye(6))
+    calls = (
+        torch.linalg.inv,
+        lambda x: torch.linalg.solve(x, x[:, :2]),
+        lambda x: torch.linalg.cholesky(x @ x.mT),
+        lambda x: torch.linalg.solve_triangular(x, x, upper=True),
+    )
+    kernels = [call(x).numpy() for call in calls]
+    monkeypatch.setattr(matrices, "_LARGEST", 5)
+    for call, expected in zip(calls[:1] + calls[2:], kernels[:1] + kernels[2:], strict=True):
+        numpy.testing.assert_allclose(call(x[None]).numpy()[0], expected, rtol=1e-10, atol=1e-12)
+    found = torch.linalg.solve(x[None], x[None, :, :2]).numpy()[0]
+    numpy.testing.assert_allclose(found, kernels[1], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 2), (4, 2, 3), (3, 2, 2)])

@@ -42,7 +42,7 @@ def pivoted_rows(pivots: Any, rows: int) -> Any:
     return numpy.array(found, numpy.int64).reshape(*pivots.shape[:-1], rows)
 
 
-@entry_identity("triangular_system", "complex_triangular_system")
+@entry_identity("triangular_system", "triangular_system_by_numpy")
 def _triangular_system(x: Any, a: Any, b: Any, upper: bool, unit: bool) -> Found:
     part = numpy.triu(a) if upper else numpy.tril(a)
     if unit:
@@ -59,7 +59,7 @@ def _solve_triangular(x: Any, a: Any, b: Any, upper: bool, left: bool, unit: boo
     yield product, numpy.broadcast_to(b, product.shape)
 
 
-@entry_identity("cholesky_packed", "complex_cholesky_packed")
+@entry_identity("cholesky_packed", "cholesky_by_numpy")
 def _cholesky(found: Any, a: Any, upper: bool, check: bool) -> Found:
     factor, info = pieces(found, a.shape[-2:], ())
     lower = adjoint(factor) if upper else factor
@@ -351,7 +351,7 @@ def _ormqr(vectors: Any, factors: Any, other: Any, left: bool, transposed: bool)
     return numpy.array(found).reshape(other.shape)
 
 
-@entry_identity("inverse_matrix")
+@entry_identity("inverse_matrix", "real_inverse", "inverse_by_numpy")
 def _inverse(x: Any, a: Any, check: bool) -> Found:
     if not check:  # a singular matrix that is no error
         yield numpy.isnan(x), numpy.ones(x.shape, bool)
@@ -359,7 +359,7 @@ def _inverse(x: Any, a: Any, check: bool) -> Found:
     yield a @ x, eye(a.shape[-1], *a.shape[:-2]).astype(a.dtype)
 
 
-@entry_identity("solve_matrix")
+@entry_identity("solve_matrix", "real_solution", "solution_by_numpy")
 def _system(x: Any, a: Any, b: Any, check: bool) -> Found:
     yield a @ x, b
 

@@ -24,6 +24,7 @@ from twofold.ops.linear_algebra.matrices import (
     adjoint,
     as_int32,
     batch_element,
+    by_kernel,
     check_matrix,
     common_batch,
     identity_like,
@@ -178,20 +179,23 @@ class cholesky_packed(Factor, Custom):
 
 
 @host
-class complex_cholesky_packed(Factor, Packed):
-    """The Cholesky factor and info of each complex matrix."""
+class cholesky_by_numpy(Factor, Packed):
+    """The same by NumPy: of complex and of large matrices."""
 
     gradient = Factor.gradient
 
     compute = staticmethod(_by_numpy)
 
     def samples(self) -> Sequence[Sample]:
-        return [example((upper, True), complex_positive(), smooth=False) for upper in (False, True)]
+        matrices = complex_positive(), positive_definite((3, 3))
+        return [
+            example((upper, True), matrix, smooth=False) for matrix in matrices for upper in (False, True)
+        ]
 
 
 def _factored(input: Any, upper: bool, check: bool) -> Any:
     """The factor and info."""
-    operation = complex_cholesky_packed if input.dtype.kind == "c" else cholesky_packed
+    operation = cholesky_packed if by_kernel(input) else cholesky_by_numpy
     return operation.results(input, attrs=(bool(upper), check))
 
 

@@ -83,6 +83,14 @@ def check_same_dtype(a: Any, b: Any) -> None:
         raise DTypeError(f"dtypes differ, {a.dtype.name} against {b.dtype.name}", "Cast one with .to().")
 
 
+_LARGEST = 1024
+
+
+def by_kernel(a: Any) -> bool:
+    """Whether kernels factor ``a``: real matrices that caches hold; NumPy's routines others, in blocks."""
+    return bool(a.dtype.kind != "c" and (not a.shape or a.shape[-1] <= _LARGEST))
+
+
 class MatrixOperation(Host):
     """A computation on batches of matrices by NumPy.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from twofold.ops.linear_algebra import matrix_routines
 from twofold.ops.linear_algebra.matrices import (
     MatrixOperation,
     adjoint,
+    by_kernel,
     check_matrix,
     check_same_dtype,
     common_batch,
@@ -80,6 +81,89 @@ def _systems() -> list[Sample]:
     ]
 
 
+class Substitution:
+    """Writes the code for triangular systems: rows of X, four at a time, whose products do not wait for each other.
+
+    ``pointers`` are those of A, of B and of X, of which the last two may be the same.
+    """
+
+    def __init__(self, b: Any, dtype: Any, upper: bool, unit: bool, pointers: tuple[Any, Any, Any]) -> None:
+        self.b, self.dtype, self.upper, self.unit = b, dtype, upper, unit
+        self.a, self.given, self.x = pointers
+
+    def emit(self, matrix: Any, rows: Any, columns: Any) -> None:
+        """Emit the solution with one of the matrices."""
+        with self.b.loop(0, self.b.idiv(self.b.add(columns, _COLUMNS - 1), _COLUMNS)) as block:
+            self.block(matrix, block, rows, columns)
+
+    def block(self, matrix: Any, block: Any, rows: Any, columns: Any) -> None:
+        """Emit some columns of the solution with one of the matrices."""
+        b = self.b
+        low = b.mul(block, _COLUMNS)
+        width = b.minimum(b.sub(columns, low), _COLUMNS)
+        branch = b.if_(b.cmp("eq", width, _COLUMNS))
+        with branch:
+            self._columns((matrix, rows, columns), low, _VECTORS, None)
+        with branch.else_(), b.loop(0, width, kernels.LANES) as j:
+            self._columns((matrix, rows, columns), b.add(low, j), 1, b.lane_mask(b.sub(width, j)))
+
+    def _columns(self, sizes: tuple[Any, Any, Any], low: Any, vectors: int, mask: Any) -> None:
+        b, (matrix, rows, columns) = self.b, sizes
+        first = b.mul(matrix, b.mul(rows, rows))
+        start = b.add(b.mul(matrix, b.mul(rows, columns)), low)
+        row_of = lambda i: b.sub(b.sub(rows, 1), i) if self.upper else i
+        factor_at = lambda i, j: b.add(b.add(first, b.mul(row_of(i), rows)), row_of(j))
+        values_at = lambda i, v: b.add(b.add(start, b.mul(row_of(i), columns)), v * kernels.LANES)
+        whole = b.and_(rows, -_ROWS)
+        with b.loop(0, whole, _ROWS) as i:
+            self._rows([b.add(i, k) for k in range(_ROWS)], vectors, mask, factor_at, values_at)
+        with b.loop(whole, rows) as i:
+            self._rows([i], vectors, mask, factor_at, values_at)
+
+    def _rows(
+        self,
+        numbers: Sequence[Any],
+        vectors: int,
+        mask: Any,
+        factor_at: Callable[[Any, Any], Any],
+        values_at: Callable[[Any, int], Any],
+    ) -> None:
+        """Emit rows that follow each other."""
+        b = self.b
+
+        def load(pointer: Any, row: Any) -> list[Any]:
+            starts = [values_at(row, v) for v in range(vectors)]
+            return [b.load(pointer, at, self.dtype, kernels.LANES, mask=mask) for at in starts]
+
+        loop = b.loop(0, numbers[0], carry=[one for number in numbers for one in load(self.given, number)])
+        with loop as (j, left):
+            found = load(self.x, j)
+            parts = [left[k * vectors : (k + 1) * vectors] for k in range(len(numbers))]
+            b.loop_next(
+                [
+                    one
+                    for number, part in zip(numbers, parts, strict=True)
+                    for one in self._without(factor_at(number, j), found, part)
+                ]
+            )
+        solved: list[list[Any]] = []
+        for k, number in enumerate(numbers):
+            left = list(loop.results[k * vectors : (k + 1) * vectors])
+            for before, found in zip(numbers, solved, strict=False):
+                left = self._without(factor_at(number, before), found, left)
+            if not self.unit:
+                pivot = b.splat(b.load(self.a, factor_at(number, number), self.dtype))
+                left = [b.div(one, pivot) for one in left]
+            for v, one in enumerate(left):
+                b.store(self.x, values_at(number, v), one, mask=mask)
+            solved.append(left)
+
+    def _without(self, at: Any, found: Sequence[Any], left: Sequence[Any]) -> list[Any]:
+        """Emit what is left without a factor times a row that was found."""
+        factor = self.b.splat(self.b.neg(self.b.load(self.a, at, self.dtype)))
+        return [self.b.fma(factor, row, one) for row, one in zip(found, left, strict=True)]
+
+
 @custom
 class triangular_system(Custom):
     """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``.
@@ -124,72 +208,10 @@ class triangular_system(Custom):
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b = builder
+        code = Substitution(b, output.dtype, attrs[0], attrs[1], (b.input(0), b.input(1), b.buffer(2)))
         with b.loop(b.begin, b.end) as item:
             matrix, block = kernels.split(b, item, b.param(2))
-            low = b.mul(block, _COLUMNS)
-            width = b.minimum(b.sub(b.param(1), low), _COLUMNS)
-            branch = b.if_(b.cmp("eq", width, _COLUMNS))
-            with branch:
-                self._columns(b, attrs, output.dtype, matrix, low, _VECTORS, None)
-            with branch.else_(), b.loop(0, width, kernels.LANES) as j:
-                mask = b.lane_mask(b.sub(width, j))
-                self._columns(b, attrs, output.dtype, matrix, b.add(low, j), 1, mask)
-
-    def _columns(
-        self, b: Any, attrs: Attributes, dtype: Any, matrix: Any, low: Any, vectors: int, mask: Any
-    ) -> None:
-        """Emit some columns of X, four rows at a time, whose products do not wait for each other."""
-        rows, columns = b.param(0), b.param(1)
-        first = b.mul(matrix, b.mul(rows, rows))
-        start = b.add(b.mul(matrix, b.mul(rows, columns)), low)
-        row_of = lambda i: b.sub(b.sub(rows, 1), i) if attrs[0] else i
-        factor_at = lambda i, j: b.add(b.add(first, b.mul(row_of(i), rows)), row_of(j))
-        values_at = lambda i, v: b.add(b.add(start, b.mul(row_of(i), columns)), v * kernels.LANES)
-
-        def run(i: Any, count: int) -> None:
-            numbers = [b.add(i, k) for k in range(count)]
-            known = [
-                b.load(b.input(1), values_at(number, v), dtype, kernels.LANES, mask=mask)
-                for number in numbers
-                for v in range(vectors)
-            ]
-            loop = b.loop(0, i, carry=known)
-            with loop as (j, left):
-                found = [
-                    b.load(b.buffer(2), values_at(j, v), dtype, kernels.LANES, mask=mask)
-                    for v in range(vectors)
-                ]
-                b.loop_next(
-                    [
-                        one
-                        for k, number in enumerate(numbers)
-                        for one in self._without(
-                            b, dtype, factor_at(number, j), found, left[k * vectors : (k + 1) * vectors]
-                        )
-                    ]
-                )
-            solved: list[list[Any]] = []
-            for k, number in enumerate(numbers):
-                left = loop.results[k * vectors : (k + 1) * vectors]
-                for before, found in zip(numbers, solved, strict=False):
-                    left = self._without(b, dtype, factor_at(number, before), found, left)
-                if not attrs[1]:
-                    pivot = b.splat(b.load(b.input(0), factor_at(number, number), dtype))
-                    left = [b.div(one, pivot) for one in left]
-                for v, one in enumerate(left):
-                    b.store(b.buffer(2), values_at(number, v), one, mask=mask)
-                solved.append(list(left))
-
-        whole = b.and_(rows, -_ROWS)
-        with b.loop(0, whole, _ROWS) as i:
-            run(i, _ROWS)
-        with b.loop(whole, rows) as i:
-            run(i, 1)
-
-    def _without(self, b: Any, dtype: Any, at: Any, found: Sequence[Any], left: Sequence[Any]) -> list[Any]:
-        """Emit what is left without a factor times a row that was found."""
-        factor = b.splat(b.neg(b.load(b.input(0), at, dtype)))
-        return [b.fma(factor, row, one) for row, one in zip(found, left, strict=True)]
+            code.block(matrix, block, b.param(0), b.param(1))
 
     def vjp(
         self, attrs: Attributes, cotangent: Node, output: Node, inputs: tuple[Node, ...]
@@ -203,8 +225,8 @@ class triangular_system(Custom):
 
 
 @host
-class complex_triangular_system(MatrixOperation):
-    """The same for complex matrices."""
+class triangular_system_by_numpy(MatrixOperation):
+    """The same by NumPy: of complex and of large matrices."""
 
     signature = "A, B"
     title = "linalg.solve_triangular"
@@ -221,12 +243,12 @@ class complex_triangular_system(MatrixOperation):
         return [
             example((upper, unit), complex_matrices((2, 3, 3)), (2, 3, 1), dtype=complex64)
             for upper, unit in ((False, False), (True, False), (True, True))
-        ]
+        ] + [example((True, False), well_conditioned((3, 3)), (3, 2))]
 
 
 def solve_left(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
     """X with ``A X = B``; equal batch axes."""
-    name = "complex_triangular_system" if b.dtype.kind == "c" else "triangular_system"
+    name = "triangular_system" if by_kernel(a) else "triangular_system_by_numpy"
     return apply(name, a, b, attrs=(upper, unit))
 
 
