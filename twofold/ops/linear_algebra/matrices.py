@@ -83,7 +83,7 @@ def check_same_dtype(a: Any, b: Any) -> None:
         raise DTypeError(f"dtypes differ, {a.dtype.name} against {b.dtype.name}", "Cast one with .to().")
 
 
-_LARGEST = 1024
+_LARGEST = 768
 
 
 def by_kernel(a: Any) -> bool:

@@ -44,7 +44,8 @@ EXP_DOUBLE = (
     1.7084893187801747e-10,
 )
 _SUBNORMAL_BITS = 149.0  # the smallest subnormal number of float32 is 2**-149
-_SUBNORMAL_BELOW = -87.33656  # exp(x) is subnormal for all x below
+_SUBNORMAL_BELOW = -87.0  # exp(x) may be subnormal below
+_LIFT = 64.0
 # minimax fit of (tanh(x) - x) / x**3 in x**2 on |x| <= 0.65
 _TANH_SINGLE = (-0.33333328, 0.13333113, -0.053935457, 0.021640798, -0.008034159, 0.0020161956)
 
@@ -79,8 +80,7 @@ def exp(b: Control, x: Val) -> Val:
     shifted, p = _reduce(b, fmt, clamp(b, x, low, high))
     p = b.add(p, 1.0)
     if _scales(p):
-        small, n = b.cmp("lt", x, _SUBNORMAL_BELOW), b.sub(shifted, fmt.round_magic)
-        return _assembled(b, b.scale(p, b.select(small, b.add(n, _SUBNORMAL_BITS), n)), small)
+        return _scaled(b, p, b.sub(shifted, fmt.round_magic), b.cmp("lt", x, _SUBNORMAL_BELOW))
     # a product that underflows takes Intel's processors some 150 cycles, even one that rounds to 0
     vanishes = b.cmp("lt", x, zero)
     first, second = _powers(b, fmt, _integer(b, fmt, shifted))
@@ -91,14 +91,25 @@ def _scales(x: Val) -> bool:
     return x.dtype is SINGLE.dtype and x.lanes == LANES and target.scales_by_powers()
 
 
-def _assembled(b: Control, x: Val, small: Val) -> Val:
-    """x of float32, where ``small`` times 2**-149: the bits of a subnormal number are the integer nearest to x.
+def _scaled(b: Control, p: Val, n: Val, perhaps: Val) -> Val:
+    """p * 2**n of float32; few vectors have lanes in ``perhaps``, whose results may be subnormal.
 
-    ``x`` is at most 2**23 there. No product rounds to a subnormal number, which takes Intel's processors 150 cycles.
+    A product that rounds to a subnormal number takes Intel's processors 150 cycles. The bits of such a number are the
+    integer nearest to p * 2**(n + 149), which is at most 2**23.
     """
-    magic = b.const(2.0**SINGLE.mantissa, SINGLE.dtype, x.lanes)
-    bits = b.sub(b.bitcast(b.add(x, magic), SINGLE.bits), b.bitcast(magic, SINGLE.bits))
-    return b.select(small, b.bitcast(bits, SINGLE.dtype), x)
+    branch = b.if_(b.any_lane(perhaps))
+    with branch:
+        lifted = b.scale(p, b.select(perhaps, b.add(n, _LIFT), n))
+        small = b.and_(perhaps, b.cmp("lt", lifted, 2.0**_LIFT * SINGLE.smallest_normal))
+        back = b.select(perhaps, b.const(-_LIFT, SINGLE.dtype, p.lanes), 0.0)
+        scaled = b.scale(lifted, b.select(small, _SUBNORMAL_BITS - _LIFT, back))
+        magic = b.const(2.0**SINGLE.mantissa, SINGLE.dtype, p.lanes)
+        bits = b.sub(b.bitcast(b.add(scaled, magic), SINGLE.bits), b.bitcast(magic, SINGLE.bits))
+        branch.give([b.select(small, b.bitcast(bits, SINGLE.dtype), scaled)])
+    with branch.else_():
+        branch.give([b.scale(p, n)])
+    (result,) = branch.results
+    return result
 
 
 def _powers(b: Control, fmt: Format, n: Val) -> tuple[Val, Val]:
@@ -122,10 +133,8 @@ def exp_times(b: Control, x: Val, rest: Val, factor: Val, least: float) -> Val:
     shifted, p = _reduce(b, fmt, x, rest)
     p = b.fma(p, factor, factor)
     if _scales(p):
-        lifted = b.scale(p, b.add(b.sub(shifted, fmt.round_magic), 64.0))
-        small = b.cmp("lt", lifted, 2.0**64 * SINGLE.smallest_normal)
-        back = b.select(small, b.const(_SUBNORMAL_BITS - 64.0, fmt.dtype, x.lanes), -64.0)
-        return _assembled(b, b.scale(lifted, back), small)
+        n = b.sub(shifted, fmt.round_magic)
+        return _scaled(b, p, n, b.cmp("lt", n, -60.0))
     vanishes = b.cmp("lt", x, least)
     # by way of a larger power, as that of the smallest results has no normal exponent
     raised = 64 if fmt is SINGLE else 512
