@@ -88,14 +88,17 @@ def unique_consecutive(
     axis = None if dim is None or not array.ndim else normalize_axis(dim, array.ndim)
     lines = array.reshape(-1) if axis is None else numpy.moveaxis(array, axis, 0)
     length = len(lines)
-    rows = lines.reshape(length, -1 if lines.size else 0)
     starts = numpy.ones(length, bool)
-    starts[1:] = (rows[1:] != rows[:-1]).any(1)
-    values = lines[starts] if axis is None else numpy.moveaxis(lines[starts], 0, axis)
-    positions = numpy.cumsum(starts) - 1
-    counts = numpy.diff(numpy.append(numpy.flatnonzero(starts), length))
-    shape = array.shape if axis is None else (length,)
-    found = [_lift(values, input), _lift(positions.reshape(shape)), _lift(counts)]
+    differ = lines[1:] != lines[:-1]
+    starts[1:] = differ if lines.ndim == 1 else differ.any(tuple(range(1, lines.ndim)))
+    first = numpy.flatnonzero(starts)
+    values = lines[first] if axis is None else numpy.moveaxis(lines[first], 0, axis)
+    found = [_lift(values, input), None, None]
+    if return_inverse:
+        positions = numpy.cumsum(starts) - 1
+        found[1] = _lift(positions.reshape(array.shape if axis is None else (length,)))
+    if return_counts:
+        found[2] = _lift(numpy.diff(numpy.append(first, length)))
     return _chosen(found, return_inverse, return_counts)
 
 
@@ -118,7 +121,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise ArgumentError(f"minlength {minlength}", "Use 0 or more.")
     if weights is None:
-        return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64))
+        return _lift(numpy.bincount(numbers, minlength=minlength).astype(numpy.int64, copy=False))
     if tuple(weights.shape) != numbers.shape:
         raise ShapeError(f"weights of shape {tuple(weights.shape)}", "Give one weight per number.")
     dtype = weights.dtype.numpy if weights.dtype.kind == "f" else float64.numpy
