@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 import twofold as torch
+import twofold.static as tf
 from twofold import nn
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
 
 
 def test_one_kernel() -> None:
@@ -71,3 +73,53 @@ def test_a_long_program_shows_its_calls_of_bodies() -> None:
     for number, body in enumerate(found.bodies):
         assert calls.count(f"call @{number}(") == body.calls
     assert not torch.explain(torch.sin, torch.ones(8)).calls
+
+
+def trained(x: Any) -> tuple[Any, Any]:
+    w = tf.get_variable("w", [8, 4])
+    loss = tf.reduce_mean(tf.square(tf.nn.relu(tf.matmul(x, w))))
+    return loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+def kernels_of(found: Any) -> list[Any]:
+    return [kernel for body in found.bodies for kernel in body.kernels]
+
+
+def test_fetches_of_a_declared_graph_are_explained_without_a_run() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 8])
+        loss, step = trained(x)
+        found = torch.explain([loss, step], {x: numpy.ones((32, 8))})
+        first = trained.__code__.co_firstlineno
+        lines = {line for kernel in kernels_of(found) for line in kernel.lines}
+        assert {f"test_explain.py:{first + 2} in trained", f"test_explain.py:{first + 3} in trained"} <= lines
+        assert any("(backward)" in line for line in lines)
+        product = next(one for one in kernels_of(found) if "matmul" in one.operations)
+        assert product.flops >= 2 * 32 * 8 * 4
+        with pytest.raises(InvalidArgumentError, match="placeholder .* is not fed"):
+            torch.explain(loss)
+        with pytest.raises(GraphError, match="explain: the shape .* leaves sizes open"):
+            torch.explain(loss, {x: None})
+        with pytest.raises(ArgumentError, match="feed_dict of session.run"):
+            torch.explain(loss, 3.0)
+        with pytest.raises(ArgumentError, match="tf.gradients"):
+            torch.explain(loss, {x: numpy.ones((3, 8))}, backward=True)
+        with tf.Session() as session:
+            with pytest.raises(ArgumentError, match="has not run"):
+                torch.explain(session)
+            session.run(tf.global_variables_initializer())
+            session.run(loss, {x: numpy.ones((32, 8))})
+            of_run, of_fetch = torch.explain(session), torch.explain(loss, {x: numpy.ones((32, 8))})
+            assert str(of_run).split("\n")[1:] == str(of_fetch).split("\n")[1:]
+
+
+def test_a_run_in_parts_is_explained_part_by_part() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [3])  # is taken as it was declared
+        host = tf.py_func(lambda v: v * 2, [tf.exp(x)], tf.float32)
+        host.set_shape([3])
+        parts = [set(kernel.operations) for kernel in kernels_of(torch.explain({"y": tf.tanh(host)}))]
+        assert [("exp" in one, "tanh" in one) for one in parts] == [(True, False), (False, True)]
+        chosen = tf.placeholder(tf.int32, [])
+        with pytest.raises(GraphError, match="needs numbers that only a run tells"):
+            torch.explain(tf.zeros(tf.stack([tf.reduce_sum(tf.range(chosen)), 2])))

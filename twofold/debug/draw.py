@@ -283,21 +283,22 @@ def _declared(thing: Any) -> View | None:
     if is_session and hasattr(graph, "get_operations"):
         return _declared_view("session", graph.get_operations())
     fetches = list(thing) if isinstance(thing, (tuple, list)) else [thing]
-    operations = [_operation_of(one) for one in fetches]
+    operations = [operation_of(one) for one in fetches]
     if not operations or None in operations:
         return None
     title = operations[0].name if len(operations) == 1 else "fetches"
-    return _declared_view(title, _operations_above(operations))
+    return _declared_view(title, operations_above(operations))
 
 
-def _operation_of(thing: Any) -> Any:
+def operation_of(thing: Any) -> Any:
     """A declared operation, itself or the one of a tensor; None for anything else."""
     if hasattr(thing, "control_inputs"):
         return thing
     return getattr(thing, "op", None) if isinstance(thing, Tensor) and thing._is_symbolic else None
 
 
-def _operations_above(operations: Sequence[Any]) -> list[Any]:
+def operations_above(operations: Sequence[Any]) -> list[Any]:
+    """Operations and all that they need, in the order of their declaration."""
     found, waiting = {one.name: one for one in operations}, list(operations)
     while waiting:
         one = waiting.pop()

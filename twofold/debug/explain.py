@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from twofold import _core
@@ -18,10 +19,12 @@ from twofold.compiler.schedule.fusion_groups import (
 from twofold.compiler.schedule.schedule import Schedule
 from twofold.debug.draw import recorded
 from twofold.debug.machine import machine
-from twofold.debug.picture import Step
+from twofold.debug.picture import Recorded, Step
+from twofold.errors import ArgumentError
 from twofold.ir.graph import called
 from twofold.ir.text import format_calls
 from twofold.runtime.attribution import KernelShare, ProgramBody, bodies_of, kernel_shares, outlined_graph
+from twofold.runtime.tracing import here
 
 
 class Explained(NamedTuple):
@@ -91,8 +94,9 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     and why, is in ``profile().compiled`` and in the lines of ``TWOFOLD_LOG=compile``.
 
     Args:
-        thing: A module or function, or a tensor or list of tensors that was not observed.
-        inputs: What a module or function is called with.
+        thing: A module or function; a tensor or list of tensors that was not observed; fetches of a session; or a
+            session, for the last part of its last run.
+        inputs: What a module or function is called with; of fetches the feed_dict, if sizes of placeholders are open.
         backward: Whether to take the gradients of the sum of the result, too.
 
     Raises ArgumentError for what cannot be explained so.
@@ -102,7 +106,8 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     >>> [sorted(kernel.operations) for body in found.bodies for kernel in body.kernels]
     [['cast', 'exp', 'multiply']]
     """
-    title, found, _ = recorded(thing, inputs, backward, "explain")
+    declared = None if callable(thing) else _declared(thing, inputs, backward)
+    title, found = recorded(thing, inputs, backward, "explain")[:2] if declared is None else declared
     bodies: list[Body] = []
     calls, first = [], 0
     for description, _, _ in found.traces:
@@ -116,6 +121,22 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
         bodies += [_body(part, steps) for part in parts]
         first += len(description[1])
     return Explanation(title, bodies, calls)
+
+
+def _declared(thing: Any, inputs: Sequence[Any], backward: bool) -> tuple[str, Recorded] | None:
+    """What to call fetches of a declared graph, and what a run of them computes; None for anything else."""
+    planned = import_module("twofold.debug.planned_runs").planned_run(thing, inputs, "explain")
+    if planned is None:
+        return None
+    if backward:
+        raise ArgumentError(
+            f"explain: backward of fetches, at {here()}", "Fetch what tf.gradients or an optimizer declares."
+        )
+    title, parts = planned
+    found = Recorded([], {})
+    for closed in parts:
+        found.add(closed.describe(), closed.provenance, closed.leaves, [])
+    return title, found
 
 
 def _body(part: ProgramBody, steps: Sequence[Step]) -> Body:

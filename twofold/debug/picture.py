@@ -249,7 +249,7 @@ class Recorded:
                     known.add(_core.value_key(leaf))
                     wanted.append(leaf)
         for description, lines, leaves, outputs in reversed(layers):
-            self._add(description, lines, leaves, outputs)
+            self.add(description, lines, leaves, outputs)
 
     def _leaf(self, leaf: Any, type: str, nbytes: int) -> int:
         if not isinstance(leaf, Tensor):
@@ -264,9 +264,10 @@ class Recorded:
         self.values.setdefault(number, leaf)
         return number
 
-    def _add(
+    def add(
         self, description: Any, lines: list[tuple[int, int]], leaves: list[Any], outputs: list[int]
     ) -> None:
+        """Add a trace as the core describes it, with the lines of its calls, its inputs and keys of its results."""
         self.traces.append((description, lines, leaves))
         costs = entry_costs(description)
         types: list[TensorType] = [type_from_code(*code) for code in description[0]]

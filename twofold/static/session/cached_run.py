@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -105,10 +105,13 @@ class Executable:
         linked = declared.DeclaredGraph(None).link(declared.inputs_of(self._inputs, types))
         return linked.inputs, linked.outputs(self.subgraph, self._kept, differentiated, values)
 
-    def compile(self, types: Sequence[TensorType], variables: Sequence[TensorType]) -> None:
-        """Compile for feeds and variables of these types, before any are there."""
-        inputs = [*types, *variables, *[operation.outputs[0].type_ for operation in self.numbers]]
-        self.function.prepare((*inputs, *[tensor_type(int64)] * self.is_random))
+    def input_types(
+        self, fed: Sequence[TensorType], type_of: Callable[[Any], TensorType]
+    ) -> tuple[TensorType, ...]:
+        """The types of all inputs, before any are there: of what is fed, and of variables."""
+        variables = [type_of(variable) for variable in (*self.reads, *self.states)]
+        numbers = [operation.outputs[0].type_ for operation in self.numbers]
+        return (*fed, *variables, *numbers, *[tensor_type(int64)] * self.is_random)
 
     def observe(self, arrays: Sequence[Any], done: Container[Operation] = ()) -> None:
         """Give the observers what they asked to see, except those ``done`` before; they may raise."""

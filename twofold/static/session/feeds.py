@@ -41,13 +41,16 @@ def check_feed(tensor: Tensor, type: TensorType) -> None:
     )
 
 
-def feed_type(tensor: Tensor, shape: Any) -> TensorType:
-    """The type of a feed of a shape (None: as declared); raises GraphError if it does not fit or leaves sizes open."""
+def feed_type(tensor: Tensor, shape: Any, what: str = "compile") -> TensorType:
+    """The type of a feed of a shape (None: as declared); raises GraphError if it does not fit or leaves sizes open.
+
+    ``what`` is what asks for it.
+    """
     declared = tensor.type_
     type = declared if shape is None else tensor_type(declared.dtype, sizes_of_shape(shape))
     if any(size < 0 for size in type.shape):
         raise GraphError(
-            f"compile: the shape {shape_text(type.shape)} for {describe(tensor)} leaves sizes open, at {here()}",
+            f"{what}: the shape {shape_text(type.shape)} for {describe(tensor)} leaves sizes open, at {here()}",
             "Give every size a number.",
         )
     check_feed(tensor, type)

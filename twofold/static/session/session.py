@@ -38,7 +38,7 @@ Tensor = _core.Tensor
 _MOST_EXECUTABLES = 4096  # of a session
 
 
-class _Fetches:
+class Fetches:
     """The leaves of a nested fetch, and how the results are put together again."""
 
     def __init__(self, session: BaseSession, fetches: Any) -> None:
@@ -84,12 +84,12 @@ class _Fetches:
         return lambda arrays: axes.apart(arrays[offset], arrays[offset + 1])
 
 
-def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+def apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
     """Feeds with those of tuples, and of tensors that have parts (sparse ones), as feeds of their parts."""
     found: dict[Any, Any] = {}
     for key, value in feeds.items():
         if (registered := conversion_of(key)) is not None and registered.feed is not None:
-            found.update(_apart(dict(registered.feed(key, value))))
+            found.update(apart(dict(registered.feed(key, value))))
             continue
         parts = key.parts if hasattr(key, "parts") else key if isinstance(key, tuple) else None
         if parts is None:
@@ -100,18 +100,18 @@ def _apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
             raise ValueError(
                 f"feed: {len(values)} values for {len(parts)} tensors, at {here()}. Feed one value for each."
             )
-        found.update(_apart(dict(zip(parts, values))))
+        found.update(apart(dict(zip(parts, values))))
     return found
 
 
 _NESTED = (list, tuple, dict)
 
 
-def _leaves(fetches: Any) -> Iterator[Any]:
+def leaves(fetches: Any) -> Iterator[Any]:
     """What is fetched by nested lists, tuples and dicts."""
     if type(fetches) in _NESTED:
         for item in fetches.values() if type(fetches) is dict else fetches:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield fetches
 
@@ -286,9 +286,9 @@ class BaseSession:
                 f"run: the session is closed, at {here()}",
                 "Make a new one, or move the run into its 'with' block.",
             )
-        feeds = _apart(feed_dict or {})
+        feeds = apart(feed_dict or {})
         position = Position(tuple([self._feed_source(item) for item in feeds]))
-        parsed = _Fetches(self, fetches)
+        parsed = Fetches(self, fetches)
         run = self._begin(position, feeds)
         step = self._first_step(position, parsed.sources, parsed.operations, False)
         arrays = run.take(step)
@@ -319,16 +319,14 @@ class BaseSession:
         if shapes and self._graph.sequence_axes:
             self._graph.sequence_axes.refuse("compile", shapes)
         feeds = [(self._feed_source(item), shape) for item, shape in (shapes or {}).items()]
-        parsed = _Fetches(self, fetches)
+        parsed = Fetches(self, fetches)
         position = Position(tuple([source for source, _ in feeds]))
         step = self._first_step(position, parsed.sources, parsed.operations, False)
         if step.first is None:
             executable = step.executable
             types = [feed_type(owner.outputs[index], shape) for (owner, index), shape in feeds]
             try:
-                executable.compile(
-                    types, [self._type_of(variable) for variable in (*executable.reads, *executable.states)]
-                )
+                executable.function.prepare(executable.input_types(types, self._type_of))
             except Needed as needed:
                 step.meet(needed)
         if step.first is not None:
@@ -340,12 +338,12 @@ class BaseSession:
             )
         self._remember(fetches, shapes or {}, step, parsed.rebuild)
 
-    def _type_of(self, variable: Any) -> Any:
+    def _type_of(self, variable: Any, what: str = "compile") -> Any:
         held = self._state.get(variable)
         found = variable.type_ if held is None else held.type_
         if any(size < 0 for size in found.shape):
             raise GraphError(
-                f"compile: variable {variable.describe()} has no value yet, at {here()}",
+                f"{what}: variable {variable.describe()} has no value yet, at {here()}",
                 "Run its initialiser first, or declare its shape.",
             )
         return found
@@ -355,12 +353,12 @@ class BaseSession:
 
         Operations among ``fetches`` run as soon as everything that they need is fed.
         """
-        parsed = _Fetches(self, fetches)
+        parsed = Fetches(self, fetches)
         if not parsed.sources and not parsed.operations:
             raise InvalidArgumentError(f"partial_run_setup: nothing is fetched, at {here()}", "Name tensors.")
         if feeds and self._graph.sequence_axes:
             self._graph.sequence_axes.refuse("partial_run_setup", feeds)
-        given = [self._feed_source(item) for item in _apart(dict.fromkeys(feeds or ()))]
+        given = [self._feed_source(item) for item in apart(dict.fromkeys(feeds or ()))]
         number = self._next_run()
         handle = f"partial_run_{number}"
         run = Run(self, Position(()), (), number)
@@ -390,12 +388,12 @@ class BaseSession:
                 f"Must run 'setup' before performing partial runs: {handle!r} is no run that goes on, at {here()}",
                 "Call partial_run_setup.",
             )
-        parsed = _Fetches(self, fetches)
+        parsed = Fetches(self, fetches)
         if parsed.operations:
             raise RuntimeError(
                 f"partial_run: {parsed.operations[0].name} is an operation, at {here()}. Name it in the setup alone."
             )
-        feeds = _apart(feed_dict or {})
+        feeds = apart(feed_dict or {})
         sources = [self._feed_source(item) for item in feeds]
         arrays = partial.go_on(sources, tuple(feeds.values()), parsed.sources)
         if partial.is_done:
@@ -403,9 +401,9 @@ class BaseSession:
         return parsed.rebuild(arrays)
 
     def _remember(self, fetches: Any, feeds: Mapping[Any, Any], step: Step, rebuild: Any) -> None:
-        leaves = list(_leaves(fetches))
-        if any(hasattr(item, "parts") or conversion_of(item) for item in leaves) or not all(
-            isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in leaves
+        items = list(leaves(fetches))
+        if any(hasattr(item, "parts") or conversion_of(item) for item in items) or not all(
+            isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in items
         ):
             return
         flat = type(fetches) is list and not any(type(item) in _NESTED for item in fetches)
@@ -417,7 +415,7 @@ class BaseSession:
             key = (id(fetches), *map(id, feeds)) if feeds else id(fetches)
         if len(self._quick) >= _MOST_EXECUTABLES:
             self._quick.clear()
-        keep = (leaves, list(feeds))  # the key is made of addresses, so what has them must stay alive
+        keep = (items, list(feeds))  # the key is made of addresses, so what has them must stay alive
         if step.first is not None:
             self._quick[key] = (step, rebuild, keep)
             return
