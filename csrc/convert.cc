@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "declared.h"
 #include "guard.h"
 #include "location.h"
 #include "out_of_memory.h"
@@ -165,7 +166,7 @@ ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
   PyArrayObject* dense = PyArray_GETCONTIGUOUS(array);
   if (!dense) return ValueRef();
   ValueRef value(new_value(type));
-  value->location = capture_location();
+  value->location = declaring_location();
   bool aligned = (reinterpret_cast<uintptr_t>(PyArray_DATA(dense)) % static_cast<size_t>(item_size(type->dtype))) == 0;
   try {
     if (share_memory && dense == array && aligned) {

@@ -421,6 +421,9 @@ void bind_functions(nb::module_& m) {
     if (!value) throw nb::type_error("expected a tensor");
     return value->pending ? UINT64_MAX : value->saved ? value->saved->order : 0;
   }, "Grows with every run whose values can be differentiated; 0 for a value without a trace.");
+  m.def("is_shared_outside", [](nb::handle tensor) {
+    return is_tensor(tensor.ptr()) && is_shared_outside(reinterpret_cast<PyTensor*>(tensor.ptr())->value);
+  }, "Whether foreign code may change what a tensor holds.");
   m.def("traced_runs", &traced_runs, "The history order of the last run.");
   m.def("entry_count", [](nb::handle capsule) { return executable_in(capsule)->canonical.trace.entries.size(); });
   m.def("close", &close, nb::arg("inputs"), nb::arg("outputs"), nb::arg("mark"));

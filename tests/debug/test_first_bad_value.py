@@ -559,3 +559,19 @@ def test_in_a_body_the_value_of_the_line_is_told() -> None:
     with told as caught, torch.detect_anomaly():
         torch.while_loop(lambda i, v: i < 4, body, start)[1].item()
     assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "w = 1.0 / (v - 2.0)"
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_the_gradient_of_what_is_computed_again_names_its_operand(use_reentrant: bool) -> None:
+    def inner(x: Any) -> Any:
+        h = x * 2
+        return h.sqrt()
+
+    x = torch.zeros(3, requires_grad=True)
+    with pytest.raises(AnomalyError, match="backward pass of sqrt") as caught, torch.detect_anomaly():
+        torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=use_reentrant).sum().backward()
+        x.grad.tolist()  # type: ignore[union-attr]
+    line = inner.__code__.co_firstlineno
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].lineno == line + 2
+    name = f"{__file__.rpartition('/')[2]}:{line + 1}"
+    assert f"  h: float32[3] [0. 0. 0.], made at {name}" in caught.value.__notes__[0]

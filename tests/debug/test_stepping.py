@@ -220,3 +220,54 @@ def test_lines_of_frames_are_those_that_python_tells() -> None:
             + noted(1)
         )  # fmt: skip
     assert len(found) == 6 and all(one == told for one, told in found) and len(set(found)) == 3
+
+
+def multiples(x: Any) -> Any:
+    for k in range(2):
+        h = x * k
+        yield h
+
+
+def summed(x: Any) -> Any:
+    made = multiples(x)
+    total = next(made)
+    for h in made:
+        total = total + h
+    return total
+
+
+def test_generators_show_where_they_stand() -> None:
+    steps = stepped(summed, debug.run, summed, tensor(1.0, 2.0))
+    frames = [one.f_locals["made"] for one in steps.frames if "made" in one.f_locals]
+    first = multiples.__code__.co_firstlineno
+    assert repr(frames[-1]).startswith("<generator object multiples at 0x")
+    lines = []
+
+    class Recorder(StepRecorder):
+        def interaction(self, frame: Any, tb_or_exc: Any) -> None:
+            made = frame.f_locals.get("made")
+            if made is not None:
+                inner = made.gi_frame
+                lines.append(inner and (inner.f_lineno - first, value_of(inner.f_locals.get("h", x))))
+            super().interaction(frame, tb_or_exc)
+
+    x = tensor(1.0, 2.0)
+    Recorder(__file__).run_steps(debug.run, summed, x)
+    zero, one = [0.0, 0.0], [1.0, 2.0]
+    assert lines == [(0, one), (3, zero), (3, one), (3, one), None]
+    with pytest.raises(RuntimeError, match="cannot go on"):
+        next(frames[-1])
+
+
+def test_tensors_of_arrays_have_what_they_had_at_the_line() -> None:
+    array = numpy.asarray([1.0, 2.0], "float32")
+
+    def program(x: Any) -> Any:
+        y = x * 2
+        total = y.sum().item()
+        array[:] = 0.0
+        return x + total
+
+    steps = stepped(program, debug.run, program, torch.from_numpy(array))
+    shown = [one.values["x"] for one in steps.seen]
+    assert shown == [[1.0, 2.0]] * 3 + [[0.0, 0.0]] and value_of(steps.result) == [6.0, 6.0]

@@ -308,6 +308,22 @@ def test_the_operands_of_stack_are_named_with_their_lines() -> None:
     assert "  first: float32[3], made at" in text and "  second: float32[4], made at" in text
 
 
+def notes_of(run: Callable[[], Any]) -> str:
+    with pytest.raises(torch.errors.TwofoldError) as caught:
+        run()
+    return "\n".join(caught.value.__notes__)
+
+
+def test_elements_of_a_list_and_arguments_by_keyword_have_their_names() -> None:
+    parts, x, w = [torch.ones(2, 3), torch.ones(2, 4)], torch.ones(2, 4), torch.ones(3)
+    text = notes_of(lambda: torch.stack(parts))
+    assert "parts[0] (operand_0): float32[2,3]" in text and "parts[1] (operand_1): float32[2,4]" in text
+    text = notes_of(lambda: torch.nn.functional.layer_norm(x, (4,), weight=w))
+    assert "  x: float32[2,4]" in text and "  w: float32[3]" in text
+    text = notes_of(lambda: torch.nn.functional.group_norm(x, 2, w))
+    assert "  w: float32[3]" in text and "2: 1e-05" not in text
+
+
 def test_options_that_the_line_does_not_name_are_no_operands() -> None:
     scores, targets = torch.ones(3, 4), torch.tensor([1, 2])
     with pytest.raises(RuntimeError) as caught:

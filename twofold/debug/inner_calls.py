@@ -20,7 +20,7 @@ from twofold.ir.op import Op
 from twofold.ir.types import TensorType, type_from_code
 from twofold.ir.views import input_below
 from twofold.runtime.closure_conversion import BODY_CALLS, as_tensor
-from twofold.transforms.derived import Pullback, pullbacks_of, stable_graph
+from twofold.transforms.derived import Pullback, pullback_nodes, pullbacks_of, stable_graph
 
 _MOST_BYTES = 1 << 24  # of the operands of a gradient that is evaluated again
 
@@ -83,15 +83,48 @@ def operands_inside(
     found = _failing(op, attrs, operands)
     if found is None or found[0].op is not failed:
         return None
-    for called, own, types in _calls_at(location, line):
-        before = _core.declare_at(line)
-        try:
-            values = _operands_of(called, own, types, *found)
-        finally:
-            _core.declare_at(before)
+    for one in _calls_at(location, line):
+        values = _operands_of(one, *found)
         if any(value is not None for value in values):
-            return InnerCall(called, own, line, tuple(values))
+            return InnerCall(one.op, one.attrs, line, tuple(values))
     return None
+
+
+def differentiated_at(
+    steps: Sequence[tuple[Node, Sequence[Any], Any]], failed: Op, location: int, line: int
+) -> InnerCall | None:
+    """The call at ``line`` in the bodies that the call at ``location`` runs, of whose gradient ``failed`` is a part.
+
+    Args:
+        steps: What the backward pass evaluated, which computes the bodies anew: operations, operands and results.
+        failed: The operation in it that failed.
+        location: Of the call that was differentiated.
+        line: The location of the line in its body.
+    """
+    for one in _calls_at(location, line):
+        if any(node.op is failed for node in pullback_nodes(one.op, one.attrs, tuple(one.types))):
+            return InnerCall(one.op, one.attrs, line, tuple(_operands_among(one, steps)))
+    return None
+
+
+def _operands_among(call: _CallAt, steps: Sequence[tuple[Node, Sequence[Any], Any]]) -> list[Any]:
+    """The operands of a call where what reads them was evaluated once alone; None for the others."""
+    found: list[Any] = [None] * len(call.types)
+    for node in stable_graph(call.op, call.attrs, call.types).nodes():
+        read = [value.type for value in node.inputs]
+        alike = {
+            tuple(map(id, arrays)): arrays
+            for one, arrays, _ in steps
+            if one.op is node.op and one.attrs == node.attrs and [value.type for value in one.inputs] == read
+        }
+        if len(alike) != 1:
+            continue
+        (arrays,) = alike.values()
+        for value, array in zip(node.inputs, arrays):
+            slot = _number_of_input(value)
+            if slot is not None and found[slot] is None:
+                found[slot] = call.operand(slot, array)
+    return found
 
 
 def _failing(op: Op, attrs: Attributes, operands: Sequence[Any]) -> tuple[Node, Sequence[Any]] | None:
@@ -107,8 +140,25 @@ def _failing(op: Op, attrs: Attributes, operands: Sequence[Any]) -> tuple[Node, 
     return None
 
 
-def _calls_at(location: int, line: int) -> Iterator[tuple[Op, Attributes, list[TensorType]]]:
-    """What is called at ``line`` in the bodies that the call at ``location`` runs, with the types of its operands.
+class _CallAt(NamedTuple):
+    """A call of a body, with the types of its operands and where these were made."""
+
+    op: Op
+    attrs: Attributes
+    types: list[TensorType]
+    made_at: list[int]
+
+    def operand(self, slot: int, array: Any) -> Any:
+        """An operand with the elements of an array."""
+        type, before = self.types[slot], _core.declare_at(self.made_at[slot])
+        try:
+            return _core.from_array(array.astype(type.dtype.numpy).reshape(type.shape), False)
+        finally:
+            _core.declare_at(before)
+
+
+def _calls_at(location: int, line: int) -> Iterator[_CallAt]:
+    """What is called at ``line`` in the bodies that the call at ``location`` runs.
 
     Calls of a body over symbols are left out: what its sizes were in the call that fails is not known.
     """
@@ -118,17 +168,16 @@ def _calls_at(location: int, line: int) -> Iterator[tuple[Op, Attributes, list[T
                 types = [type_from_code(*type) for type in entry[5]]
                 sizes = [size for type in types for size in type.shape]
                 if own == line and min(sizes, default=0) >= 0 and not has_symbols(entry[3]):
-                    yield entry[2], entry[3], types
+                    made_at = [part.provenance[ref][0] if ref >= 0 else location for ref in entry[1]]
+                    yield _CallAt(entry[2], entry[3], types, made_at)
                 elif own != location:
                     yield from _calls_at(own, line)
 
 
-def _operands_of(
-    op: Op, attrs: Attributes, types: list[TensorType], failed: Node, arrays: Sequence[Any]
-) -> list[Any]:
+def _operands_of(call: _CallAt, failed: Node, arrays: Sequence[Any]) -> list[Any]:
     """The operands of a call of which the failed node is a part, or a part of its gradients; None for unknown ones."""
-    found: list[Any] = [None] * len(types)
-    for graph, slots in _graphs_of(op, attrs, types):
+    found: list[Any] = [None] * len(call.types)
+    for graph, slots in _graphs_of(call.op, call.attrs, call.types):
         for node in graph.nodes():
             if node.op is not failed.op or [value.type for value in node.inputs] != [
                 value.type for value in failed.inputs
@@ -138,8 +187,7 @@ def _operands_of(
                 position = _number_of_input(value)
                 slot = slots[position] if position is not None else -1
                 if slot >= 0 and found[slot] is None:
-                    type = types[slot]
-                    found[slot] = _core.from_array(array.astype(type.dtype.numpy).reshape(type.shape), False)
+                    found[slot] = call.operand(slot, array)
     return found
 
 

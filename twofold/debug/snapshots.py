@@ -8,12 +8,20 @@ import functools
 import keyword
 import sys
 from collections.abc import Callable, Collection, Mapping
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType, TracebackType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    ModuleType,
+    TracebackType,
+)
 from typing import Any, NamedTuple
 
 import numpy
 
 from twofold import _core
+from twofold.debug.generators import ShownGenerator, Standing
 from twofold.debug.names import Built, Given, Held
 from twofold.dtypes import DType
 from twofold.nn.parameter import Registry
@@ -28,6 +36,7 @@ _SIMPLE = (type(None), bool, int, float, str)
 _MOST_PARTS = 4096  # of all that one variable holds
 _LARGE = 16  # containers of an object that is looked at for changes first
 _MOST_BYTES = 1 << 16  # of an array
+_MOST_SHARED_BYTES = 1 << 22  # of a tensor that shares memory with an array, which is compared at each line
 _HEAP_TYPE = 1 << 9  # the flag of classes that are defined in Python
 
 
@@ -45,6 +54,7 @@ class Known:
 
     def __init__(self) -> None:
         self.handles: dict[int, Any] = {}
+        self._copies: dict[int, Any] = {}  # by the keys of what shares memory with arrays: what it held last
         self._large: dict[int, tuple[Any, Any, _Walk]] = {}
         self._too_large: dict[int, Any] = {}
 
@@ -58,8 +68,17 @@ class Known:
         for (handle,) in leaves:
             self.handles.setdefault(_core.value_key(handle), handle)
         for pin in pins:
-            pin.handle = self.handles[_core.value_key(pin.handle)]
+            pin.handle = self._kept(self.handles[_core.value_key(pin.handle)])
         return True
+
+    def _kept(self, handle: Any) -> Any:
+        """A handle of what another holds now, which an array may share and change; of very large ones the same."""
+        if not _core.is_shared_outside(handle) or handle.requires_grad or handle.nbytes > _MOST_SHARED_BYTES:
+            return handle
+        copy = self._copies.get(_core.value_key(handle))
+        if copy is None or copy.numpy().tobytes() != handle.numpy().tobytes():
+            copy = self._copies[_core.value_key(handle)] = _core.Tensor(handle.numpy().copy())
+        return copy
 
     def unchanged(self, value: Any) -> Any:
         """The shape of an object that is what it was when it was looked at last, or None."""
@@ -252,10 +271,25 @@ class _Shape:
         if kind is collections.defaultdict:
             make = functools.partial(kind, value.default_factory)
             return Built(kind, make, {self._key(key): self.of(one) for key, one in value.items()})
-        self.walk.is_complete &= kind is not numpy.ndarray
+        self.walk.is_complete &= kind not in (numpy.ndarray, GeneratorType)
+        if kind is GeneratorType:
+            standing, frame = Standing.of(value), value.gi_frame
+            variables = {} if frame is None else self._parts(frame.f_locals)
+            return Built(standing, functools.partial(ShownGenerator, standing), variables)
         if kind is numpy.ndarray and value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
             return Given(value.copy())
         return self._object(value, kind)
+
+    def _parts(self, named: Mapping[str, Any], all_known: bool = False) -> dict[str, Any]:
+        """Attributes or variables, without those that are not known; raises _Unknown for these with ``all_known``."""
+        found: dict[str, Any] = {}
+        for name, one in named.items():
+            try:
+                found[name] = self.of(one)
+            except _Unknown:
+                if self.left < 0 or all_known:
+                    raise
+        return found
 
     def _by_tensor(self, value: Any, kind: Any) -> Any:
         """A dictionary with tensors as keys, such as the state of an optimizer."""
@@ -291,16 +325,14 @@ class _Shape:
                 **{name: one.__get__(value) for name, one in slots.items() if _has(value, one)},
                 **attributes,
             }
-        found: dict[str, Any] = {}
         mirrored = [one for one in attributes.values() if type(one) is Registry and one]
-        for name, one in attributes.items():
-            if mirrored and any(name in registry for registry in mirrored):
-                continue
-            try:
-                found[name] = self.of(one)
-            except _Unknown:
-                if self.left < 0 or hasattr(kind, "__dataclass_fields__"):
-                    raise
+        if mirrored:
+            attributes = {
+                name: one
+                for name, one in attributes.items()
+                if not any(name in registry for registry in mirrored)
+            }
+        found = self._parts(attributes, all_known=hasattr(kind, "__dataclass_fields__"))
         names = [name for name, one in attributes.items() if isinstance(one, Registry)]
         return Built(kind, functools.partial(_made, kind, names), found)
 

@@ -72,8 +72,8 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
             number of a call in the order of the graph.
-        run: A session, whose last run it is; a ``record`` block; or a function or module, compiled or not, which is
-            called.
+        run: A session, whose last run it is, on fed arrays as they are now; a ``record`` block; or a function or
+            module, compiled or not, which is called.
         arguments: What the function is called with.
         named: Keyword arguments of the function.
 

@@ -19,7 +19,7 @@ from twofold.ir.interpret import evaluate, narrow, observing, widen
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import CompositeOp, ElementwiseOp, Op
 from twofold.runtime.closure_conversion import as_tensor, inner_line
-from twofold.runtime.failures import end_at, first_wrong, pass_of, position
+from twofold.runtime.failures import differentiated_at, end_at, first_wrong, pass_of, position
 from twofold.runtime.tracing import described, parameter_names, public_name
 from twofold.tracebacks import positions
 from twofold.transforms.derived import PULLBACK, stable_graph
@@ -75,24 +75,34 @@ def _bad_value(
     if held is not None:
         line = pass_of(location) or location[0]
         return end_at(_accumulation_error(held, _core.location_text(line)), line)
-    step = None if gone else _first_bad_step(op, attrs, operands)
-    operands = () if gone else operands
+    steps = [] if gone else _steps(op, attrs, operands)
+    step = _origin_of(steps) if steps else None
+    reason = _reason(step) if step is not None else "of finite operands, written over since" if gone else ""
     inside = 0
     if step is not None:
         node = step.node
         inside = inner_line(location[0], (node.op, node.attrs, tuple(value.type for value in node.inputs)))
-    reason = _reason(step) if step is not None else "of finite operands, written over since" if gone else ""
-    if inside:
+    if not inside or step is None:
+        operands = () if gone else operands
+        names, name = parameter_names(op, attrs), public_name(op, attrs)
+    elif pass_of(location):
+        inner = differentiated_at(steps, step.node.op, location[0], inside)
+        operands = () if inner is None else inner.operands
+        names = () if inner is None else parameter_names(inner.op, inner.attrs)
+        name = (
+            step.node.op.name if inner is None else f"backward pass of {public_name(inner.op, inner.attrs)}"
+        )
+        op, attrs = (op, attrs) if inner is None else (inner.op, inner.attrs)
+    else:
         inner = first_wrong(op, attrs, operands, location, _is_not_finite)
         found = inner is not None and inner.location == inside
         op, attrs, operands = (inner.op, inner.attrs, inner.operands) if found else (op, attrs, ())
-    names = parameter_names(op, attrs)
+        names, name = parameter_names(op, attrs), step.node.op.name
+    if inside and step is not None:
+        values = widen(step.value, step.node.dtype)
     if pass_of(location) and is_nan:
         error = _gradient_error(op, attrs, location, differentiated, reason)
     else:
-        name = public_name(op, attrs)
-        if inside and step is not None:
-            name, values = step.node.op.name, widen(step.value, step.node.dtype)
         error = _call_error(name, names, values, operands, _core.location_text(inside) or where, reason)
     return position(error, location, operands, names, inside)
 
@@ -141,9 +151,11 @@ def _call_error(
     what = f"the first value that is not finite: {_number(values[bad])}{at}"
     if reason:
         what += f", {reason}"
-    tensors = [value for value in operands if isinstance(value, Tensor)]
-    operands = described(names, [value.type_ for value in tensors], tensors)
-    return at_operation(AnomalyError(what, _FIX), name, operands, where)
+    shown = [(k, value) for k, value in enumerate(operands) if isinstance(value, Tensor)]
+    names = [names[k] if k < len(names) else "" for k, _ in shown] if any(names) else ()
+    tensors = [value for _, value in shown]
+    texts = described(names, [value.type_ for value in tensors], tensors)
+    return at_operation(AnomalyError(what, _FIX), name, texts, where)
 
 
 def _gradient_error(
@@ -187,8 +199,8 @@ def _is_nan(node: Node, value: Array) -> bool:
     return node.dtype.kind in "fc" and bool(numpy.isnan(widen(value, node.dtype)).any())
 
 
-def _first_bad_step(op: Op, attrs: Attributes, operands: Sequence[Any]) -> Step | None:
-    """The primitive operation of a call that is the origin of values that are not finite."""
+def _steps(op: Op, attrs: Attributes, operands: Sequence[Any]) -> list[Step]:
+    """What a call computes, primitive operation by primitive operation, its result last; empty where nobody can."""
     steps: list[Step] = []
     types = [value.type_ if isinstance(value, Tensor) else None for value in operands]
     if any(type is None for type in types):
@@ -198,17 +210,17 @@ def _first_bad_step(op: Op, attrs: Attributes, operands: Sequence[Any]) -> Step 
         with observing(lambda *seen: steps.append(Step(*seen))):
             evaluate(graph, [_stored(value) for value in operands])
     except (TwofoldError, NotImplementedError):
-        return None
+        return []
     outputs = {id(node) for node in graph.outputs}
-    last = [step for step in steps if id(step.node) in outputs]
-    return _origin_of(steps, last[-1]) if last else None
+    last = [k for k, step in enumerate(steps) if id(step.node) in outputs]
+    return steps[: last[-1] + 1] if last else []
 
 
 def _type_of_number(value: Any) -> Any:
     return as_tensor(value).type_
 
 
-def _origin_of(steps: Sequence[Step], last: Step) -> Step:
+def _origin_of(steps: Sequence[Step]) -> Step:
     """The origin of the bad values of the last step: for NaN the step that made it, for infinity the overflow."""
     made = {id(one.value): one for one in steps if one.node.op.kind != "source"}
 
@@ -228,7 +240,7 @@ def _origin_of(steps: Sequence[Step], last: Step) -> Step:
                 return found
         return step
 
-    step = origin(last, set())
+    step = origin(steps[-1], set())
     if step.node.op.kind not in ("control_flow", "get_output"):
         return step
     inner = [

@@ -87,6 +87,11 @@ def first_wrong(
     return import_module("twofold.debug.inner_calls").first_wrong(op, attrs, operands, location[0], is_wrong)
 
 
+def differentiated_at(steps: Sequence[Any], failed: Any, location: int, line: int) -> Any:
+    """The call at a line in a body whose gradient ``failed`` is a part of, as far as ``steps`` of the pass tell."""
+    return import_module("twofold.debug.inner_calls").differentiated_at(steps, failed, location, line)
+
+
 def operands_inside(
     op: Any, attrs: tuple[Any, ...], operands: Sequence[Any] | None, failed: Any, location: int, line: int
 ) -> Any:
@@ -118,7 +123,7 @@ def describe_call(error: BaseException, operands: Sequence[Any], parameters: Seq
             note(error, _shown(chain, (), named))
             error.__traceback__ = ending_at(chain, _locals(named))
         else:
-            note(error, _shown(chain, (), [*named, *_others_of_line(chain[0], named)]))
+            note(error, _shown(chain, (), _with_line(chain[0], named)))
 
 
 def describe_line(error: _Error) -> _Error:
@@ -127,7 +132,7 @@ def describe_line(error: _Error) -> _Error:
     if frame is None or getattr(error, "__notes__", None) or not _ends_at(error, frame):
         return error
     chain = positions(_core.declaring_location())
-    named = _others_of_line(chain[0], ()) if chain else []
+    named = _with_line(chain[0], ()) if chain else []
     if named:
         note(error, _shown(chain, (), named))
     return error
@@ -140,18 +145,28 @@ def _ends_at(error: BaseException, frame: FrameType) -> bool:
     return trace is not None and trace.tb_frame is frame
 
 
-def _others_of_line(position: Position, named: Sequence[Named]) -> list[Named]:
-    """What the running line names beside operands of which one has no name there, such as one computed in a call."""
+def _with_line(position: Position, named: Sequence[Named]) -> list[Named]:
+    """Operands, and what else the running line names.
+
+    That is all of the line if one of the operands has no name there, such as one computed in a call; else what is
+    given to the call itself. An operand without a name that is an element of a collection is called so.
+    """
     frame, tree = user_frame(), _expression(position)
     if frame is None or frame.f_code is not position.code or tree is None:
-        return []
-    if named and not any(one.text == one.parameter and isinstance(one.value, Tensor) for one in named):
-        return []
-    from twofold.runtime.line_values import named_in
+        return list(named)
+    from twofold.runtime.line_values import element_of, named_in
 
-    texts = [one.text for one in named]
     found = named_in(tree, frame)
-    return [Named(text, text, value) for text, value in found.items() if text not in texts]
+    is_nameless = [one.text == one.parameter and isinstance(one.value, Tensor) for one in named]
+    elements = [element_of(one.value, found) if new else None for one, new in zip(named, is_nameless)]
+    if named and all(element or not new for element, new in zip(elements, is_nameless)):
+        given = [*tree.args, *[one.value for one in tree.keywords]] if isinstance(tree, ast.Call) else []
+        texts = list(map(ast.unparse, given))
+        inside = [element.partition("[")[0] for element in elements if element]
+        found = {text: value for text, value in found.items() if text in texts and text not in inside}
+    named = [one._replace(text=element or one.text) for one, element in zip(named, elements)]
+    texts = [one.text for one in named]
+    return [*named, *[Named(text, text, value) for text, value in found.items() if text not in texts]]
 
 
 def end_inside(error: BaseException, value: Any) -> None:
@@ -290,8 +305,10 @@ def name_operands(
         free = [text for text in free if text not in numbers]
         open_positions = [k for k in open_positions if isinstance(operands[k], Tensor)]
     if in_order and len(free) == len(open_positions):
+        constants = {one.text for one in candidates if one.is_number}
         for k, text in zip(open_positions, free):
-            found[k] = text
+            other = text in constants and not isinstance(operands[k], Tensor)
+            found[k] = None if other and ast.literal_eval(text) != operands[k] else text
     named = []
     for k, (name, value) in enumerate(zip(found, operands)):
         parameter = parameters[k].replace(" ", "_") if k < len(parameters) else ""

@@ -38,6 +38,20 @@ def named_in(tree: ast.AST, frame: FrameType) -> dict[str, Any]:
     return found
 
 
+def element_of(value: Any, named: Mapping[str, Any]) -> str | None:
+    """What a value is called as an element of one of the collections that a line names, or None."""
+    for text, holder in named.items():
+        items = (
+            holder.items()
+            if type(holder) is dict
+            else enumerate(holder if type(holder) in (list, tuple) else ())
+        )
+        for key, one in items:
+            if isinstance(one, _core.Tensor) and _core.value_key(one) == _core.value_key(value):
+                return f"{text}[{key!r}]"
+    return None
+
+
 def has_numbers(value: Any) -> bool:
     """Whether a value is a tensor, an array, or a list, tuple or dictionary of some."""
     if isinstance(value, (_core.Tensor, _core.Expression, numpy.ndarray)):

@@ -307,12 +307,7 @@ def batch_norm(
         return ops.copied(input)
     if len(shape) < 2:
         raise ShapeError(f"an input with {len(shape)} axes", "Use (batch, channels, ...).")
-    for name, value in (("weight", weight), ("bias", bias), ("running_mean", running_mean)):
-        if value is not None and tuple(value.shape) != (shape[1],):
-            raise ShapeError(
-                f"{name} of shape {tuple(value.shape)} for {shape[1]} channels",
-                f"Give it the shape ({shape[1]},).",
-            )
+    _need_channels(shape[1], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     _need_dtypes(input, weight, bias, running_mean, running_var)
     given = [value for value in (weight, bias) if value is not None]
     attrs = (None, weight is not None, bias is not None)
@@ -321,6 +316,16 @@ def batch_norm(
     if prod(shape) == shape[1]:
         raise ShapeError("one value per channel has no variance", "Use a larger batch, or training=False.")
     return apply("batch_norm_train", input, *given, eps, attrs=attrs)
+
+
+def _need_channels(channels: int, **vectors: Any) -> None:
+    """Raise ShapeError for what has not one element for each channel."""
+    for name, value in vectors.items():
+        if value is not None and tuple(value.shape) != (channels,):
+            raise ShapeError(
+                f"{name} of shape {tuple(value.shape)} for {channels} channels",
+                f"Give it the shape ({channels},).",
+            )
 
 
 @composite
@@ -342,6 +347,7 @@ class group_norm:
                 f"{num_groups} groups for input of shape {tuple(input.shape)}",
                 "Use a number that divides the size of axis 1.",
             )
+        _need_channels(input.shape[1], weight=weight, bias=bias)
         _need_dtypes(input, weight, bias)
         given = [value for value in (weight, bias) if value is not None]
         return apply(
