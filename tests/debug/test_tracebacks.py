@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pdb
 import sys
@@ -9,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy
 import pytest
 
 import twofold as torch
@@ -322,6 +324,53 @@ def test_elements_of_a_list_and_arguments_by_keyword_have_their_names() -> None:
     assert "  x: float32[2,4]" in text and "  w: float32[3]" in text
     text = notes_of(lambda: torch.nn.functional.group_norm(x, 2, w))
     assert "  w: float32[3]" in text and "2: 1e-05" not in text
+
+
+def test_keyword_arguments_are_matched_with_parameters_not_in_order() -> None:
+    x, y = torch.zeros(2, 4), torch.tensor([0, 9])
+    text = notes_of(lambda: torch.nn.functional.cross_entropy(target=y, input=x).item())
+    assert "  x: float32[2,4]" in text and "  y: int64[2] [0 9]" in text
+    text = notes_of(lambda: torch.nn.functional.embedding(weight=x, input=y).sum().item())
+    assert "  y: int64[2] [0 9]" in text and "  x: float32[2,4]" in text
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids = tf.placeholder(tf.int32, [None])
+        scores = tf.ones([2, 3]) * 2.0
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ids, logits=scores)
+        text = notes_of(lambda: session.run(loss, {ids: [0, 3]}))
+        assert "  scores: float32[2,3]" in text and "  ids: int32[2] [0 3]" in text
+
+
+def test_a_value_that_an_object_made_inside_has_not_the_name_of_the_object() -> None:
+    with tf.Graph().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(3, input_shape=(2,))])
+        model.compile("sgd", "mse")
+        text = notes_of(lambda: model.fit(numpy.ones((4, 2)), numpy.ones((4, 5)), verbose=0))
+    assert "  input: float32[4,3]" in text and "model: float32" not in text
+
+
+def test_an_operand_that_is_not_known_has_its_type() -> None:
+    def look_up(index: Any) -> Any:
+        return table[index]
+
+    table = torch.ones(4, 2, requires_grad=True)
+    checkpoint, index = torch.utils.checkpoint.checkpoint, torch.tensor([0, 7])
+    checkpoint(look_up, index, use_reentrant=False).sum().backward()  # whose forward pass nobody reads
+    error = raised(lambda: table.grad.tolist())  # type: ignore[union-attr]
+    assert "index 7 is outside an axis of size 4: input float32[4,2], operand 1" in str(error)
+    assert frames(error)[-1] == ("look_up", "return table[index]")
+
+
+def test_what_runs_blocks_of_context_managers_is_no_caller() -> None:
+    @contextlib.contextmanager
+    def doubled(x: Any) -> Iterator[Any]:
+        yield x.reshape(2, 2)
+
+    def run() -> None:
+        with doubled(torch.ones(3)):
+            pass
+
+    (note,) = raised(run).__notes__  # type: ignore[attr-defined]
+    assert "in doubled, called at test_tracebacks.py" in note and "contextlib" not in note
 
 
 def test_options_that_the_line_does_not_name_are_no_operands() -> None:

@@ -32,12 +32,13 @@ class InnerCall(NamedTuple):
     attrs: tuple[Any, ...]
     location: int
     operands: tuple[Any, ...]
+    types: tuple[TensorType, ...]
 
 
 class _Wrong(Exception):
     def __init__(self, call: Call, operands: Sequence[Any]) -> None:
         super().__init__(call.op.name)
-        self.call = InnerCall(call.op, call.attrs, call.location, tuple(operands))
+        self.call = InnerCall(call.op, call.attrs, call.location, tuple(operands), call.types)
 
 
 class _Watched(Bodies):
@@ -86,7 +87,7 @@ def operands_inside(
     for one in _calls_at(location, line):
         values = _operands_of(one, *found)
         if any(value is not None for value in values):
-            return InnerCall(one.op, one.attrs, line, tuple(values))
+            return InnerCall(one.op, one.attrs, line, tuple(values), tuple(one.types))
     return None
 
 
@@ -103,7 +104,7 @@ def differentiated_at(
     """
     for one in _calls_at(location, line):
         if any(node.op is failed for node in pullback_nodes(one.op, one.attrs, tuple(one.types))):
-            return InnerCall(one.op, one.attrs, line, tuple(_operands_among(one, steps)))
+            return InnerCall(one.op, one.attrs, line, tuple(_operands_among(one, steps)), tuple(one.types))
     return None
 
 

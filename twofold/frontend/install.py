@@ -28,7 +28,7 @@ from twofold.ops.kernels import index_of_error_code
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
-from twofold.runtime.closure_conversion import as_tensor, inner_line
+from twofold.runtime.closure_conversion import inner_line
 from twofold.runtime.failures import first_wrong, operands_inside, pass_of, position
 from twofold.tracebacks import positions
 
@@ -119,13 +119,10 @@ def _failed_call(
 def _inner_error(error: TwofoldError, inner: Any, location: tuple[int, int]) -> BaseException:
     """An error of a call inside of a loop, branch or gradient, with its operands as far as they are known."""
     names = tracing.parameter_names(inner.op, inner.attrs)
-    known = [k for k, value in enumerate(inner.operands) if value is not None]
-    values = [inner.operands[k] for k in known]
-    words = tracing.described(
-        [names[k] if k < len(names) else f"operand {k}" for k in known],
-        [as_tensor(value).type_ for value in values],
-        values,
-    )
+    types = [
+        value.type_ if isinstance(value, Tensor) else type for value, type in zip(inner.operands, inner.types)
+    ]
+    words = tracing.described(names, types, inner.operands)
     where = _core.location_text(inner.location)
     if pass_of(location):
         function = positions(inner.location)[0].code.co_name

@@ -298,6 +298,9 @@ def name_operands(
         _made_by(value, position, made) or _assigned(value, position) for value in operands
     ]
     found = [name if name in texts else None for name in found]
+    given = {one.keyword: one.text for one in candidates if one.keyword}
+    for k, parameter in enumerate(parameters[: len(operands)] if are_operands else ()):
+        found[k] = found[k] or next((given[one] for one in _keywords_of(parameter) if one in given), None)
     free = [text for text in texts if text not in found]
     open_positions = [k for k, name in enumerate(found) if name is None]
     if len(free) != len(open_positions):
@@ -355,11 +358,25 @@ Span = tuple[int, int, int, int]
 
 
 class Candidate(NamedTuple):
-    """An operand expression in the source of a call, and its span."""
+    """An operand expression in the source of a call, its span, and the keyword that it is given by."""
 
     text: str
     is_number: bool
     span: Span
+    keyword: str = ""
+
+
+_KEYWORDS = {
+    "input": ("logits", "predictions", "x", "inputs", "params", "tensor"),
+    "target": ("labels", "targets"),
+    "index": ("indices", "ids", "input"),
+}
+"""What functions call the parameters of operations that have other names there."""
+
+
+def _keywords_of(parameter: str) -> tuple[str, ...]:
+    """The keywords by which an operand may be given."""
+    return (parameter, *_KEYWORDS.get(parameter, ()))
 
 
 def _made_by(value: Any, position: Position, texts: dict[Span, str]) -> str | None:
@@ -405,9 +422,23 @@ def _target(position: Position) -> str | None:
         if isinstance(statement, ast.AugAssign):
             whole = whole or statement.col_offset == position.column
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]  # type: ignore[attr-defined]
+        if (
+            whole
+            and isinstance(value, ast.Call)
+            and isinstance(_read(value.func, globals_of(position.file)), type)
+        ):
+            return None  # an object, which has made the value inside
         if whole and len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)):
             return ast.unparse(targets[0])
     return None
+
+
+def _read(tree: ast.AST, names: dict[str, Any]) -> Any:
+    """What a name, or an attribute of a module, is; None for other expressions."""
+    if isinstance(tree, ast.Attribute):
+        holder = _read(tree.value, names)
+        return getattr(holder, tree.attr, None) if isinstance(holder, ModuleType) else None
+    return names.get(tree.id) if isinstance(tree, ast.Name) else None
 
 
 def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Candidate], bool]:
@@ -420,12 +451,13 @@ def _operands_of(position: Position, parameters: Sequence[str]) -> tuple[list[Ca
         return [], False
     names = globals_of(position.file)
     found: list[Candidate] = []
+    keywords = {one.value: one.arg or "" for one in ast.walk(tree) if isinstance(one, ast.keyword)}
     for part in _parts(tree, names, parameters):
         text = ast.unparse(part)
         if len(text) <= _MAX_LETTERS and not isinstance(part, (ast.Slice, ast.Dict)):
             is_number = isinstance(part, ast.Constant) or _is_negative(part)
             span = (part.lineno, part.col_offset, part.end_lineno, part.end_col_offset)
-            found.append(Candidate(text, is_number, span))
+            found.append(Candidate(text, is_number, span, keywords.get(part, "")))
     return found, not isinstance(tree, ast.Call) or _is_operation(tree.func, names)
 
 
@@ -494,7 +526,8 @@ def _parts(tree: Any, names: dict[str, Any], parameters: Sequence[str]) -> list[
     if isinstance(tree, ast.Subscript):
         return [tree.value, *_flat(tree.slice)]
     if isinstance(tree, ast.Call):
-        named = [one.value for one in tree.keywords if not parameters or one.arg in parameters]
+        known = [keyword for parameter in parameters for keyword in _keywords_of(parameter)]
+        named = [one.value for one in tree.keywords if not parameters or one.arg in known]
         given = [part for item in [*tree.args, *named] for part in _flat(item)]
         if isinstance(tree.func, ast.Attribute) and not _is_module(tree.func.value, names):
             return [tree.func.value, *given]
