@@ -61,20 +61,13 @@ std::string text_attribute(PyObject* code, const char* name) {
   return out;
 }
 
-// Whether lines of a file are nobody's: those of the package, and of what runs blocks of context managers.
-bool is_passed_by(const std::string& file) {
-  static const std::string blocks = "contextlib.py";
-  const bool runs_blocks = file.size() > blocks.size() && file.compare(file.size() - blocks.size(), blocks.size(), blocks) == 0;
-  return runs_blocks || file.rfind(package_directory(), 0) == 0;
-}
-
-// Adds a code object at first sight; 0 if its lines are passed by, kNotKept if there are too many.
+// Adds a code object at first sight; 0 if it belongs to the package, kNotKept if there are too many.
 uint32_t number_of(PyObject* code) {
   static auto& numbers = *new std::unordered_map<PyObject*, uint32_t>();
   auto found = numbers.find(code);
   if (found != numbers.end()) return found->second;
   if (numbers.size() >= kMostCodes) return kNotKept;
-  const bool inside = is_passed_by(text_attribute(code, "co_filename"));
+  bool inside = text_attribute(code, "co_filename").rfind(package_directory(), 0) == 0;
   uint32_t number = inside ? 0 : static_cast<uint32_t>(codes.size());
   if (!inside) codes.push_back(Code{code, 0, text_attribute(code, "co_name") == "<module>"});
   numbers.emplace(code, number);

@@ -14,6 +14,7 @@ functions behind the boundary.
 from __future__ import annotations
 
 import ast
+import contextlib
 import enum
 import inspect
 import linecache
@@ -68,8 +69,12 @@ class Position(NamedTuple):
 
 
 def positions(location: int) -> list[Position]:
-    """The call at a location of the core and the calls that led there, innermost first."""
-    return [_position(code, offset) for code, offset in _core.location_codes(location)]
+    """The call at a location of the core and the calls that led there, innermost first.
+
+    What runs the blocks of context managers is left out.
+    """
+    found = _core.location_codes(location)
+    return [_position(code, offset) for code, offset in found if code.co_filename != contextlib.__file__]
 
 
 def _position(code: CodeType, offset: int) -> Position:

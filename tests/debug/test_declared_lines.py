@@ -338,7 +338,7 @@ def test_what_was_not_noted_to_the_end_is_read_off_its_source() -> None:
         recorder = stepped(unfollowed, lambda: session.run(fetched, {x: X}, debug=True))
     first = unfollowed.__code__.co_firstlineno
     lines = [one.line - first for one in recorder.seen if one.function == "unfollowed"]
-    assert lines == [1, 3, 4, 5] and recorder.result.tolist() == [2.0, 2.0]
+    assert lines == [1, 2, 3, 4, 5] and recorder.result.tolist() == [2.0, 2.0]
 
 
 def test_a_block_inside_of_another_notes_nothing_twice() -> None:
@@ -349,3 +349,51 @@ def test_a_block_inside_of_another_notes_nothing_twice() -> None:
         recorder = ObjectRecorder(noted_programs.__file__)
         recorder.run_steps(lambda: session.run(fetched, {x: VALUE}, debug=True))
     assert recorder.all == computed_at_once(noted_programs.straight)
+
+
+COMPLETE = [
+    "straight",
+    "helper_twice",
+    "tuples",
+    "starred",
+    "list_comprehension",
+    "list_grows",
+    "dict_updates",
+    "inherited",
+    "while_loop",
+    "while_lambda",
+    "cond",
+    "cases",
+    "loop_in_loop",
+    "scan",
+    "yield_from",
+    "defaults",
+    "nested",
+    "early_return",
+    "named_tuples",
+    "dataclass",
+    "loop_else",
+    "multi_line",
+    "delete_names",
+    "enumerate_zip",
+    "tensor_rows",
+    "unused",
+]
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_all_lines_of_what_was_not_noted_are_read_off_its_source(name: str) -> None:
+    """The lines are all there, in their order, and no variable has another value than the program's."""
+    program = getattr(noted_programs, name)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = program(x)
+        session.run(tf.global_variables_initializer())
+        recorder = ObjectRecorder(noted_programs.__file__)
+        recorder.run_steps(lambda: session.run(fetched, {x: VALUE}, debug=True))
+    found, expected = recorder.all, computed_at_once(program)
+    assert {one[:2] for one in found} == {one[:2] for one in expected}
+    later = iter([one for one in expected if one[1] not in HEADERS])
+    for function, line, names in [one for one in found if one[1] not in HEADERS]:
+        shown = next((other for *where, other in later if where == [function, line]), None)
+        assert shown is not None and {one: shown.get(one) for one in names} == names

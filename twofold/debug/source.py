@@ -424,18 +424,19 @@ def yields_between(site: Site, later: Site) -> bool:
     if first is None or second is None or site.code.co_name in COMPREHENSIONS:
         return False
     if later.offset > site.offset:
-        if _is_yield(first) and first is not second:
+        if is_yield(first) and first is not second:
             return True
         before = statements_before(site.code, second)
-        return any(_is_yield(one) for one in before if one.lineno > first.lineno)
+        return any(is_yield(one) for one in before if one.lineno > first.lineno)
     loop = next((one for one in loops_around(later) if one in loops_around(site)), None)
     if loop is None:
         return False
     inside = [one for one in statements_before(site.code, second) if encloses(site.code, loop, one)]
-    return any(_is_yield(one) for one in [first, *statements_after(site.code, first, loop), *inside])
+    return any(is_yield(one) for one in [first, *statements_after(site.code, first, loop), *inside])
 
 
-def _is_yield(statement: ast.AST) -> bool:
+def is_yield(statement: ast.AST) -> bool:
+    """Whether a simple statement suspends a generator."""
     return isinstance(statement, SIMPLE) and any(isinstance(one, ast.Yield) for one in ast.walk(statement))
 
 

@@ -16,8 +16,19 @@ from twofold.debug.frame_writer import HELPER, NOWHERE
 from twofold.debug.names import Held, is_known, is_whole
 from twofold.debug.recording import Call
 from twofold.debug.rounds import rows
-from twofold.debug.source import ELEMENTWISE, SIMPLE, Position, comprehension_around, function_of, position_of
+from twofold.debug.source import (
+    ELEMENTWISE,
+    SIMPLE,
+    Position,
+    comprehension_around,
+    function_of,
+    is_yield,
+    position_of,
+)
 
+_BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Delete)
+_ALONE = (*_BINDS, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Assert, ast.Pass)
+"""Statements that have one line, and are come by where the function did not go elsewhere before."""
 _OUT_OF_PLACE = {"twofold.dynet", "twofold.static"}
 """The faces where ``x += y`` makes another ``x``."""
 
@@ -110,11 +121,17 @@ class VariableWriter(CallWriter):
         jumped = False  # whether the function may have gone elsewhere before one of them
         for one in statements:
             is_assignment = isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None
-            if is_assignment and is_known(self.scope.parts(one.value)):  # type: ignore[attr-defined]
-                self.begin()
-                self.passed = one.lineno
-                self.position = Position(one.lineno, one.col_offset, one.lineno, one.col_offset, None, None)
-                self.names(one)
+            is_known_to_run = not jumped and isinstance(one, _ALONE) and not is_yield(one)
+            if isinstance(one, ast.If) and not jumped and one is not self.last:
+                self._come_by_statement(one)
+            if is_known_to_run or (is_assignment and is_known(self.scope.parts(one.value))):  # type: ignore[attr-defined]
+                self._come_by_statement(one, shows=is_known_to_run)
+                if isinstance(one, _BINDS):
+                    self.names(one)
+                else:
+                    self.forget(
+                        sorted(may_write(one, self.computes, jumps) & {*self.scope.names, *self.shown})
+                    )
             elif isinstance(one, ast.If) and (is_so := self.rounds.decide([(one.test, True)])) is not None:
                 block = one.body if is_so else one.orelse
                 self.pass_by(block, jumps)
@@ -127,6 +144,15 @@ class VariableWriter(CallWriter):
             else:
                 self.forget(sorted(may_write(one, self.computes, jumps) & {*self.scope.names, *self.shown}))
             jumped = jumped or may_jump(one, jumps)
+
+    def _come_by_statement(self, statement: ast.stmt, shows: bool = True) -> None:
+        """Begin a statement that computes nothing; where it ``shows``, even if it binds nothing."""
+        self.begin()
+        line, column = statement.lineno, statement.col_offset
+        self.passed = line
+        self.position = Position(line, column, line, column, None, None)
+        if shows:
+            self.come_by()
 
     def computes(self, statement: ast.stmt) -> bool:
         """Whether a simple statement would compute something of a tensor."""

@@ -6,7 +6,6 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -112,13 +111,11 @@ class Estimator:
             logs.info(words, self.model_dir, what)
         return found or None
 
-    @contextmanager
-    def _declared(self, input_fn: Callable[..., Any], mode: str) -> Iterator[tuple[Any, EstimatorSpec]]:
-        """The global step and what ``model_fn`` returns, in a graph that is the default one."""
-        with Graph().as_default():
-            set_random_seed(self.config.tf_random_seed)
-            step = create_global_step()
-            yield step, self.modelled(*self._inputs(input_fn, mode), mode)
+    def _declared(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, EstimatorSpec]:
+        """The global step and what ``model_fn`` returns, declared in the default graph."""
+        set_random_seed(self.config.tf_random_seed)
+        step = create_global_step()
+        return step, self.modelled(*self._inputs(input_fn, mode), mode)
 
     def modelled(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """What ``model_fn`` returns in the default graph."""
@@ -152,13 +149,11 @@ class Estimator:
             raise ArgumentError(what, "Return features, or features and labels.")
         return given[0], None if mode == ModeKeys.PREDICT else given[1]
 
-    @contextmanager
-    def _session(self, spec: EstimatorSpec, checkpoint: str | None, hooks: Sequence[Any]) -> Iterator[Any]:
+    def _session(self, spec: EstimatorSpec, checkpoint: str | None, hooks: Sequence[Any]) -> MonitoredSession:
         """A monitored session with the values of a checkpoint, or the first ones."""
         config = self.config.session_config
         creator = ChiefSessionCreator(spec.scaffold, config=config, checkpoint_filename_with_path=checkpoint)
-        with MonitoredSession(creator, hooks) as session:
-            yield session
+        return MonitoredSession(creator, hooks)
 
     def train(
         self,
@@ -190,7 +185,8 @@ class Estimator:
         ):
             logs.info("Skipping training since max_steps has already saved.")
             return self
-        with self._declared(input_fn, ModeKeys.TRAIN) as (step, spec):
+        with Graph().as_default():
+            step, spec = self._declared(input_fn, ModeKeys.TRAIN)
             if self._warm_start is not None and state is None:
                 warm_started(self._warm_start)
             scaffold = spec.scaffold
@@ -307,7 +303,8 @@ class Estimator:
             name: Of the evaluation; its events are written to ``eval_name``.
         """
         path = self._trained(checkpoint_path, "evaluate")
-        with self._declared(input_fn, ModeKeys.EVAL) as (step, spec):
+        with Graph().as_default():
+            step, spec = self._declared(input_fn, ModeKeys.EVAL)
             pairs = {**spec.eval_metric_ops, "loss": metrics.mean(spec.loss)}
             values = {label: value for label, (value, _) in pairs.items()}
             updates = [update for _, update in pairs.values()]
@@ -343,7 +340,8 @@ class Estimator:
             yield_single_examples: Whether batches are taken apart.
         """
         path = self._trained(checkpoint_path, "predict")
-        with self._declared(input_fn, ModeKeys.PREDICT) as (_, spec):
+        with Graph().as_default():
+            _, spec = self._declared(input_fn, ModeKeys.PREDICT)
             wanted = spec.predictions
             if predict_keys is not None:
                 keys = [predict_keys] if isinstance(predict_keys, str) else list(predict_keys)
