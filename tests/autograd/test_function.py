@@ -289,6 +289,25 @@ def test_saved_tensors_that_were_written_to():
         y.backward()
 
 
+def test_saved_results_that_were_written_to():
+    class Exponential(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            (result,) = ctx.saved_tensors
+            return result * cotangent
+
+    y = Exponential.apply(leaf(1.0))
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation: it is at version 1"):
+        y.backward()
+
+
 def test_what_a_function_kept_is_freed():
     import gc
     import weakref

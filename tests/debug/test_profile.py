@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from twofold.config import config
 from twofold.errors import ArgumentError
 from twofold.ir.op import REGISTRY
 from twofold.runtime.attribution import kernel_shares, program_shares, scheduled, stages_of, traced_graph
+from twofold.runtime.line_samples import LineSamples
 
 HERE = Path(__file__).name
 
@@ -136,6 +138,18 @@ def stolen_seconds() -> float:
 
 
 @pytest.mark.skipif(not SCHEDULED, reason="the system does not tell how long a thread waited for a processor")
+def test_code_that_the_package_makes_stands_at_the_line_that_asks_for_it() -> None:
+    source = "def made(take):\n    exec('take()', {'take': take})\n"
+    space: dict[str, Any] = {}
+    exec(compile(source, os.path.join(os.path.dirname(torch.__file__), "made.py"), "exec"), space)
+    samples = LineSamples()
+    space["made"](lambda: samples._take(0, sys._getframe(1)))
+    (found,) = samples.found
+    assert found.code is sys._getframe().f_code
+    exec("take()", {"take": lambda: samples._take(0, sys._getframe(1))})
+    assert samples.found[-1].code.co_filename == "<string>"  # a program may have it, too
+
+
 @pytest.mark.parametrize("workload", ["chain", "call_six", "train_digits_16", "train_mnist_8"])
 def test_parts_with_a_name_sum_to_the_wall_time(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ class FunctionCtx:
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
         self._saved: tuple[Any, ...] = ()
-        self._versions: list[int | None] = []  # of saved tensors that backward reads when a pass calls it
+        self._watched: list[tuple[Callable[[], Any], int] | None] = []
+        """Saved tensors that backward reads when a pass calls it, results as the program has them; their versions."""
         self._results: dict[int, Tensor] = {}  # by key of a result: what stands for it in backward
         self._not_differentiable: list[Tensor] = []
         self._dirty: tuple[Tensor, ...] = ()
@@ -50,8 +52,9 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` was given; raises RuntimeError if it was written to meanwhile."""
-        for value, version in zip(self._saved, self._versions):
-            if version is not None and value._version != version:
+        for one in self._watched:
+            value, version = (None, 0) if one is None else (one[0](), one[1])
+            if value is not None and value._version != version:
                 raise RuntimeError(
                     f"saved_tensors: {described(value)}, which is needed for the gradient, has been "
                     f"modified by an inplace operation: it is at version {value._version}, expected version "
@@ -179,7 +182,8 @@ class _CalledGradient:
             else:
                 found.append(value.detach() if isinstance(value, Tensor) else value)
         self._gradient.close(followed)
-        ctx._versions = [value._version if isinstance(value, Tensor) else None for value in ctx._saved]
+        returned = {key: followed[k] for key, k in self._numbers.items()}
+        ctx._watched = [_watched(value, returned) for value in ctx._saved]
         return found[0] if isinstance(result, Tensor) else tuple(found)
 
     def _shares(self, cotangents: dict[int, Tensor]) -> list[Tensor | None]:
@@ -214,6 +218,14 @@ class _CalledGradient:
             for key, value in numbered
             if key in self._numbers
         }
+
+
+def _watched(value: Any, returned: dict[int, Tensor]) -> tuple[Callable[[], Any], int] | None:
+    """What gives a saved tensor, or the result that the program was given for it as long as it lives; its version."""
+    if not isinstance(value, Tensor):
+        return None
+    result = returned.get(_core.value_key(value))
+    return (lambda: value, value._version) if result is None else (weakref.ref(result), result._version)
 
 
 def _rebound(value: Tensor, made: Tensor) -> Tensor:

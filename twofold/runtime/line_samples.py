@@ -53,7 +53,7 @@ class LineSamples:
         )
         while frame is not None:
             file = frame.f_code.co_filename
-            if not file.startswith(_PACKAGE):
+            if not file.startswith(_PACKAGE) and not _is_generated(frame):
                 found = found or frame
                 if not serves_the_package(file):
                     found = frame
@@ -61,3 +61,11 @@ class LineSamples:
             frame = frame.f_back
         if found is not None:
             self.found.append(Sample(when, found.f_code, found.f_lineno))
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether this package, or Python's own modules, made the code that a frame runs, as for a data class."""
+    if frame.f_code.co_filename != "<string>" or frame.f_back is None:
+        return False
+    file = frame.f_back.f_code.co_filename
+    return file.startswith(_PACKAGE) or serves_the_package(file)
