@@ -373,6 +373,17 @@ def test_what_runs_blocks_of_context_managers_is_no_caller() -> None:
     assert "in doubled, called at test_tracebacks.py" in note and "contextlib" not in note
 
 
+def test_operands_of_what_a_line_calls_have_not_the_names_of_its_other_arguments() -> None:
+    layer, held, x = (
+        torch.nn.Linear(3, 2),
+        {"weight": torch.ones(2, 4), "bias": torch.ones(2)},
+        torch.ones(5, 3),
+    )
+    text = notes_of(lambda: torch.func.functional_call(layer, held, (x,)))
+    assert "  held['weight'] (weight): float32[2,4]" in text
+    assert "  layer: float32" not in text and "  held: float32" not in text
+
+
 def test_options_that_the_line_does_not_name_are_no_operands() -> None:
     scores, targets = torch.ones(3, 4), torch.tensor([1, 2])
     with pytest.raises(RuntimeError) as caught:

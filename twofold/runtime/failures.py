@@ -118,12 +118,23 @@ def describe_call(error: BaseException, operands: Sequence[Any], parameters: Seq
     """Add a note with the source and operands of the call that is being recorded."""
     chain = positions(_core.declaring_location())
     if chain:
-        named = name_operands(chain[0], operands, parameters)
+        named = name_operands(chain[0], operands, parameters, in_order=not _names_other_things(chain[0]))
         if _core.forced_location():  # a declared operation, whose frame has returned
             note(error, _shown(chain, (), named))
             error.__traceback__ = ending_at(chain, _locals(named))
         else:
             note(error, _shown(chain, (), _with_line(chain[0], named)))
+
+
+def _names_other_things(position: Position) -> bool:
+    """Whether the running line gives its call something that is no operand, such as a module."""
+    frame, tree = user_frame(), _expression(position)
+    if frame is None or frame.f_code is not position.code or not isinstance(tree, ast.Call):
+        return False
+    from twofold.runtime.line_values import may_be_operand, read
+
+    scope = {**frame.f_globals, **frame.f_locals}
+    return not all(may_be_operand(read(one, scope)) for one in tree.args)
 
 
 def describe_line(error: _Error) -> _Error:

@@ -96,7 +96,7 @@ def first_of(array: Any) -> str:
 def _values(tree: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What an expression reads, with its text: the longest chains of attributes and elements that can be read."""
     if isinstance(tree, (ast.Name, ast.Attribute, ast.Subscript)):
-        value = _read(tree, scope)
+        value = read(tree, scope)
         if value is not _NOTHING and (has_numbers(value) or isinstance(tree, ast.Name)):
             yield ast.unparse(tree), value
             return
@@ -105,13 +105,25 @@ def _values(tree: ast.AST, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]
             yield from _values(part, scope)
 
 
-def _read(tree: ast.AST, scope: Mapping[str, Any]) -> Any:
+def may_be_operand(value: Any) -> bool:
+    """Whether an operation takes a value: what is read off no expression, or a tensor, number or collection."""
+    taken = (type(None), bool, int, float, complex, str, numpy.generic, slice, list, tuple, range)
+    return (
+        value is _NOTHING
+        or value is ...
+        or isinstance(value, taken)
+        or (has_numbers(value) and type(value) is not dict)
+    )
+
+
+def read(tree: ast.AST, scope: Mapping[str, Any]) -> Any:
+    """What a name, an element or a stored attribute is; ``_NOTHING`` for other expressions."""
     if isinstance(tree, ast.Name):
         return scope.get(tree.id, _NOTHING)
     if isinstance(tree, ast.Attribute):
-        return _attribute(_read(tree.value, scope), tree.attr)
+        return _attribute(read(tree.value, scope), tree.attr)
     if isinstance(tree, ast.Subscript) and isinstance(tree.slice, (ast.Constant, ast.Name)):
-        holder, key = _read(tree.value, scope), _key(tree.slice, scope)
+        holder, key = read(tree.value, scope), _key(tree.slice, scope)
         try:
             return holder[key] if type(holder) in (dict, list, tuple) else _NOTHING
         except (LookupError, TypeError):
@@ -120,7 +132,7 @@ def _read(tree: ast.AST, scope: Mapping[str, Any]) -> Any:
 
 
 def _key(tree: ast.AST, scope: Mapping[str, Any]) -> Any:
-    key = tree.value if isinstance(tree, ast.Constant) else _read(tree, scope)
+    key = tree.value if isinstance(tree, ast.Constant) else read(tree, scope)
     return key if type(key) in (str, int, bool) else _NOTHING
 
 

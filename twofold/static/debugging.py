@@ -163,7 +163,8 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
     """``t``; a run raises InvalidArgumentError where it holds NaN or infinity."""
     tensor = convert_to_tensor(t)
-    with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [msg])]):
+    what = f"{msg} : Tensor {describe(tensor)} had Inf or NaN values"
+    with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [what])]):
         return shape_ops.identity(tensor, name=name or "VerifyFinite")
 
 
