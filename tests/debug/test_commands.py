@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import twofold as torch
+import twofold.static as tf
 from twofold.__main__ import main
 from twofold.compiler.disk_cache import DiskCache
-from twofold.errors import ShapeError
+from twofold.errors import ArgumentError, ShapeError
 
 PROGRAM = """
 import sys
@@ -146,3 +147,20 @@ def test_a_story_goes_forward_and_then_backward() -> None:
     assert calls == sorted(calls)
     assert "gradient of" not in forward and "= gradient of log(" in backward and "= ones()" in backward
     assert "[ 6., -3.]" in forward and "[3., 3.]" in backward
+
+
+def test_the_story_of_a_session_is_that_of_its_last_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        w = tf.get_variable("w", initializer=[1.0, 2.0])
+        loss = tf.reduce_sum(tf.square(x * w))
+        step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+        with pytest.raises(ArgumentError, match="the session has not run"):
+            torch.debug.story(session)
+        session.run(tf.global_variables_initializer())
+        session.run([loss, step], {x: [3.0, 1.0]})
+        told = str(torch.debug.story(session))
+        with pytest.raises(ArgumentError, match="story: backward of a session"):
+            torch.debug.story(session, backward=True)
+    assert "v1 = multiply(x:0, w:0)" in told and "[3., 2.]" in told and "[13.]" in told
+    assert "gradient of square(" in told and "[-8.,  0.]" in told

@@ -170,10 +170,10 @@ def _draw(arguments: Namespace) -> int:
 
 def _trace(arguments: Namespace) -> int:
     value = _variable(arguments)
-    if hasattr(value, "get_operations") or hasattr(value, "graph"):
+    if hasattr(value, "get_operations") or (hasattr(value, "graph") and not hasattr(value, "_last")):
         print(
-            f"twofold trace: {arguments.variable} is declared and has values in runs alone. Step through them with "
-            "'twofold debug', or look at the graph with 'twofold draw'.",
+            f"twofold trace: {arguments.variable} is declared and has values in runs alone. Name the session that runs "
+            "it, step through its runs with 'twofold debug', or look at the graph with 'twofold draw'.",
             file=sys.stderr,
         )
         return 2

@@ -30,7 +30,7 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
         what: What asks for it, for errors.
     """
     if isinstance(thing, BaseSession):
-        return "session", [_last_run(thing, inputs, what)]
+        return "session", [last_run(thing, inputs, what)[0]]
     operations = [operation_of(getattr(one, "op", one)) for one in leaves(thing)]
     if not operations or None in operations:
         return None
@@ -47,14 +47,21 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
     return title, list(_parts(session, thing, _with_declared(operations, apart(feeds), session), what))
 
 
-def _last_run(session: Any, inputs: Sequence[Any], what: str) -> Any:
+def last_run(
+    session: Any, inputs: Sequence[Any], what: str
+) -> tuple[Any, list[Any], dict[int, tuple[str, str]]]:
+    """The closed trace of the last part of the last run, the values that it was given, and their names by key."""
     if inputs or session._last is None:
         raise ArgumentError(
             f"{what}: {'inputs of a session' if inputs else 'the session has not run'}, at {here()}",
             "Give the fetches with their feed_dict, or the session after a run.",
         )
-    executable, given = session._last
-    return _closed(executable, [as_tensor(one).type_ for one in given])[0]
+    executable, fed = session._last
+    given = [as_tensor(one) for one in fed]
+    closed = _closed(executable, [one.type_ for one in given])[0]
+    feeds = [(owner.outputs[k].name, "input") for owner, k in executable.subgraph.position.feeds]
+    names = [*feeds, *[(variable.name, "parameter") for variable in executable.reads]]
+    return closed, given, {_core.value_key(value): name for value, name in zip(given, names)}
 
 
 def _closed(executable: Any, types: Sequence[TensorType]) -> tuple[Any, list[TensorType]]:

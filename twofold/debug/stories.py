@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from twofold.debug.draw import recorded
-from twofold.debug.picture import Datum, Step, View
+from twofold.debug.picture import Datum, Recorded, Step, View
+from twofold.errors import ArgumentError
+from twofold.runtime.tracing import here
 
 
 class Story:
@@ -50,7 +53,7 @@ def story(thing: Any, *inputs: Any, backward: bool = False) -> Story:
     """The run of a tensor's trace, a module or a function, one operation after the other, with all values.
 
     Args:
-        thing: A tensor or list of tensors, a module or function.
+        thing: A tensor or list of tensors, a module or function, or a session, for the last part of its last run.
         inputs: What a module or function is called with.
         backward: Whether to go on to the gradients of the sum of the result.
 
@@ -64,6 +67,22 @@ def story(thing: Any, *inputs: Any, backward: bool = False) -> Story:
         output = sum(v1)
             float32[] [9.], from 9 to 9
     """
-    title, found, _ = recorded(thing, inputs, backward, "story")
+    if hasattr(thing, "_last") and not callable(thing):
+        title, found = "session", _of_session(thing, inputs, backward)
+    else:
+        title, found, _ = recorded(thing, inputs, backward, "story")
     found.compute()
     return Story(title, found.view)
+
+
+def _of_session(session: Any, inputs: tuple[Any, ...], backward: bool) -> Recorded:
+    """What a session computed last."""
+    if backward:
+        raise ArgumentError(
+            f"story: backward of a session, at {here()}", "Fetch what tf.gradients or an optimizer declares."
+        )
+    closed, given, names = import_module("twofold.debug.planned_runs").last_run(session, inputs, "story")
+    found = Recorded([], names)
+    leaves = [given[leaf] if isinstance(leaf, int) else leaf[0] for leaf in closed.leaves]
+    found.add(closed.describe(), closed.provenance, leaves, [])
+    return found
