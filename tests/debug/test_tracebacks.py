@@ -384,6 +384,12 @@ def test_operands_of_what_a_line_calls_have_not_the_names_of_its_other_arguments
     assert "  layer: float32" not in text and "  held: float32" not in text
 
 
+def test_an_operand_that_a_module_is_given_has_its_name_once() -> None:
+    layer, given = torch.nn.Linear(3, 2), torch.ones(2, 4)
+    text = notes_of(lambda: layer(given))
+    assert text.count("float32[2,4]") == 1 and "  given: float32[2,4]" in text
+
+
 def test_options_that_the_line_does_not_name_are_no_operands() -> None:
     scores, targets = torch.ones(3, 4), torch.tensor([1, 2])
     with pytest.raises(RuntimeError) as caught:

@@ -39,16 +39,21 @@ def named_in(tree: ast.AST, frame: FrameType) -> dict[str, Any]:
 
 
 def element_of(value: Any, named: Mapping[str, Any]) -> str | None:
-    """What a value is called as an element of one of the collections that a line names, or None."""
+    """What a tensor is called among the values that a line names, or as an element of one of these, or None."""
+    key = _core.value_key(value)
     for text, holder in named.items():
+        if isinstance(holder, _core.Tensor):
+            if _core.value_key(holder) == key:
+                return text
+            continue
         items = (
             holder.items()
             if type(holder) is dict
             else enumerate(holder if type(holder) in (list, tuple) else ())
         )
-        for key, one in items:
-            if isinstance(one, _core.Tensor) and _core.value_key(one) == _core.value_key(value):
-                return f"{text}[{key!r}]"
+        for index, one in items:
+            if isinstance(one, _core.Tensor) and _core.value_key(one) == key:
+                return f"{text}[{index!r}]"
     return None
 
 
