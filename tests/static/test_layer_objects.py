@@ -93,3 +93,22 @@ def test_a_layer_without_bias_says_so():
         layer = tf.layers.Dense(3, use_bias=False)
         layer(tf.zeros([2, 4]))
         assert layer.bias is None and layer.kernel.shape.as_list() == [4, 3]
+
+
+def test_layers_of_one_name_have_variables_of_their_own(session):
+    x = tf.ones([2, 3])
+    layer = tf.layers.Dense(4, name="a")
+    found = [layer(x), layer(x), tf.layers.Dense(4, name="a", dtype=tf.float32)(x)]
+    assert [one.op.name for one in found] == ["a/BiasAdd", "a/BiasAdd_1", "a_1/BiasAdd"]
+    names = [one.op.name for one in tf.trainable_variables()]
+    assert names == ["a/kernel", "a/bias", "a_1/kernel", "a_1/bias"]
+    assert (layer.units, layer.use_bias) == (4, True) and layer.kernel.op.name == "a/kernel"
+    with pytest.raises(AttributeError, match="no attribute 'filters'"):
+        getattr(layer, "filters")  # noqa: B009
+    with tf.variable_scope("b"):
+        tf.layers.Dense(4, name="a")(x)
+    with tf.variable_scope("b", reuse=True):
+        tf.layers.Dense(4, name="a")(x)
+    assert len(tf.trainable_variables()) == 6
+    with pytest.raises(TypeError):
+        tf.layers.Dense(4, dtype=tf.float64)(x)

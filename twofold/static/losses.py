@@ -200,12 +200,19 @@ def absolute_difference(labels: Any, predictions: Any) -> Any:
     return ops.abs(ops.subtract(predictions, labels))
 
 
-@_difference("hinge_loss")
+@_loss("hinge_loss")
 @example("tf.losses.hinge_loss([1.0, 0.0], [0.5, 0.5])", "1.0")
-def hinge_loss(labels: Any, predictions: Any) -> Any:
-    """max(0, 1 - y * prediction), y = 2 * label - 1."""
+def hinge_loss(labels: Any, logits: Any) -> Any:
+    """max(0, 1 - y * logit), y = 2 * label - 1."""
+    classes, scores = _pair(labels, logits)
+    return _hinge(classes, scores)
+
+
+@operation("HingeLoss")
+def _hinge(labels: Any, logits: Any) -> Any:
+    _need_equal(labels, logits)
     signs = ops.subtract(ops.multiply(labels, 2.0), 1.0)
-    return ops.relu(ops.subtract(1.0, ops.multiply(signs, predictions)))
+    return ops.relu(ops.subtract(1.0, ops.multiply(signs, logits)))
 
 
 @_difference("huber_loss", delta=1.0)

@@ -122,6 +122,81 @@ def test_attention_looks_at_what_is_there(kind: str) -> None:
     numpy.testing.assert_allclose(found, numpy.einsum("tbs,bsd->btd", weights, masked), rtol=1e-4, atol=1e-5)
 
 
+def test_cells_with_attention_go_along_sequences_and_keep_alignments() -> None:
+    memory = RNG.normal(size=(2, 5, 4)).astype(numpy.float32)
+    with tf.variable_scope("first"):
+        mechanism = seq2seq.BahdanauAttention(4, memory)
+        cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), mechanism, 3, alignment_history=True)
+        given = tf.constant(RNG.normal(size=(2, 3, 2)), tf.float32)
+        outputs, state = tf.nn.dynamic_rnn(cell, given, [3, 2], dtype=tf.float32)
+    assert outputs.shape.as_list() == [2, None, 3] or outputs.shape.as_list() == [2, 3, 3]
+    names = [one.name for one in tf.trainable_variables()]
+    assert names[0] == "first/memory_layer/kernel:0"
+    assert "first/rnn/attention_wrapper/bahdanau_attention/query_layer/kernel:0" in names
+    assert "first/rnn/attention_wrapper/attention_layer/kernel:0" in names and len(names) == 8
+    assert all(one is not None for one in tf.gradients(outputs, tf.trainable_variables()))
+    weights, aligned, found = run([state.alignment_history.stack(), state.alignments, outputs])
+    assert weights.shape == (3, 2, 5) and not found[1, 2].any()
+    numpy.testing.assert_array_equal(aligned, [weights[2, 0], weights[1, 1]])
+
+
+def test_two_mechanisms_have_layers_of_their_own() -> None:
+    memory = tf.constant(RNG.normal(size=(2, 5, 4)), tf.float32)
+    both = [seq2seq.BahdanauAttention(4, memory), seq2seq.LuongAttention(4, memory)]
+    cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), both, [3, 2])
+    output, state = cell(tf.ones([2, 2]), cell.zero_state(2, tf.float32))
+    assert output.shape.as_list() == [2, 5] and len(state.alignments) == 2
+    names = [one.name for one in tf.trainable_variables()]
+    assert {"memory_layer/kernel:0", "memory_layer_1/kernel:0"} < set(names)
+
+
+def test_a_mechanism_of_a_program_has_a_state() -> None:
+    class Located(seq2seq.BahdanauAttention):  # as in Tacotron 2: alignments so far go through a convolution
+        def __init__(self, units: int, memory: object) -> None:
+            super().__init__(units, memory, name="Located")
+            self.location = tf.layers.Conv1D(2, 3, padding="same", name="location")
+
+        def __call__(self, query: object, state: object) -> tuple[object, object]:
+            with tf.variable_scope(None, "located", [query]):
+                spread = tf.reduce_sum(self.location(tf.expand_dims(state, 2)), 2)
+                score = tf.reduce_sum(tf.tanh(tf.expand_dims(self.query_layer(query), 1) + self.keys), 2)
+                alignments = self._probability_fn(score + spread, state)
+            return alignments, alignments + state
+
+    memory = tf.constant(RNG.normal(size=(2, 5, 4)), tf.float32)
+    cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), Located(4, memory), 3)
+    state = cell.zero_state(2, tf.float32)
+    for _ in range(2):
+        _, state = cell(tf.ones([2, 2]), state)
+    total, last = run([state.attention_state, state.alignments])
+    numpy.testing.assert_allclose(total.sum(1), 2, rtol=1e-5)
+    numpy.testing.assert_allclose(last.sum(1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["BahdanauMonotonicAttention", "LuongMonotonicAttention"])
+def test_monotonic_attention_goes_on_from_the_alignments_before(kind: str) -> None:
+    memory = tf.constant(RNG.normal(size=(2, 5, 4)), tf.float32)
+    mechanism = getattr(seq2seq, kind)(4, memory, [5, 3], score_bias_init=0.5)
+    first = mechanism.initial_state(2, tf.float32)
+    alignments, state = mechanism(tf.constant(RNG.normal(size=(2, 4)), tf.float32), first)
+    before, after = run([first, alignments])
+    assert before.tolist() == [[1, 0, 0, 0, 0]] * 2 and not after[1, 3:].any() and state is alignments
+    chosen = RNG.uniform(0.1, 0.9, (2, 5)).astype("f")
+    wanted = numpy.zeros((2, 5))
+    for row in range(2):  # the definition, equation 8 of the paper
+        for j in range(5):
+            wanted[row, j] = chosen[row, j] * sum(
+                after[row, k] * numpy.prod(1 - chosen[row, k:j].astype(float)) for k in range(j + 1)
+            )
+    for mode in ("recursive", "parallel"):
+        found = run(seq2seq.monotonic_attention(chosen, after, mode))
+        numpy.testing.assert_allclose(found, wanted, rtol=1e-4)
+    hard = run(seq2seq.monotonic_attention([[0.0, 1.0, 0.0, 1.0]], [[0.0, 0.0, 1.0, 0.0]], "hard"))
+    assert hard.tolist() == [[0, 0, 0, 1]]
+    with pytest.raises(ValueError, match="Use 'recursive'"):
+        seq2seq.monotonic_attention(chosen, after, "soft")
+
+
 def test_a_translator_of_lists_learns_to_copy() -> None:
     source = [tf.placeholder(tf.int32, [None]) for _ in range(3)]
     start = [tf.zeros_like(source[0]), *source[:2]]

@@ -1,11 +1,17 @@
 """Sequence to sequence: losses, decoders and attention, under the names of ``tf.contrib.seq2seq``."""
 
-from twofold.static.contrib.attention import AttentionMechanism as AttentionMechanism
 from twofold.static.contrib.attention import AttentionWrapper as AttentionWrapper
 from twofold.static.contrib.attention import AttentionWrapperState as AttentionWrapperState
-from twofold.static.contrib.attention import BahdanauAttention as BahdanauAttention
-from twofold.static.contrib.attention import LuongAttention as LuongAttention
-from twofold.static.contrib.attention import tile_batch as tile_batch
+from twofold.static.contrib.attention_mechanisms import AttentionMechanism as AttentionMechanism
+from twofold.static.contrib.attention_mechanisms import BahdanauAttention as BahdanauAttention
+from twofold.static.contrib.attention_mechanisms import (
+    BahdanauMonotonicAttention as BahdanauMonotonicAttention,
+)
+from twofold.static.contrib.attention_mechanisms import LuongAttention as LuongAttention
+from twofold.static.contrib.attention_mechanisms import LuongMonotonicAttention as LuongMonotonicAttention
+from twofold.static.contrib.attention_mechanisms import hardmax as hardmax
+from twofold.static.contrib.attention_mechanisms import monotonic_attention as monotonic_attention
+from twofold.static.contrib.attention_mechanisms import tile_batch as tile_batch
 from twofold.static.contrib.beam_search import BeamSearchDecoder as BeamSearchDecoder
 from twofold.static.contrib.beam_search import BeamSearchDecoderOutput as BeamSearchDecoderOutput
 from twofold.static.contrib.beam_search import BeamSearchDecoderState as BeamSearchDecoderState
@@ -29,7 +35,8 @@ from twofold.static.python.positions import enter
 enter(
     __name__,
     {
-        "python.ops.attention_wrapper python.ops.basic_decoder python.ops.beam_search_decoder": "contrib.seq2seq",
+        "python.ops.attention_wrapper": "contrib.seq2seq contrib.attention_mechanisms contrib.attention",
+        "python.ops.basic_decoder python.ops.beam_search_decoder": "contrib.seq2seq",
         "python.ops.decoder python.ops.helper python.ops.loss": "contrib.seq2seq",
     },
 )

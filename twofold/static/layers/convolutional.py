@@ -15,7 +15,7 @@ from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe
 from twofold.static.layers.graph_collections import with_loss
 from twofold.static.nn.pooling import LAYOUTS, channels_first
-from twofold.static.variables.variable_scope import get_variable, variable_scope
+from twofold.static.variables.variable_scope import get_variable, layer_scope
 
 
 def for_each_axis(value: Any, count: int) -> list[int]:
@@ -97,7 +97,7 @@ def _plain(count: int, convolve: Callable[..., Any], *example: str) -> Callable[
         **options: Any,
     ) -> Any:
         made = Variables(own, inputs, options, count, data_format)
-        with variable_scope(options["name"], own, reuse=options["reuse"]):
+        with layer_scope(options["name"], own, options["reuse"]):
             kernel = made.variable(
                 "kernel", [*for_each_axis(kernel_size, count), made.channels, int(filters)]
             )
@@ -144,7 +144,7 @@ def conv2d_transpose(
     """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
     made = Variables("conv2d_transpose", inputs, options, 2, data_format)
     size, step = for_each_axis(kernel_size, 2), for_each_axis(strides, 2)
-    with variable_scope(options["name"], "conv2d_transpose", reuse=options["reuse"]):
+    with layer_scope(options["name"], "conv2d_transpose", options["reuse"]):
         kernel = made.variable("kernel", [*size, int(filters), made.channels])
         extra = [0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)]
         wanted = _wanted(made, step, extra, int(filters))
@@ -184,7 +184,7 @@ def separable_conv2d(
     With ``filters`` None they are not mixed, as in layers of ``tf.contrib``.
     """
     made = Variables("separable_conv2d", inputs, options, 2, data_format)
-    with variable_scope(options["name"], "separable_conv2d", reuse=options["reuse"]):
+    with layer_scope(options["name"], "separable_conv2d", options["reuse"]):
         apart = made.variable(
             "depthwise_kernel",
             [*for_each_axis(kernel_size, 2), made.channels, int(depth_multiplier)],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import snake_case
+from twofold.static.api.op_functions import convert_to_tensor, snake_case
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import with_example
 from twofold.static.graph.graph import get_default_graph
@@ -17,7 +17,8 @@ from twofold.static.variables.variable_scope import VariableScope, variable_scop
 class Layer:
     """A layer with the options of the function of ``tf.layers`` that it is made of.
 
-    The first call makes the variables, in a scope called ``name`` or after the class; later ones share them.
+    The first call makes the variables, in a scope of its own called after ``name`` or the class; later ones share
+    them. With ``dtype`` its inputs have that type.
     """
 
     function: Callable[..., Any]
@@ -25,9 +26,24 @@ class Layer:
 
     def __init__(self, *arguments: Any, name: str | None = None, **options: Any) -> None:
         self._arguments, self._options, self._name = arguments, options, name
-        self._reuse = options.pop("_reuse", None)
+        self._reuse, self._asked = options.pop("_reuse", None), options.pop("_scope", None)
+        self._dtype = options.pop("dtype", None)
         self._scope: VariableScope | None = None
         self.built = False
+
+    def __getattr__(self, name: str) -> Any:
+        """The variable of weights or of what is added, or an option that the layer was made with."""
+        if name == "kernel" or (name == "bias" and self._options.get("use_bias") is not False):
+            return self._variable(name)
+        if name == "bias":
+            return None
+        if not name.startswith("_"):
+            signature = inspect.signature(type(self).function)
+            given = signature.bind_partial(None, *self._arguments, **self._options)
+            given.apply_defaults()
+            if name in given.arguments:
+                return given.arguments[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
     def name(self) -> str:
@@ -39,10 +55,15 @@ class Layer:
     def __call__(self, inputs: Any, **more: Any) -> Any:
         """The layer's result for ``inputs``."""
         function = type(self).function
+        if self._dtype is not None:
+            inputs = convert_to_tensor(inputs, self._dtype)
         if not self.has_variables:
             return function(inputs, *self._arguments, **self._options, **more, name=self._name)
         if self._scope is None:
-            with variable_scope(self._name, snake_case(type(self).__name__)) as self._scope:
+            name = self._name or snake_case(type(self).__name__)
+            # Layers of one name have scopes of their own, as TensorFlow's objects do; its functions share and check.
+            asked = self._asked or (name if self._reuse else None)
+            with variable_scope(asked, name) as self._scope:
                 pass
         reuse = self.built or self._reuse or None
         made = function(inputs, *self._arguments, **self._options, **more, name=self._scope, reuse=reuse)
@@ -59,16 +80,6 @@ class Layer:
                 f"{self.name}: there is no variable '{name}', at {here()}. Call the layer first, or give it one."
             )
         return found
-
-    @property
-    def kernel(self) -> Any:
-        """The variable of weights."""
-        return self._variable("kernel")
-
-    @property
-    def bias(self) -> Any:
-        """The variable that is added; None for a layer that was told to have none."""
-        return None if self._options.get("use_bias") is False else self._variable("bias")
 
     @property
     def variables(self) -> list[Any]:

@@ -21,7 +21,7 @@ from twofold.static.nn.pooling import channels_first
 from twofold.static.optimizers.moving_averages import assign_moving_average
 from twofold.static.python import tensor_util
 from twofold.static.variables.variable import update
-from twofold.static.variables.variable_scope import get_variable, variable_scope
+from twofold.static.variables.variable_scope import get_variable, layer_scope
 
 
 @example("print(tf.layers.batch_normalization(tf.zeros([2, 3]), training=True).shape)", "(2, 3)")
@@ -48,7 +48,7 @@ def normalized(inputs: Any, options: dict[str, Any], debiased: bool = False) -> 
     tensor, fused = convert_to_tensor(inputs), options["fused"]
     position = _axis(options["axis"], tensor.type_.ndim)
     unbiased = tensor.type_.ndim == 4 if fused is None else fused
-    with variable_scope(options["name"], "batch_normalization", reuse=options["reuse"]):
+    with layer_scope(options["name"], "batch_normalization", options["reuse"]):
         layer = _Layer(tensor, position, options["epsilon"], unbiased, options)
         layer.gamma = layer.variable("gamma", 1.0, options["trainable"]) if options["scale"] else None
         layer.beta = layer.variable("beta", 0.0, options["trainable"]) if options["center"] else None

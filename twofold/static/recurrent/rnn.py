@@ -16,12 +16,13 @@ from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import math
 from twofold.static.api.op_functions import convert_to_tensor, operation
 from twofold.static.arrays import creation, reordering, shape_ops
-from twofold.static.control_flow.while_loop import repeat
+from twofold.static.control_flow.tensor_array import TensorArray
+from twofold.static.control_flow.while_loop import repeat, while_loop
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import describe
 from twofold.static.sequence.axes import layout_of, rows_at
 from twofold.static.sequence.loops import Start, along
-from twofold.static.variables.variable_scope import variable_scope
+from twofold.static.variables.variable_scope import get_variable_scope, variable_scope
 
 
 @example(
@@ -74,10 +75,36 @@ def dynamic_rnn(
             outputs, states = steps.next(unflatten(structure, row[: len(sequences)]), carried, number)
             return states, outputs
 
-        results = repeat("dynamic_rnn", step, steps.starts, steps.names, rows, False, "while")
+        if any(_is_array(value) for value in steps.starts):
+            results = _with_arrays(step, steps.starts, rows)
+        else:
+            results = repeat("dynamic_rnn", step, steps.starts, steps.names, rows, False, "while")
         count = len(steps.starts)
         outputs = results[count:] if time_major else [_swapped(value) for value in results[count:]]
     return unflatten(steps.output_structure, outputs), unflatten(steps.structure, results[:count])
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, TensorArray)
+
+
+def _with_arrays(step: Any, starts: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+    """Last states and stacked outputs of a step whose states include tensor arrays, which a loop carries."""
+    scope, count = get_variable_scope(), shape_ops.shape(rows[0])[0]
+
+    def body(time: Any, states: Any, written: Any) -> Any:
+        with variable_scope(scope, reuse=True):
+            new, outputs = step(states, [row[time] for row in rows])
+        return time + 1, new, [one.write(time, value) for one, value in zip(written, outputs, strict=True)]
+
+    outputs = step(starts, [row[0] for row in rows])[
+        1
+    ]  # for their types, and to make variables; nothing runs them
+    arrays = [TensorArray(one.dtype, 0, dynamic_size=True) for one in outputs]
+    found = while_loop(
+        lambda time, *_: math.less(time, count), body, [convert_to_tensor(0), list(starts), arrays]
+    )
+    return [*found[1], *[one.stack() for one in found[2]]]
 
 
 def along_sequences(operation: str, cell: Any, x: Any, initial_state: Any, dtype: Any) -> tuple[Any, Any]:
@@ -124,7 +151,7 @@ class _Steps:
         self.lengths = None if sequence_length is None else convert_to_tensor(sequence_length)
         first = cell.zero_state(batch, dtype) if state is None else state
         values, self.names, self.structure = flatten(first, "initial_state")
-        self.starts = [convert_to_tensor(value) for value in values]
+        self.starts = [value if _is_array(value) else convert_to_tensor(value) for value in values]
         self.output_structure: Any = None
 
     def next(self, inputs: Any, state: Sequence[Any], number: Any = None) -> tuple[list[Any], list[Any]]:
@@ -140,7 +167,11 @@ class _Steps:
         goes_on = math.less(number, self.lengths)
         return (
             [_chosen(goes_on, value, creation.zeros_like(value)) for value in outputs],
-            [_chosen(goes_on, value, before) for value, before in zip(states, state)],
+            [
+                # What all sequences share goes on with the steps: arrays, and scalars as AttentionWrapper's time.
+                value if _is_array(value) or not value.type_.shape else _chosen(goes_on, value, before)
+                for value, before in zip(states, state)
+            ],
         )
 
 

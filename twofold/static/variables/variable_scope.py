@@ -147,11 +147,23 @@ def variable_scope(
         with graph.name_scope(
             part if part and auxiliary_name_scope else graph.get_name_scope() + "/"
         ) as scope:
-            made.original_name_scope = scope
+            made.original_name_scope = inherited.original_name_scope if inherited is name_or_scope else scope
             yield made
     finally:
         graph.variable_scopes.remove(made)
         _count_anew(graph, name, before)
+
+
+@contextmanager
+def layer_scope(name_or_scope: Any, default_name: str, reuse: Any = None) -> Iterator[VariableScope]:
+    """``variable_scope`` of a layer, whose operations stay in the name scope that its object has from the beginning."""
+    entered = isinstance(name_or_scope, VariableScope)
+    with variable_scope(name_or_scope, default_name, reuse=reuse, auxiliary_name_scope=not entered) as scope:
+        if entered and scope.original_name_scope:
+            with get_default_graph().name_scope(scope.original_name_scope):
+                yield scope
+        else:
+            yield scope
 
 
 def _named(
