@@ -110,5 +110,5 @@ def test_layers_of_one_name_have_variables_of_their_own(session):
     with tf.variable_scope("b", reuse=True):
         tf.layers.Dense(4, name="a")(x)
     assert len(tf.trainable_variables()) == 6
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="is not of float64"):
         tf.layers.Dense(4, dtype=tf.float64)(x)

@@ -69,3 +69,21 @@ def test_dtypes_without_order_have_no_limits(dtype):
 
 def test_what_fits_passes():
     S([2]).assert_has_rank(1), S(None).assert_has_rank(3), S([2]).assert_is_fully_defined()
+
+
+def test_dimensions_are_operands():
+    shape = tf.placeholder(tf.float32, [3, 4]).get_shape()
+    made = [
+        tf.convert_to_tensor(shape[1]),
+        tf.stack([shape[0] * 2, 2, tf.shape(tf.ones([5]))[0]]),
+        tf.cast(shape[0], tf.float32),
+        tf.concat([[shape[0]], [-1]], 0),
+        tf.maximum(shape[0], 7),
+        tf.range(shape[0]),
+    ]
+    assert made[0].dtype == tf.int32
+    with tf.Session() as session:
+        found = [value.tolist() for value in session.run(made)]
+    assert found == [4, [6, 2, 5], 3.0, [3, -1], 7, [0, 1, 2]]
+    with pytest.raises(TypeError, match="unknown until the graph is fed"):
+        tf.stack([tf.Dimension(None), 2])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -98,10 +99,14 @@ _UNKNOWN = re.compile(r"\bs-\d+\b")
 def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
     """Numbers as an array with TensorFlow's defaults: float32 for Python floats, int32 for Python integers."""
     array = numpy.asarray(value)
-    if array.dtype == object and None in array.ravel().tolist():
-        raise ValueError(
-            f"None is no number, at {here()}. Give numbers and tensors, such as zeros for a missing gradient."
-        )
+    if array.dtype == object:
+        found = array.ravel().tolist()
+        if None in found:
+            raise ValueError(
+                f"None is no number, at {here()}. Give numbers and tensors, such as zeros for a missing gradient."
+            )
+        if found and all(hasattr(one, "__index__") for one in found):  # dimensions of shapes
+            array, value = numpy.array([operator.index(one) for one in found]).reshape(array.shape), found
     if dtype is not None:
         return array.astype(as_dtype(dtype).numpy)
     if array.dtype.kind not in "biufc":
@@ -271,6 +276,8 @@ def _tensor_argument(value: Any, dtype: DType | None) -> Any:
             if dtype is None or (array.dtype.kind == "f" and dtype.kind != "f")
             else array.astype(dtype.numpy)
         )
+    if hasattr(value, "__index__"):
+        return operator.index(value)
     raise TypeError(
         f"a value of type {type(value).__name__} does not become a tensor, at {here()}. "
         "Give numbers, an array or a tensor."
