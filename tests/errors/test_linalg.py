@@ -88,7 +88,7 @@ MISTAKES = {
         lambda: torch.linalg.solve(torch.stack([torch.eye(2), torch.ones(2, 2)]), torch.ones(2, 2)),
         "linalg.solve: batch element 1 is singular: pivot 2 of its LU factorisation is 0: "
         "A float32[2,2,2] (here.py:N), "
-        f"B float32[2,2,1] (here.py:N), {WHERE}. Use linalg.pinv or linalg.lstsq, or add a small multiple of "
+        f"B float32[2,2] (here.py:N), {WHERE}. Use linalg.pinv or linalg.lstsq, or add a small multiple of "
         "the identity.",
     ),
     "not positive definite": (

@@ -97,7 +97,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("SigmoidTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
     ("SoftplusTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
     ("TanhTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,
-    ("AttentionMechanism.__call__", "state"): NOT_NEEDED,
     ("CustomHelper.__init__", "sample_ids_shape"): "the shape is that of what sample_fn returns",
     ("GreedyEmbeddingHelper.next_inputs", "outputs"): NOT_NEEDED,
     ("GreedyEmbeddingHelper.next_inputs", "time"): NOT_NEEDED,

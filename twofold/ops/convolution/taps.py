@@ -28,6 +28,7 @@ class Taps(Custom):
 
     functions = ()
     kinds = "f"
+    half_types = False
 
     def taps(self, count: int) -> int:
         """The number of taps of a node with so many inputs."""

@@ -115,6 +115,8 @@ class cholesky_packed(Factor, Custom):
 
     functions = ()
     signature = "A"
+    kinds = "f"
+    half_types = False
     checks = True
     error = LinAlgError
 

@@ -183,6 +183,8 @@ class Solution(Custom):
     """
 
     functions = ()
+    kinds = "f"
+    half_types = False
     checks = True
     error = LinAlgError
 

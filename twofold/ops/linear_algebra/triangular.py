@@ -173,6 +173,8 @@ class triangular_system(Custom):
     """
 
     functions = ()
+    kinds = "f"
+    half_types = False
     signature = "A, B"
     title = "linalg.solve_triangular"
 

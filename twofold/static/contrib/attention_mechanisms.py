@@ -17,6 +17,7 @@ from twofold.static.arrays import creation, selection, shape_ops
 from twofold.static.autodiff.clipping import clip_by_value
 from twofold.static.control_flow.map_scan import scan
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.scopes import name_scope
 from twofold.static.layers import Dense
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
@@ -47,13 +48,14 @@ class AttentionMechanism:
             raise ArgumentError(what, "Use set_shape.")
         self.query_layer, self.memory_layer, self.values = query_layer, memory_layer, given
         mask = None
-        if memory_sequence_length is not None:
-            mask = shape_ops.sequence_mask(memory_sequence_length, shape_ops.shape(given)[1])
-            expanded = shape_ops.reshape(
-                mask, shape_ops.concat([shape_ops.shape(mask), [1] * (given.type_.ndim - 2)], 0)
-            )
-            self.values = given * math.cast(expanded, given.dtype)
-        self.keys = self.values if memory_layer is None else memory_layer(self.values)
+        with name_scope(name, "BaseAttentionMechanismInit"):
+            if memory_sequence_length is not None:
+                mask = shape_ops.sequence_mask(memory_sequence_length, shape_ops.shape(given)[1])
+                expanded = shape_ops.reshape(
+                    mask, shape_ops.concat([shape_ops.shape(mask), [1] * (given.type_.ndim - 2)], 0)
+                )
+                self.values = given * math.cast(expanded, given.dtype)
+            self.keys = self.values if memory_layer is None else memory_layer(self.values)
         hidden = float("-inf") if score_mask_value is None else score_mask_value
 
         def probabilities(score: Any, state: Any) -> Any:

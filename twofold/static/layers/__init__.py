@@ -30,7 +30,7 @@ from twofold.static.nn.pooling import max_pooling1d as max_pooling1d
 from twofold.static.nn.pooling import max_pooling2d as max_pooling2d
 from twofold.static.nn.pooling import max_pooling3d as max_pooling3d
 from twofold.static.python import tensor_util as _tensor_util
-from twofold.static.variables.variable_scope import layer_scope
+from twofold.static.variables import variable_scope
 
 
 @example("print(tf.layers.dense(tf.zeros([2, 3]), 5, activation=tf.nn.relu).shape)", "(2, 5)")
@@ -38,7 +38,7 @@ from twofold.static.variables.variable_scope import layer_scope
 def dense(inputs: Any, units: int, **options: Any) -> Any:
     """``activation(inputs @ kernel + bias)`` on the last axis, with variables ``kernel`` and ``bias`` of its own."""
     made = _Variables("dense", inputs, options)
-    with layer_scope(options["name"], "dense", options["reuse"]):
+    with variable_scope.layer_scope(options["name"], "dense", options["reuse"]):
         kernel = made.variable("kernel", [made.channels, int(units)])
         return made.finish(_product(made.tensor, kernel, name="MatMul"), int(units))
 
