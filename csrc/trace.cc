@@ -143,7 +143,7 @@ uint64_t hash_bytes(const void* data, size_t size) {
   return h ^ (h >> 32);
 }
 
-void Digest::add(const void* data, size_t size) {
+void Digest::add_bytes(const void* data, size_t size) {
   const char* at = static_cast<const char*>(data);
   add(size);
   for (; size > 0; at += sizeof(uint64_t)) {

@@ -67,11 +67,10 @@ uint64_t hash_bytes(const void* data, size_t size);
 // A 128-bit hash of all bytes that were added.
 class Digest {
  public:
-  void add(const void* data, size_t size);
   template <class T>
   void add(const T* items, size_t count) {
     static_assert(std::has_unique_object_representations_v<T>);  // no padding, whose bytes are anything
-    add(static_cast<const void*>(items), count * sizeof(T));
+    add_bytes(items, count * sizeof(T));
   }
   template <class T>
   void add(const std::vector<T>& items) { add(items.data(), items.size()); }
@@ -83,6 +82,7 @@ class Digest {
   std::string bytes() const;
 
  private:
+  void add_bytes(const void* data, size_t size);
   static uint64_t mixed(uint64_t x) { return x ^ (x >> 32); }
 
   uint64_t low_ = 0x243F6A8885A308D3ull, high_ = 0x13198A2E03707344ull;
