@@ -44,6 +44,11 @@ class _Unknown(Exception):
     """What a variable holds may change without notice."""
 
 
+def _bytes_of(tensor: Any) -> Any:
+    """The bytes of a tensor's memory, as an array of them."""
+    return tensor.numpy().reshape(-1).view(numpy.uint8)
+
+
 def is_symbolic(value: Any) -> bool:
     """Whether a value stands for one of a graph that is being declared."""
     return isinstance(value, Tensor) and value._is_symbolic
@@ -76,7 +81,7 @@ class Known:
         if not _core.is_shared_outside(handle) or handle.requires_grad or handle.nbytes > _MOST_SHARED_BYTES:
             return handle
         copy = self._copies.get(_core.value_key(handle))
-        if copy is None or copy.numpy().tobytes() != handle.numpy().tobytes():
+        if copy is None or not numpy.array_equal(_bytes_of(copy), _bytes_of(handle)):
             copy = self._copies[_core.value_key(handle)] = _core.Tensor(handle.numpy().copy())
         return copy
 
