@@ -1,4 +1,4 @@
-"""Tables of rows that are looked up by number."""
+"""Embedding tables, whose rows are gathered by index."""
 
 from __future__ import annotations
 

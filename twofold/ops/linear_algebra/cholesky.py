@@ -9,21 +9,20 @@ from typing import Any, NamedTuple
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import LinAlgError
-from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.node import Attributes
+from twofold.ir.types import TensorType
 from twofold.ops import kernels
-from twofold.ops.base import Custom, apply, composite, custom, host, ops, public, strong
+from twofold.ops.base import apply, composite, custom, host, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
 from twofold.ops.linear_algebra.cholesky_kernel import Factorisation
 from twofold.ops.linear_algebra.matrices import (
+    MatrixKernel,
     Packed,
     Pieces,
     Unpacked,
     adjoint,
     as_int32,
-    batch_element,
     by_kernel,
     check_matrix,
     common_batch,
@@ -110,32 +109,12 @@ class Factor(Unpacked):
 
 
 @custom
-class cholesky_packed(Factor, Custom):
+class cholesky_packed(Factor, MatrixKernel):
     """The Cholesky factor and info of each real matrix."""
 
-    functions = ()
-    signature = "A"
-    kinds = "f"
-    half_types = False
     checks = True
-    error = LinAlgError
-
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        a = strong(inputs[0])
-        check_matrix(a, square=True)
-        return make_node(self, attrs, (a,), self.type_of(attrs, [a.type]))
-
-    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
-        """The matrix, and the order of the minor."""
-        shape = inputs[0].shape
-        matrix, order = divmod(index, shape[-1] + 1)
-        return _failure(batch_element(matrix, shape[:-2]), order), _FIX
-
-    def batching_rule(
-        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
-    ) -> Node | None:
-        """Samples are one more batch axis."""
-        return make_node(self, node.attrs, values, tensor_type(node.dtype, (size, *node.shape)))
+    fix = _FIX
+    wrong = staticmethod(_failure)
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
@@ -146,11 +125,6 @@ class cholesky_packed(Factor, Custom):
         size = inputs[0].shape[-1]
         return prod(output.shape[:-1]), kernels.grain(32768, size * size)
 
-    def code_key(
-        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
-    ) -> tuple[Any, ...]:
-        return attrs
-
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, (upper, check) = builder, attrs
         with b.loop(b.begin, b.end) as matrix:
@@ -159,7 +133,7 @@ class cholesky_packed(Factor, Custom):
             info = code.factored()
             with b.if_(b.cmp("ne", info, 0)):
                 if check:
-                    kernels.fail(b, b.add(b.mul(matrix, b.add(code.size, 1)), info))
+                    self.report(b, matrix, code.size, info)
                 else:  # what was computed before it was met
                     code.copied(b.sub(info, 1))
             code.finished()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from twofold.ops import kernels
+from twofold.ops.linear_algebra.triangular import rows_after_others
 
 LANES = kernels.LANES
 _ROWS = 4  # that are finished together, so that their products do not wait for each other
@@ -70,43 +70,37 @@ class Factorisation:
         starts = [self.at(row, b.add(column, v * LANES)) for v in range(vectors)]
         return [b.load(self.target, start, self.dtype, LANES, mask=mask) for start in starts]
 
-    def _without(self, factor: Any, above: Sequence[Any], left: Sequence[Any]) -> list[Any]:
-        factor = self.b.splat(self.b.neg(factor))
-        return [self.b.fma(factor, one, rest) for one, rest in zip(above, left, strict=True)]
-
     def _columns(self, row: Any, count: int, column: Any, vectors: int, mask: Any, info: Any) -> Any:
         """Emit some columns of ``count`` rows; with ``info`` those of the pivots."""
         b = self.b
         numbers = [b.add(row, k) for k in range(count)]
-        loop = b.loop(0, row, carry=[one for n in numbers for one in self._vectors(n, column, vectors, mask)])
-        with loop as (k, left):
-            above = self._vectors(k, column, vectors, mask)
-            parts = [left[r * vectors : (r + 1) * vectors] for r in range(count)]
-            b.loop_next(
-                [
-                    one
-                    for n, part in zip(numbers, parts, strict=True)
-                    for one in self._without(self._scalar(k, n), above, part)
-                ]
-            )
-        done: list[list[Any]] = []
-        for r, number in enumerate(numbers):
-            left = list(loop.results[r * vectors : (r + 1) * vectors])
-            for before, above in zip(numbers, done, strict=False):
-                left = self._without(self._scalar(before, number), above, left)
+        infos = [info]
+
+        def divided(r: int, left: list[Any]) -> list[Any]:
+            number = numbers[r]
             if info is None:
                 pivot = self._scalar(number, number)
             else:
                 square = b.extract(left[0], r)
-                bad = b.and_(b.not_(b.cmp("gt", square, 0)), b.cmp("eq", info, 0))
-                info, pivot = b.select(bad, b.add(number, 1), info), b.sqrt(square)
+                bad = b.and_(b.not_(b.cmp("gt", square, 0)), b.cmp("eq", infos[-1], 0))
+                infos.append(b.select(bad, b.add(number, 1), infos[-1]))
+                pivot = b.sqrt(square)
             left = [b.div(one, b.splat(pivot)) for one in left]
             for v, one in enumerate(left):
                 b.store(self.target, self.at(number, b.add(column, v * LANES)), one, mask=mask)
             if info is not None:
                 b.store(self.target, self.at(number, number), pivot)
-            done.append(left)
-        return info
+            return left
+
+        rows_after_others(
+            b,
+            numbers,
+            [self._vectors(number, column, vectors, mask) for number in numbers],
+            lambda k: self._vectors(k, column, vectors, mask),
+            lambda number, before: self._scalar(before, number),
+            divided,
+        )
+        return infos[-1]
 
     def finished(self) -> None:
         """Emit zeros in the other triangle, and for a lower factor the exchange of the two."""

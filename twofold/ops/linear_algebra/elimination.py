@@ -9,20 +9,13 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import LinAlgError
-from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.node import Attributes, Node
+from twofold.ir.types import TensorType
 from twofold.ops import kernels
-from twofold.ops.base import Custom, apply, broadcast, custom, strong
+from twofold.ops.base import apply, custom
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
-from twofold.ops.linear_algebra.matrices import (
-    adjoint,
-    batch_element,
-    check_matrix,
-    check_same_dtype,
-    raise_first,
-)
+from twofold.ops.linear_algebra.matrices import MatrixKernel, adjoint, raise_first
 from twofold.ops.linear_algebra.triangular import Substitution, well_conditioned
 from twofold.ops.samples import Sample
 
@@ -176,33 +169,15 @@ class Elimination:
         return rest.results[0]
 
 
-class Solution(Custom):
+class Solution(MatrixKernel):
     """What the solution of systems and the inverse share; attributes ``(whether a singular matrix is an error,)``.
 
     Without an error a singular matrix gives NaN. A work item is a matrix.
     """
 
-    functions = ()
-    kinds = "f"
-    half_types = False
     checks = True
-    error = LinAlgError
-
-    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
-        """The matrix, and the number of the pivot."""
-        shape = inputs[0].shape
-        matrix, order = divmod(index, shape[-1] + 1)
-        return _text(batch_element(matrix, shape[:-2]), order), _FIX
-
-    def batching_rule(
-        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
-    ) -> Node | None:
-        """Samples are one more batch axis."""
-        whole = [
-            value if flag else broadcast(value, (size, *value.shape))
-            for value, flag in zip(values, flags, strict=True)
-        ]
-        return make_node(self, node.attrs, whole, tensor_type(node.dtype, (size, *node.shape)))
+    fix = _FIX
+    wrong = staticmethod(_text)
 
     def scratch(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> int:
         """A copy of A."""
@@ -216,11 +191,6 @@ class Solution(Custom):
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
         size = output.shape[-2]
         return prod(output.shape[:-2]), kernels.grain(32768, size * size)
-
-    def code_key(
-        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
-    ) -> tuple[Any, ...]:
-        return attrs
 
     def begin(self, b: Any, dtype: Any, target: Any, start: Any) -> None:
         """Emit what X starts as."""
@@ -238,7 +208,7 @@ class Solution(Custom):
             singular = b.if_(b.cmp("ne", info, 0))
             with singular:
                 if check:
-                    kernels.fail(b, b.add(b.mul(matrix, b.add(size, 1)), info))
+                    self.report(b, matrix, size, info)
                 else:
                     nothing = b.const(numpy.nan, dtype)
                     kernels.fill(b, dtype, target, code.start, nothing, b.mul(size, columns))
@@ -252,12 +222,6 @@ class real_inverse(Solution):
 
     autograd_name = "LinalgInvExBackward0"
     title = "linalg.inv"
-    signature = "A"
-
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        a = strong(inputs[0])
-        check_matrix(a, square=True)
-        return make_node(self, attrs, (a,), a.type)
 
     def begin(self, b: Any, dtype: Any, target: Any, start: Any) -> None:
         """The identity."""
@@ -287,11 +251,8 @@ class real_solution(Solution):
     title = "linalg.solve"
     signature = "A, B"
 
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        a, b = (strong(node) for node in inputs)
-        check_matrix(a, square=True)
-        check_same_dtype(a, b)
-        return make_node(self, attrs, (a, b), b.type)
+    def type_of(self, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
+        return types[1]
 
     def begin(self, b: Any, dtype: Any, target: Any, start: Any) -> None:
         """B."""

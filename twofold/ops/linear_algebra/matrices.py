@@ -11,9 +11,11 @@ import numpy
 from twofold.dtypes import DType, int32
 from twofold.errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.op import REGISTRY
+from twofold.ir.op import REGISTRY, Op
 from twofold.ir.types import Shape, TensorType, tensor_type
+from twofold.ops import kernels
 from twofold.ops.base import (
+    Custom,
     Host,
     apply,
     broadcast,
@@ -91,28 +93,15 @@ def by_kernel(a: Any) -> bool:
     return bool(a.dtype.kind != "c" and (not a.shape or a.shape[-1] <= _LARGEST))
 
 
-class MatrixOperation(Host):
-    """A computation on batches of matrices by NumPy.
+class OnMatrices(Op):
+    """What operations on batches of matrices share, whatever computes them."""
 
-    Subclasses give ``compute(*arrays, *attrs)``, the type of the result and the gradient rule.
-    """
-
-    functions: tuple[str, ...] = ()
-    library = "NumPy's library of linear algebra, with one thread for each matrix"
     signature = "A"
     square = True
-    compute: Callable[..., Any]
 
     def type_of(self, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
         """The type of the result; that of the first operand unless a subclass says otherwise."""
         return types[0]
-
-    def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
-        """Cotangents of the operands, from the cotangent and value of the result, the operands, the attributes.
-
-        An error for whoever asks for them unless a subclass says otherwise.
-        """
-        return [NoGradient(self.title or self.name, operand) for operand in self.parameter_names()]
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         values = [strong(node) for node in inputs]
@@ -130,6 +119,53 @@ class MatrixOperation(Host):
             for value, flag in zip(values, flags, strict=True)
         ]
         return make_node(self, node.attrs, expanded, tensor_type(node.dtype, (size, *node.shape)))
+
+
+class MatrixKernel(OnMatrices, Custom):
+    """A computation on batches of real matrices by a kernel, which may find one that it cannot take.
+
+    It reports the number of the matrix and that of a row, from 1 on; subclasses say what is wrong in ``wrong``.
+    """
+
+    functions: tuple[str, ...] = ()
+    kinds = "f"
+    half_types = False
+    error = LinAlgError
+    fix = ""
+    wrong: Callable[[str, int], str]
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return attrs
+
+    def report(self, b: Any, matrix: Any, size: Any, row: Any) -> None:
+        """Emit the failure of a matrix with so many rows at one of these."""
+        kernels.fail(b, b.add(b.mul(matrix, b.add(size, 1)), row))
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        """What is wrong with the matrix."""
+        shape = inputs[0].shape
+        matrix, row = divmod(index, shape[-1] + 1)
+        return self.wrong(batch_element(matrix, shape[:-2]), row), self.fix
+
+
+class MatrixOperation(OnMatrices, Host):
+    """A computation on batches of matrices by NumPy.
+
+    Subclasses give ``compute(*arrays, *attrs)``, the type of the result and the gradient rule.
+    """
+
+    functions: tuple[str, ...] = ()
+    library = "NumPy's library of linear algebra, with one thread for each matrix"
+    compute: Callable[..., Any]
+
+    def gradient(self, ct: Any, y: Any, *rest: Any) -> Sequence[Any]:
+        """Cotangents of the operands, from the cotangent and value of the result, the operands, the attributes.
+
+        An error for whoever asks for them unless a subclass says otherwise.
+        """
+        return [NoGradient(self.title or self.name, operand) for operand in self.parameter_names()]
 
     def host(self, attrs: Attributes, *arrays: Any) -> Any:
         def compute(*parts: Any) -> Any:

@@ -10,13 +10,14 @@ import numpy
 
 from twofold.dtypes import complex64
 from twofold.errors import ShapeError
-from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.node import Attributes, Node
+from twofold.ir.types import TensorType
 from twofold.ops import kernels
-from twofold.ops.base import Custom, apply, broadcast, composite, custom, host, ops, public, strong
+from twofold.ops.base import apply, composite, custom, host, ops, public
 from twofold.ops.examples import example
 from twofold.ops.linear_algebra import matrix_routines
 from twofold.ops.linear_algebra.matrices import (
+    MatrixKernel,
     MatrixOperation,
     adjoint,
     by_kernel,
@@ -81,6 +82,44 @@ def _systems() -> list[Sample]:
     ]
 
 
+def rows_after_others(
+    b: Any,
+    numbers: Sequence[Any],
+    given: Sequence[list[Any]],
+    known: Callable[[Any], list[Any]],
+    factor: Callable[[Any, Any], Any],
+    finished: Callable[[int, list[Any]], list[Any]],
+) -> None:
+    """Emit rows that follow each other, without factors times all rows before them: FMA in the order of these.
+
+    Args:
+        b: The builder.
+        numbers: Of the rows.
+        given: The vectors that each starts as.
+        known: Gives the vectors of a row before them.
+        factor: Gives the factor that a row has for one before it.
+        finished: Emits the rest of the k-th row, from the vectors that are left; gives those that the next ones take.
+    """
+
+    def without(scale: Any, row: Sequence[Any], left: Sequence[Any]) -> list[Any]:
+        scale = b.splat(b.neg(scale))
+        return [b.fma(scale, one, rest) for one, rest in zip(row, left, strict=True)]
+
+    width = len(given[0])
+    loop = b.loop(0, numbers[0], carry=[one for row in given for one in row])
+    with loop as (j, left):
+        row = known(j)
+        parts = [left[k * width : (k + 1) * width] for k in range(len(numbers))]
+        following = [without(factor(n, j), row, part) for n, part in zip(numbers, parts, strict=True)]
+        b.loop_next([one for part in following for one in part])
+    done: list[list[Any]] = []
+    for k, number in enumerate(numbers):
+        rest = list(loop.results[k * width : (k + 1) * width])
+        for before, row in zip(numbers, done, strict=False):
+            rest = without(factor(number, before), row, rest)
+        done.append(finished(k, rest))
+
+
 class Substitution:
     """Writes the code for triangular systems: rows of X, four at a time, whose products do not wait for each other.
 
@@ -135,62 +174,40 @@ class Substitution:
             starts = [values_at(row, v) for v in range(vectors)]
             return [b.load(pointer, at, self.dtype, kernels.LANES, mask=mask) for at in starts]
 
-        loop = b.loop(0, numbers[0], carry=[one for number in numbers for one in load(self.given, number)])
-        with loop as (j, left):
-            found = load(self.x, j)
-            parts = [left[k * vectors : (k + 1) * vectors] for k in range(len(numbers))]
-            b.loop_next(
-                [
-                    one
-                    for number, part in zip(numbers, parts, strict=True)
-                    for one in self._without(factor_at(number, j), found, part)
-                ]
-            )
-        solved: list[list[Any]] = []
-        for k, number in enumerate(numbers):
-            left = list(loop.results[k * vectors : (k + 1) * vectors])
-            for before, found in zip(numbers, solved, strict=False):
-                left = self._without(factor_at(number, before), found, left)
+        def factor(row: Any, before: Any) -> Any:
+            return b.load(self.a, factor_at(row, before), self.dtype)
+
+        def solved(k: int, left: list[Any]) -> list[Any]:
             if not self.unit:
-                pivot = b.splat(b.load(self.a, factor_at(number, number), self.dtype))
+                pivot = b.splat(factor(numbers[k], numbers[k]))
                 left = [b.div(one, pivot) for one in left]
             for v, one in enumerate(left):
-                b.store(self.x, values_at(number, v), one, mask=mask)
-            solved.append(left)
+                b.store(self.x, values_at(numbers[k], v), one, mask=mask)
+            return left
 
-    def _without(self, at: Any, found: Sequence[Any], left: Sequence[Any]) -> list[Any]:
-        """Emit what is left without a factor times a row that was found."""
-        factor = self.b.splat(self.b.neg(self.b.load(self.a, at, self.dtype)))
-        return [self.b.fma(factor, row, one) for row, one in zip(found, left, strict=True)]
+        rows_after_others(
+            b,
+            numbers,
+            [load(self.given, one) for one in numbers],
+            lambda row: load(self.x, row),
+            factor,
+            solved,
+        )
 
 
 @custom
-class triangular_system(Custom):
+class triangular_system(MatrixKernel):
     """X with ``A X = B`` for triangular A; equal batch axes; attributes ``(upper, unit diagonal)``.
 
     Products are subtracted by fused multiply-add in the order in which the rows of X are found: from the first, of an
     upper triangle from the last. A work item is a block of columns.
     """
 
-    functions = ()
-    kinds = "f"
-    half_types = False
     signature = "A, B"
     title = "linalg.solve_triangular"
 
-    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        a, b = (strong(node) for node in inputs)
-        return make_node(self, attrs, (a, b), b.type)
-
-    def batching_rule(
-        self, node: Node, values: Sequence[Node], flags: Sequence[bool], size: int
-    ) -> Node | None:
-        """Samples are one more batch axis."""
-        whole = [
-            value if flag else broadcast(value, (size, *value.shape))
-            for value, flag in zip(values, flags, strict=True)
-        ]
-        return make_node(self, node.attrs, whole, tensor_type(node.dtype, (size, *node.shape)))
+    def type_of(self, attrs: Attributes, types: Sequence[TensorType]) -> TensorType:
+        return types[1]
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
@@ -202,11 +219,6 @@ class triangular_system(Custom):
         rows, columns = output.shape[-2:]
         count = prod(output.shape[:-2]) * -(-columns // _COLUMNS)
         return count, kernels.grain(32768, rows * rows)
-
-    def code_key(
-        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
-    ) -> tuple[Any, ...]:
-        return attrs
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b = builder
