@@ -97,9 +97,8 @@ def _with_arrays(step: Any, starts: Sequence[Any], rows: Sequence[Any]) -> list[
             new, outputs = step(states, [row[time] for row in rows])
         return time + 1, new, [one.write(time, value) for one, value in zip(written, outputs, strict=True)]
 
-    outputs = step(starts, [row[0] for row in rows])[
-        1
-    ]  # for their types, and to make variables; nothing runs them
+    # for the types of outputs, and to make variables; nothing runs them
+    _, outputs = step(starts, [row[0] for row in rows])
     arrays = [TensorArray(one.dtype, 0, dynamic_size=True) for one in outputs]
     found = while_loop(
         lambda time, *_: math.less(time, count), body, [convert_to_tensor(0), list(starts), arrays]
