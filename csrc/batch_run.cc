@@ -7,6 +7,7 @@
 
 #include "batch_program.h"
 #include "profile.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
@@ -177,32 +178,25 @@ class BatchRun {
   // Concatenates values; contiguous ones are copied at once.
   class Joined {
    public:
-    explicit Joined(char* target) : target_(target) {}
-    ~Joined() { copy(); }
-    Joined(const Joined&) = delete;
+    explicit Joined(void* target) : target_(static_cast<char*>(target)) {}
 
     void add(const char* begin, size_t nbytes) {
-      if (begin == begin_ + size_) {
-        size_ += nbytes;
-        return;
-      }
-      copy();
-      target_ += size_;
-      begin_ = begin;
-      size_ = nbytes;
+      if (parts_.empty() || begin != parts_.back().from + parts_.back().nbytes) parts_.push_back({target_, begin, 0});
+      parts_.back().nbytes += nbytes;
+      target_ += nbytes;
     }
 
-   private:
-    void copy() const { if (size_) std::memcpy(target_, begin_, size_); }
+    void copy(Interrupts& interrupts) const { copy_parts(parts_, interrupts); }
 
+   private:
     char* target_;
-    const char* begin_ = nullptr;
-    size_t size_ = 0;
+    std::vector<CopiedPart> parts_;
   };
 
   void join(uint32_t number, const Launch& launch) {
-    Joined made(static_cast<char*>(results_[number]->data));
+    Joined made(results_[number]->data);
     for (uint32_t member = 0; member < launch.members; ++member) join_operands(plan_.members[launch.first_member + member], made);
+    made.copy(interrupts_);
   }
 
   void join_operands(uint32_t entry, Joined& made) const {
@@ -223,9 +217,10 @@ class BatchRun {
     while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
     if (member == rows) return first;
     gathered.emplace_back(new_buffer(nbytes * rows));
-    Joined made(static_cast<char*>(gathered.back()->data));
+    Joined made(gathered.back()->data);
     made.add(first, member * nbytes);
     for (; member < rows; ++member) made.add(row(ref_of(launch, std::min(member, launch.members - 1), position)), nbytes);
+    made.copy(interrupts_);
     return gathered.back()->data;
   }
 

@@ -15,13 +15,25 @@ size_t& total() {
   return bytes;
 }
 
+size_t share(const CacheAccount& cache) { return total() / kParts * cache.parts; }
+
 }  // namespace
 
-CacheAccount::CacheAccount(const char* name, size_t parts) : name(name), parts(parts), budget(total() / kParts * parts) {
+CacheAccount::CacheAccount(const char* name, size_t parts) : name(name), parts(parts), budget(share(*this)) {
   accounts().push_back(this);
 }
 
 const std::vector<CacheAccount*>& cache_accounts() { return accounts(); }
+
+void enlarge_budget(CacheAccount& cache, size_t bytes) {
+  for (CacheAccount* other : accounts()) {
+    if (other == &cache) continue;
+    const size_t moved = std::min(bytes, other->budget - std::min(other->budget, std::max(other->bytes, share(*other) / 4)));
+    other->budget -= moved;
+    cache.budget += moved;
+    bytes -= moved;
+  }
+}
 
 namespace {
 
@@ -42,7 +54,7 @@ bool drop_oldest_of_all() {
 
 void set_cache_budget(size_t bytes) {
   total() = bytes;
-  for (CacheAccount* account : accounts()) account->budget = bytes / kParts * account->parts;
+  for (CacheAccount* account : accounts()) account->budget = share(*account);
 }
 
 }  // namespace twofold

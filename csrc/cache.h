@@ -1,10 +1,12 @@
 // Caches, bounded in bytes: beyond its budget a cache evicts what was used
-// least recently, unless something else still refers to it. Used under the GIL only.
+// least recently, unless something else still refers to it. A cache whose evicted entries
+// are needed again takes budget from those that use little of theirs. Used under the GIL only.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -25,6 +27,8 @@ struct CacheAccount {
 };
 
 const std::vector<CacheAccount*>& cache_accounts();
+// Moves up to so many bytes of budget to this cache from those that do not use theirs; each keeps a quarter of its share.
+void enlarge_budget(CacheAccount& cache, size_t bytes);
 // Sets the budget of all caches; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
 
@@ -65,6 +69,10 @@ class Cache {
   void insert(std::string key, const Ref& value) {
     value->used = next_use();
     account.bytes += cost(key, *value);
+    if (!evicted_.empty()) {
+      Evicted& evicted = evicted_[slot_of(key)];
+      if (evicted.bytes && evicted.hash == std::hash<std::string>()(key)) enlarge_budget(account, std::exchange(evicted.bytes, 0));
+    }
     items_.emplace(std::move(key), value);
     account.count = items_.size();
     held_ -= held_ / 32;  // some that were in use may be unreferenced now
@@ -91,6 +99,8 @@ class Cache {
       if (item.position->second.use_count() > 1) continue;
       account.bytes -= item.cost;
       ++account.evictions;
+      if (evicted_.empty()) evicted_.resize(kEvicted);
+      evicted_[slot_of(item.position->first)] = Evicted{std::hash<std::string>()(item.position->first), item.cost};
       dropped.push_back(std::move(item.position->second));
       items_.erase(item.position);
     }
@@ -139,6 +149,14 @@ class Cache {
     Position position;
   };
 
+  // What was evicted for want of budget, by hash: an older one in the same slot is forgotten.
+  static constexpr size_t kEvicted = 512;
+  struct Evicted {
+    size_t hash = 0, bytes = 0;
+  };
+
+  static size_t slot_of(const std::string& key) { return std::hash<std::string>()(key) % kEvicted; }
+
   static size_t cost(const std::string& key, const Value& value) {
     constexpr size_t kNode = 96;  // of the table, and of the shared reference
     return kNode + key.capacity() + value.memory();
@@ -156,6 +174,7 @@ class Cache {
   }
 
   std::unordered_map<std::string, Ref> items_;
+  std::vector<Evicted> evicted_;
   size_t held_ = 0;
 };
 

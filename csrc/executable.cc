@@ -13,6 +13,7 @@
 #include "out_of_memory.h"
 #include "owned.h"
 #include "profile.h"
+#include "threads.h"
 
 namespace twofold {
 
@@ -249,6 +250,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
                            Interrupts& interrupts, FiniteWatch* watch) {
   try {
     used = next_use();
+    const Awake workers;
     const profile::Run profiled(*this, provenance);
     const Tier tier = settings.tier;
     const bool whole = tier == Tier::kFused || (tier == Tier::kAuto && settings.batching != Batching::kAtOnce);

@@ -22,8 +22,11 @@
 namespace twofold {
 namespace {
 
-constexpr int kSpins = 2000;  // about 50 us, then a worker parks
+constexpr int kSpins = 2000;  // about 100 us, then a worker parks
+constexpr int kSpinsAwake = 40'000;
 constexpr int64_t kPiecesPerThread = 4;
+
+std::atomic<int> runs_awake{0};
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -180,7 +183,7 @@ class Pool {
       int spins = 0;
       uint32_t generation;
       while ((generation = generation_.load(std::memory_order_acquire)) == seen) {
-        if (++spins < kSpins) {
+        if (++spins < (runs_awake.load(std::memory_order_relaxed) > 0 ? kSpinsAwake : kSpins)) {
           pause_briefly();
           continue;
         }
@@ -223,6 +226,9 @@ void after_fork_in_child() {
 }
 
 }  // namespace
+
+Awake::Awake() { runs_awake.fetch_add(1, std::memory_order_relaxed); }
+Awake::~Awake() { runs_awake.fetch_sub(1, std::memory_order_relaxed); }
 
 void set_thread_count(int count) {
   std::lock_guard lock(pool_mutex());
@@ -277,6 +283,12 @@ int64_t copy_items(void** buffers, const int64_t* params, int64_t begin, int64_t
   return 0;
 }
 
+int64_t copy_some(void** buffers, const int64_t*, int64_t begin, int64_t end) {
+  const auto* parts = static_cast<const CopiedPart*>(buffers[0]);
+  for (int64_t k = begin; k < end; ++k) std::memcpy(parts[k].to, parts[k].from, parts[k].nbytes);
+  return 0;
+}
+
 }  // namespace
 
 void copy_memory(void* to, const void* from, size_t nbytes) {
@@ -290,6 +302,16 @@ void copy_memory(void* to, const void* from, size_t nbytes) {
   Interrupts interrupts;
   const Interrupts::Held whole(interrupts);
   run_parallel(copy_items, buffers, &size, (size + kCopiedBytes - 1) / kCopiedBytes, kCopyGrain, interrupts);
+}
+
+void copy_parts(const std::vector<CopiedPart>& parts, Interrupts& interrupts) {
+  int64_t total = 0;
+  for (const CopiedPart& part : parts) total += static_cast<int64_t>(part.nbytes);
+  const auto count = static_cast<int64_t>(parts.size());
+  void* buffers[] = {const_cast<CopiedPart*>(parts.data())};
+  // pieces would be reported as those of a program
+  if (profile::is_on()) copy_some(buffers, nullptr, 0, count);
+  else run_parallel(copy_some, buffers, nullptr, count, count * kCopyGrain * kCopiedBytes / (total + 1), interrupts);
 }
 
 }  // namespace twofold

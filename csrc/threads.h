@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "interrupts.h"
 
@@ -21,7 +22,26 @@ constexpr int64_t kGrainNanoseconds = 15'000;
 // a signal handler raised.
 int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64_t work, int64_t grain, Interrupts& interrupts);
 
+// While one lives, workers wait for milliseconds before they park: more work is likely to come, and to wake one takes tens
+// of microseconds in a virtual machine.
+class Awake {
+ public:
+  Awake();
+  ~Awake();
+  Awake(const Awake&) = delete;
+};
+
 // std::memcpy, shared between threads where there is much to copy.
 void copy_memory(void* to, const void* from, size_t nbytes);
+
+// A part of what is copied together.
+struct CopiedPart {
+  char* to;
+  const char* from;
+  size_t nbytes;
+};
+
+// std::memcpy of each part, shared between threads where there is much to copy.
+void copy_parts(const std::vector<CopiedPart>& parts, Interrupts& interrupts);
 
 }  // namespace twofold
