@@ -3,6 +3,7 @@
 #include "unfused_run.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "bad_value.h"
 #include "cache.h"
@@ -17,12 +18,14 @@ namespace {
 
 constexpr int64_t kEntryNanoseconds = 300;  // of a call, beside its kernel
 constexpr double kLongestTail = 5e8;        // nanoseconds that may be uninterruptible
+constexpr int64_t kSmall = 1 << 20;         // bytes that a part of them may keep alive
 
 // The operand whose buffer may be donated to the result of a program; -1 if there is none.
 int32_t given_operand(const Program& program) { return program.donations.empty() ? -1 : program.donations[0].first; }
 
 // Whether the result of a step may reuse the buffer of an input that is dead afterwards.
 bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t step) {
+  if (plan.kinds[plan.steps[step]] != UnfusedPlan::Step::kCall) return false;
   const Entry& entry = canonical.trace.entries[plan.steps[step]];
   const int32_t given = given_operand(*entry.signature->program);
   const Ref ref = given < 0 ? 0 : canonical.trace.inputs(entry)[given];
@@ -30,7 +33,7 @@ bool takes_leaf(const CanonicalTrace& canonical, const UnfusedPlan& plan, size_t
 }
 
 // The buffer of the result of a step of the tail: a new one, which the run returns or which is freed before
-// its end; that of an input; or that of a dead value.
+// its end; that of an input; or that of another value, which is dead or of which it is a part.
 enum class Memory : uint8_t { kStays, kPassing, kOfLeaf, kOfValue };
 
 // Chooses them from the last step to the first.
@@ -42,6 +45,10 @@ class TailMemory {
       Value& made = values_[plan.steps[step]];
       made.again = made.step != UINT32_MAX;
       made.step = step;
+      if (plan.kinds[plan.steps[step]] != UnfusedPlan::Step::kPart) continue;
+      made.shares = true;
+      const Entry& entry = canonical.trace.entries[plan.steps[step]];
+      value(canonical.trace.inputs(entry)[entry.signature->traits->movement->operands[0]]).shares = true;
     }
     for (Ref ref : canonical.outputs) {
       if (ref >= 0) value(ref).read = value(ref).stays = true;
@@ -53,10 +60,13 @@ class TailMemory {
     const Entry& entry = canonical_.trace.entries[plan_.steps[step]];
     const Value& made = values_[plan_.steps[step]];
     const Ref* refs = canonical_.trace.inputs(entry);
-    const int32_t given = given_operand(*entry.signature->program);
+    const UnfusedPlan::Step kind = plan_.kinds[plan_.steps[step]];
+    const int32_t given = kind == UnfusedPlan::Step::kCall ? given_operand(*entry.signature->program) : -1;
     const bool stays = made.stays && !made.again;
     Memory found = stays ? Memory::kStays : Memory::kPassing;
-    if (takes_leaf(canonical_, plan_, step)) {
+    if (kind == UnfusedPlan::Step::kPart) {
+      found = Memory::kOfValue;
+    } else if (takes_leaf(canonical_, plan_, step)) {
       found = Memory::kOfLeaf;
     } else if (given >= 0 && refs[given] >= 0 && is_free(value(refs[given])) &&
                std::count(refs, refs + entry.count, refs[given]) == 1) {
@@ -75,11 +85,12 @@ class TailMemory {
     bool again = false;          // it is computed several times
     bool read = false;           // later than the visited step
     bool stays = false;          // its memory is part of an output
+    bool shares = false;         // it is a part of another value, or another is a part of it
   };
 
   Value& value(Ref ref) { return values_[static_cast<size_t>(ref)]; }
   // Whether a value has a buffer that is dead after the visited step.
-  bool is_free(const Value& value) const { return !value.read && !value.again && !takes_leaf(canonical_, plan_, value.step); }
+  bool is_free(const Value& value) const { return !value.read && !value.again && !value.shares && !takes_leaf(canonical_, plan_, value.step); }
 
   const CanonicalTrace& canonical_;
   const UnfusedPlan& plan_;
@@ -90,6 +101,7 @@ class TailMemory {
 
 UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canonical)) {
   const Trace& trace = canonical.trace;
+  find_parts(canonical);
   uses.assign(steps.size(), 0);
   last_read.assign(trace.leaves.size(), 0);
   std::vector<uint32_t> made(trace.entries.size());  // the step that computes each entry
@@ -108,7 +120,36 @@ UnfusedPlan::UnfusedPlan(const CanonicalTrace& canonical) : steps(steps_of(canon
   find_tail(canonical);
 }
 
-size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(uses) + memory_of(last_read); }
+size_t UnfusedPlan::memory() const { return memory_of(steps) + memory_of(kinds) + memory_of(uses) + memory_of(last_read); }
+
+bool only_moves(const Trace& trace, const Entry& entry) {
+  const std::optional<Movement>& movement = entry.signature->traits->movement;
+  return movement && (movement->number < 0 || trace.inputs(entry)[movement->number] < 0);
+}
+
+// A result of the run has memory of its own.
+void UnfusedPlan::find_parts(const CanonicalTrace& canonical) {
+  const Trace& trace = canonical.trace;
+  kinds.assign(trace.entries.size(), Step::kCall);
+  std::vector<int64_t> kept(trace.entries.size());  // by entry: bytes that it keeps alive
+  std::vector<bool> is_output(trace.entries.size());
+  for (Ref ref : canonical.outputs) {
+    if (ref >= 0) is_output[static_cast<size_t>(ref)] = true;
+  }
+  for (size_t i = 0; i < trace.entries.size(); ++i) {
+    const Entry& entry = trace.entries[i];
+    kept[i] = entry.signature->output->nbytes;
+    if (!only_moves(trace, entry)) continue;
+    kinds[i] = Step::kCopied;
+    const Movement& movement = *entry.signature->traits->movement;
+    const Ref source = movement.joins ? -1 : trace.inputs(entry)[movement.operands[0]];
+    if (source < 0 || is_output[i]) continue;
+    const int64_t whole = kept[static_cast<size_t>(source)];
+    if (whole > std::max(kSmall, 2 * kept[i])) continue;
+    kinds[i] = Step::kPart;
+    kept[i] = whole;
+  }
+}
 
 // The longest tail that is worth it and short enough. Values that are live at its start need buffers of their own, so
 // each extension must save as much.
@@ -119,13 +160,15 @@ void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
   double work = 0;
   for (size_t step = steps.size(); step-- > 0;) {
     const Entry& entry = trace.entries[steps[step]];
-    const Program& program = *entry.signature->program;
-    work += static_cast<double>(program.total_work);
-    if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
+    if (kinds[steps[step]] == Step::kCall) {
+      const Program& program = *entry.signature->program;
+      work += static_cast<double>(program.total_work);
+      if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
+      scratch = std::max(scratch, program.arena_bytes);
+    }
     const Memory result = memory.of(step);
     if (result == Memory::kPassing) passing += entry.signature->output->nbytes;
     if (result == Memory::kOfLeaf) saved += entry.signature->output->nbytes;
-    scratch = std::max(scratch, program.arena_bytes);
     if (result != Memory::kOfLeaf || saved - passing - scratch < gain) continue;
     gain = saved - passing - scratch;
     tail = step;
@@ -195,20 +238,24 @@ bool UnfusedRun::point(const Entry& entry) {
 
 bool UnfusedRun::run_step(size_t step) {
   const size_t index = plan_.steps[step];
-  const Program& program = *canonical_.trace.entries[index].signature->program;
+  const Program* program = canonical_.trace.entries[index].signature->program.get();
   BufferRef result;  // until an error is raised: it may be the location of an operand
   try {
+    if (plan_.kinds[index] != UnfusedPlan::Step::kCall) {
+      values_[index] = moved(step);
+      return true;
+    }
     size_t whole_from = SIZE_MAX;
-    result = result_of(step, program, &whole_from);
+    result = result_of(step, *program, &whole_from);
     void* output = result->data;
     if (profile::is_on()) profile::context.entry = static_cast<int32_t>(index);
-    program.run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->data) : nullptr);
+    program->run(pointers_.data(), &output, interrupts_, whole_from, scratch_ ? static_cast<char*>(scratch_->data) : nullptr);
     values_[index] = std::move(result);
     return true;
   } catch (const KernelError& found) {
     const Entry& entry = canonical_.trace.entries[index];
     const Owned operands(operands_of(canonical_.trace, entry, pointers_.data(), provenance_));
-    raise_kernel_error(program, found, {entry.signature, provenance_[index], operands.object});
+    raise_kernel_error(*program, found, {entry.signature, provenance_[index], operands.object});
     error_.keep();
     return true;
   } catch (const OutOfMemory& missing) {
@@ -234,12 +281,43 @@ bool UnfusedRun::fail(size_t index) {
   return true;
 }
 
+// The result of a call that only moves data.
+BufferRef UnfusedRun::moved(size_t step) {
+  const Entry& entry = entry_of(step);
+  const Movement& movement = *entry.signature->traits->movement;
+  int64_t number = 0;
+  if (movement.number >= 0) std::memcpy(&number, pointers_[static_cast<size_t>(movement.number)], sizeof number);
+  char* first = static_cast<char*>(pointers_[movement.operands[0]]) + movement.offset + movement.step * number;
+  const auto nbytes = static_cast<size_t>(entry.signature->output->nbytes);
+  if (plan_.kinds[plan_.steps[step]] == UnfusedPlan::Step::kPart) {
+    const Ref source = canonical_.trace.inputs(entry)[movement.operands[0]];
+    return BufferRef(part_of_buffer(values_[static_cast<size_t>(source)].get(), first, nbytes));
+  }
+  BufferRef made = own_memory(step);
+  if (!movement.joins) {
+    copy_memory(made->data, first, nbytes);
+    return made;
+  }
+  copies_.clear();
+  char* target = static_cast<char*>(made->data);
+  for (uint32_t operand : movement.operands) {
+    copies_.push_back({target, static_cast<const char*>(pointers_[operand]), static_cast<size_t>(entry.signature->inputs[operand]->nbytes)});
+    target += copies_.back().nbytes;
+  }
+  copy_parts(copies_, interrupts_);
+  return made;
+}
+
 // The buffer of the result; from instruction `whole_from` on the program overwrites an operand.
 BufferRef UnfusedRun::result_of(size_t step, const Program& program, size_t* whole_from) {
   if (BufferRef taken = overwritten(step, program)) {
     *whole_from = program.overwrites_from;
     return taken;
   }
+  return own_memory(step);
+}
+
+BufferRef UnfusedRun::own_memory(size_t step) {
   if (held_ && ready_[step - plan_.tail]) return std::move(ready_[step - plan_.tail]);
   return BufferRef(new_buffer(static_cast<size_t>(entry_of(step).signature->output->nbytes)));
 }
@@ -251,7 +329,7 @@ BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
   const Ref ref = canonical_.trace.inputs(entry_of(step))[given];
   if (ref >= 0) {
     const BufferRef& value = values_[static_cast<size_t>(ref)];
-    return left_[static_cast<size_t>(ref)] == 1 && value->references == 1 ? value : BufferRef();
+    return left_[static_cast<size_t>(ref)] == 1 && value->references == 1 && !value->whole ? value : BufferRef();
   }
   Buffer* leaf = held_ ? spare_[~ref] : nullptr;
   if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != step) return BufferRef();

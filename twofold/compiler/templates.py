@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from twofold.compiler.portable_template import ProgramTemplate, matching_plan
@@ -200,11 +201,15 @@ def _declared(
         types: The types of its operands.
         facts: Assumptions about its integers, such as which stay constants.
         values: The example of each integer.
-        distinct: See ``Recording``.
+        distinct: Whether sizes of different operands are equal by chance, but for their last axes.
     """
     given = len(numbers_in(attrs))
     lower_bounds = [None] * given + [0] * (len(values) - given)
-    recording = Recording(values, lower_bounds, facts, strict=True, distinct=distinct)
+    own: list[int] = []
+    ends = accumulate((len(type.shape) for type in types), initial=given)
+    for begin, end in pairwise(ends) if distinct else ():
+        own += range(begin, end - (end - begin > 1))
+    recording = Recording(values, lower_bounds, facts, strict=True, distinct=frozenset(own))
     symbols = iter(recording.inputs)
     own_attrs = replace_numbers(attrs, symbols)
     own_types = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twofold.ir.sizes import Monomial, Symbol, Terms, identity, look_up, maximum, minimum, real, terms_of
@@ -76,8 +76,8 @@ class Recording:
         facts: Inputs that stay constants, or are expressions of others.
         strict: Whether ``Restart`` is raised where two different expressions are assumed to be equal; for the same
             reason as above.
-        distinct: Whether each input has a symbol of its own: for calls that only concatenate their operands, whose
-            sizes are equal by chance.
+        distinct: Inputs that have a symbol of their own: for calls that only concatenate their operands, whose sizes
+            along the axis of concatenation are equal by chance.
 
     >>> recording = Recording([32, 10, 32, 7], [0, 0, 0, 0], Facts(frozenset({3})))
     >>> n, m, same, seven = recording.inputs
@@ -95,7 +95,7 @@ class Recording:
         lower_bounds: Sequence[int | None],
         facts: Facts = _NONE,
         strict: bool = False,
-        distinct: bool = False,
+        distinct: Collection[int] = (),
     ) -> None:
         self.name = f"{next(_recordings)}"
         self.values = tuple(values)
@@ -112,8 +112,9 @@ class Recording:
         self._formulas = {
             position: formula for positions, formula in facts.formulas for position in positions
         }
-        self._shared: dict[int, Symbol] = {}
-        self._groups = range(len(values)) if distinct else self.values  # inputs of one group have one symbol
+        self._shared: dict[tuple[int, int | None], Symbol] = {}
+        # inputs of one group have one symbol
+        self._groups = [(value, k if k in distinct else None) for k, value in enumerate(values)]
         symbols = [  # their atoms are numbered by position
             self._atom(("input", number), value, low)
             for number, (value, low) in enumerate(zip(values, lower_bounds, strict=True))
