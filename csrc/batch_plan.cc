@@ -34,7 +34,9 @@ class BatchPlanner {
     const size_t references = plan_->refs.size();
     take_bodies(found);
     give_keys();
-    if (drop_lone_bodies(found)) {
+    bool changed = false;
+    if (!settle_lone_bodies(found, &changed)) return false;
+    if (changed) {
       plan_->refs.resize(references);
       calls_ = 0;
       keys_.clear();
@@ -86,6 +88,7 @@ class BatchPlanner {
       by_->heads.push_back(i);
       by_->same[i] = by_->base[i] = static_cast<Ref>(i);
       by_->body[i] = nullptr;
+      by_->alone[i] = 0;
       if (call == found.calls.end() || call->first != i) {
         plan_->first_ref[i] = trace_.entries[i].first_ref;
         by_->count[i] = trace_.entries[i].count;
@@ -97,6 +100,7 @@ class BatchPlanner {
       plan_->first_ref[i] = behind + call->first_operand;
       by_->count[i] = static_cast<uint32_t>(body.inputs.size());
       by_->body[i] = &body;
+      by_->alone[i] = call->alone;
       std::fill(by_->role.begin() + i, by_->role.begin() + end, Role::kInside);
       by_->role[i] = Role::kBody;
       for (uint32_t k = i + 1; k < end; ++k) {
@@ -197,12 +201,13 @@ class BatchPlanner {
     by_->depth[i] = depth_above(refs, count);
     for (uint32_t output : body.outputs) by_->depth[i + output] = by_->depth[i];
     calls_ += body.members.size();
-    join_key(i, share, shares);
+    if (by_->alone[i]) enter(i, new_key());
+    else join_key(i, share, shares);
   }
 
-  // Bodies whose calls would hardly ever stand together are left out: what they consist of may stand beside other calls.
-  // Whether there are any.
-  bool drop_lone_bodies(FoundBodies& found) const {
+  // Calls of a body that would hardly ever stand together run alone if they read one another; else the body is left out,
+  // since what it consists of may stand beside other calls. False with a Python error set.
+  bool settle_lone_bodies(FoundBodies& found, bool* changed) const {
     std::unordered_map<const Body*, Standing> standing;
     PairNumbers known(2 * found.calls.size());
     uint32_t distinct = 0;
@@ -223,7 +228,13 @@ class BatchPlanner {
         return base >= 0 && by_->body[static_cast<size_t>(base)] == call.body && by_->key[static_cast<size_t>(base)] == key;
       });
     }
-    return std::erase_if(found.calls, [&](const BodyCall& call) { return standing[call.body].is_lone(); }) > 0;
+    for (auto& [body, own] : standing) {
+      if (own.is_lone() && own.is_chained() && !runs_alone(*body, static_cast<int64_t>(own.calls), &own.alone)) return false;
+    }
+    for (BodyCall& call : found.calls) call.alone = standing[call.body].alone;
+    std::erase_if(found.calls, [&](const BodyCall& call) { return !call.alone && standing[call.body].is_lone(); });
+    *changed = std::any_of(standing.begin(), standing.end(), [](const auto& one) { return one.second.is_lone(); });
+    return true;
   }
 
   void join_key(uint32_t i, uint32_t share, Shares& shares) {
@@ -485,6 +496,8 @@ class BatchPlanner {
     plan_->launches.push_back(
         Launch{trace_.entries[ready[0]].signature, body, first, static_cast<uint32_t>(ready.size()), 0, body ? body->mask() : 0});
     Launch& launch = plan_->launches.back();
+    launch.alone = by_->alone[ready[0]];
+    if (launch.alone) launch.mask = 0;
     launch.joins = by_->role[ready[0]] == Role::kJoin;
     for (uint32_t row = 0; row < ready.size(); ++row) {
       const uint32_t i = ready[row];

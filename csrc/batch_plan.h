@@ -30,10 +30,11 @@ struct Launch {
   uint64_t mask;         // positions of operands that are not shared
   int32_t carried = -1;  // of a chain, the position that reads the preceding call; its calls run in turn, and only the last result is kept
   bool joins = false;    // each call concatenates its operands
+  bool alone = false;    // one call of a body, by the program for one
 
   bool is_chain() const { return carried >= 0; }
-  // Rows of each result: a single call of a body runs twice, as its program is for two or more.
-  int64_t rows() const { return is_chain() ? 1 : body && members == 1 ? 2 : members; }
+  // Rows of each result: else a single call of a body runs twice, as its program is for two or more.
+  int64_t rows() const { return is_chain() ? 1 : body && members == 1 && !alone ? 2 : members; }
   int64_t nbytes() const { return rows() * (body ? body->nbytes : signature->output->nbytes); }
   Type* input(uint32_t position) const { return (body ? body->inputs : signature->inputs)[position]; }
 };

@@ -129,8 +129,8 @@ class BatchRun {
 
   bool run_body(uint32_t number, const Launch& launch) {
     const Body& body = *launch.body;
-    ProgramRef program;
-    if (!body_program(body, launch.rows(), &program)) return false;
+    ProgramRef program = launch.alone ? body.alone->program_for(1) : nullptr;
+    if (!launch.alone && !body_program(body, launch.rows(), &program)) return false;
     if (!program) return run_members(number, launch);
     ++batch_counts.launches;
     batch_counts.calls += launch.members * body.members.size();

@@ -24,6 +24,7 @@ struct BatchScratch {
   std::vector<uint32_t> height;             // the longest chain of calls that depends on it
   std::vector<uint32_t> last;               // the last entry of its chain, or itself
   std::vector<int32_t> carried;
+  std::vector<uint8_t> alone;               // whether it is the first entry of a body whose call runs by itself
   std::vector<uint8_t> stays, moves;        // it, or a slice of it, is an output; its offset depends on an integer
   std::vector<uint32_t> heads;              // the entries that are not inside a body
   std::vector<uint32_t> pending, first_user, next_user, users, before, leaf_uses;
@@ -36,6 +37,7 @@ struct BatchScratch {
     same.resize(n);
     base.resize(n);
     carried.assign(n, -1);
+    alone.resize(n);
     stays.assign(n, 0);
     moves.assign(n, 0);
     heads.clear();
@@ -61,8 +63,10 @@ struct Edge {
 // What is known of the calls of a body: how many there are and read one another, their keys, and these with their depths.
 struct Standing {
   size_t calls = 0, chained = 0, keys = 0, depths = 0;
+  bool alone = false;  // whether each call runs by itself
 
-  bool is_lone() const { return 2 * calls < 3 * (2 * chained > calls ? depths : keys); }
+  bool is_chained() const { return 2 * chained > calls; }
+  bool is_lone() const { return 2 * calls < 3 * (is_chained() ? depths : keys); }
 };
 
 // The key of a call: a number for its op instance, then one for that and each shared operand in turn.

@@ -3,6 +3,7 @@
 #include "body.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cache.h"
 #include "executable.h"
@@ -13,6 +14,7 @@ namespace twofold {
 namespace {
 
 constexpr int64_t kWorthPlanning = 2048;  // calls of a body: about what planning its program costs
+constexpr int64_t kWorthPlanningAlone = 256;
 constexpr uint64_t kWorthKeeping = 32;       // calls before which only a counter is kept of a body
 constexpr size_t kMostMembers = 96;
 constexpr size_t kMostInputs = 48;
@@ -61,9 +63,9 @@ PyObject* described(const Body::Member& member) {
 }
 
 // Asks Python for a plan; false with a Python error set.
-bool ask(const Body& body, int64_t count) {
+bool ask(const Body& body, const std::shared_ptr<BatchFamily>& family, int64_t count) {
   const auto inputs = static_cast<Py_ssize_t>(body.inputs.size());
-  const Owned capsule(batch_capsule(body.family));
+  const Owned capsule(batch_capsule(family));
   const Owned members(PyList_New(0)), outputs(PyList_New(0)), flags(PyTuple_New(inputs));
   const Owned types(types_tuple(body.inputs.data(), body.inputs.size()));
   if (!capsule || !members || !outputs || !flags || !types) return false;
@@ -75,10 +77,10 @@ bool ask(const Body& body, int64_t count) {
     const Owned one(PyLong_FromUnsignedLong(output));
     if (!one || PyList_Append(outputs.object, one.object) < 0) return false;
   }
-  for (Py_ssize_t k = 0; k < inputs; ++k) PyTuple_SET_ITEM(flags.object, k, Py_NewRef(body.mask() >> k & 1 ? Py_True : Py_False));
+  for (Py_ssize_t k = 0; k < inputs; ++k) PyTuple_SET_ITEM(flags.object, k, Py_NewRef(family->mask >> k & 1 ? Py_True : Py_False));
   const Owned result(PyObject_CallFunction(hooks.plan_body, "OOOOOL", capsule.object, members.object, outputs.object, types.object,
                                            flags.object, static_cast<long long>(count)));
-  if (result.object != Py_True) body.family->ask_again();
+  if (result.object != Py_True) family->ask_again();
   return static_cast<bool>(result);
 }
 
@@ -91,6 +93,7 @@ class BodyFinder {
     count_uses();
     divide();
     separate();
+    cut_chains();
     mark_outputs();
     for (size_t k = 0; k + 1 < first_.size(); ++k) {
       const size_t operands = found.operands.size();
@@ -101,7 +104,7 @@ class BodyFinder {
       found.bodies.push_back(kind.body);
       BatchFamily& family = *kind.body->family;
       if (family.is_ready() || !family.wants_plan(kind.calls, kWorthPlanning)) continue;
-      if (!ask(*kind.body, std::max<int64_t>(2, kind.calls))) return false;
+      if (!ask(*kind.body, kind.body->family, std::max<int64_t>(2, kind.calls))) return false;
     }
     std::erase_if(found.calls, [](const BodyCall& call) { return !call.body->family->is_ready(); });
     std::erase_if(found.bodies, [](const BodyRef& body) { return !body->family->is_ready(); });
@@ -207,13 +210,103 @@ class BodyFinder {
       std::reverse(first.begin() + static_cast<ptrdiff_t>(before), first.end());
       is_body.resize(first.size(), is_body_[k]);
     }
+    set_pieces(std::move(first), std::move(is_body));
+  }
+
+  void set_pieces(std::vector<uint32_t> first, std::vector<uint8_t> is_body) {
     for (size_t k = 0; k < first.size(); ++k) {
       const uint32_t end = k + 1 < first.size() ? first[k + 1] : static_cast<uint32_t>(piece_.size());
       std::fill(piece_.begin() + first[k], piece_.begin() + end, static_cast<uint32_t>(k));
     }
-    first.push_back(first_.back());
+    first.push_back(static_cast<uint32_t>(piece_.size()));
     first_ = std::move(first);
     is_body_ = std::move(is_body);
+  }
+
+  template <class Visit>
+  void for_each_operand(uint32_t i, Visit visit) const {
+    const Entry& entry = trace_.entries[i];
+    for (uint32_t k = 0; k < entry.count; ++k) {
+      if (const Ref ref = refs_[entry.first_ref + k]; ref >= 0) visit(static_cast<uint32_t>(ref));
+    }
+  }
+
+  // Pieces of one line each of which reads the one before it, such as the steps of a recurrent network, can hardly be
+  // batched. What they begin with and does not depend on the step before, and what they end with that the step behind does
+  // not need, is the same for all steps: it becomes pieces of its own.
+  void cut_chains() {
+    const size_t pieces = is_body_.size();
+    std::vector<uint64_t> line(pieces);  // of a piece; 0 if it is no body
+    for (size_t p = 0; p < pieces; ++p) {
+      const Provenance origin = provenance_[first_[p]];
+      line[p] = is_body_[p] ? uint64_t{origin.origin()} << 1 | (origin.forward != 0) : 0;
+    }
+    auto follows = [&](uint32_t user, uint32_t from) { return line[user] != 0 && line[user] == line[from]; };
+    std::vector<uint32_t> level(pieces);  // how many pieces of its line a piece depends on
+    std::unordered_map<uint64_t, Line> lines;
+    for (uint32_t p = 0; p < pieces; ++p) {
+      for (uint32_t i = first_[p]; i < first_[p + 1]; ++i) {
+        for_each_operand(i, [&](uint32_t from) {
+          const uint32_t q = piece_[from];
+          if (q != p) level[p] = std::max(level[p], level[q] + follows(p, q));
+        });
+      }
+      if (line[p]) lines[line[p]].add(level[p]);
+    }
+    if (std::none_of(lines.begin(), lines.end(), [](const auto& one) { return one.second.is_chain(); })) return;
+    std::vector<uint32_t> height(pieces), needed(trace_.entries.size());  // the same of pieces that depend on it, and by entry
+    std::vector<uint8_t> feeds(trace_.entries.size());  // whether a later piece of its line needs it
+    std::vector<uint32_t> first;
+    std::vector<uint8_t> is_body;
+    for (auto p = static_cast<uint32_t>(pieces); p-- > 0;) {
+      const uint32_t begin = first_[p], end = first_[p + 1];
+      for (uint32_t i = begin; i < end; ++i) height[p] = std::max(height[p], needed[i]);
+      for (uint32_t i = begin; i < end; ++i) {
+        for_each_operand(i, [&](uint32_t from) {
+          const uint32_t q = piece_[from];
+          if (q != p) needed[from] = std::max(needed[from], height[p] + follows(p, q));
+        });
+      }
+      const bool is_chain = line[p] && lines[line[p]].is_chain();
+      const uint32_t tail = is_chain && height[p] ? tail_of(begin, end, height[p], needed, feeds) : end;
+      const uint32_t core = is_chain && level[p] ? core_of(p, level, follows) : begin;
+      for (const uint32_t at : {tail > core ? tail : end, core, begin}) {
+        if (at == end || (!first.empty() && first.back() == at)) continue;
+        first.push_back(at);
+        is_body.push_back(is_body_[p]);
+      }
+    }
+    std::reverse(first.begin(), first.end());
+    std::reverse(is_body.begin(), is_body.end());
+    set_pieces(std::move(first), std::move(is_body));
+  }
+
+  // The first entry of the end of a piece that no later piece of its line needs.
+  uint32_t tail_of(uint32_t begin, uint32_t end, uint32_t height, const std::vector<uint32_t>& needed, std::vector<uint8_t>& feeds) const {
+    uint32_t tail = end;
+    for (uint32_t i = end; i-- > begin;) {
+      feeds[i] |= needed[i] == height;
+      if (!feeds[i]) {
+        if (tail == i + 1) tail = i;
+        continue;
+      }
+      for_each_operand(i, [&](uint32_t from) { if (from >= begin) feeds[from] = 1; });
+    }
+    return tail;
+  }
+
+  // The first entry of a piece that depends on the piece of its line before.
+  template <class Follows>
+  uint32_t core_of(uint32_t p, const std::vector<uint32_t>& level, Follows follows) const {
+    for (uint32_t i = first_[p]; i < first_[p + 1]; ++i) {
+      bool depends = false;
+      for_each_operand(i, [&](uint32_t from) {
+        const uint32_t q = piece_[from];
+        depends = depends || (q != p && level[q] + follows(p, q) == level[p]);
+      });
+      if (depends) return i;
+    }
+    return first_[p];
   }
 
   void mark_outputs() {
@@ -295,6 +388,17 @@ class BodyFinder {
     return body;
   }
 
+  // The pieces of a line: how many there are, and that of them that depends on most others.
+  struct Line {
+    uint32_t pieces = 0, deepest = 0;
+
+    void add(uint32_t level) {
+      ++pieces;
+      deepest = std::max(deepest, level);
+    }
+    bool is_chain() const { return deepest > 1 && 2 * pieces < 3 * (deepest + 1); }
+  };
+
   // A body of calls of this trace; null if it was not called often enough.
   struct Kind {
     BodyRef body;
@@ -320,7 +424,7 @@ class BodyFinder {
 }  // namespace
 
 size_t Body::memory() const {
-  size_t total = sizeof *this + memory_of(members) + memory_of(inputs) + memory_of(outputs) + memory_of(at) + family->memory();
+  size_t total = sizeof *this + memory_of(members) + memory_of(inputs) + memory_of(outputs) + memory_of(at) + family->memory() + alone->memory();
   for (const Member& member : members) total += memory_of(member.operands);
   return total;
 }
@@ -332,8 +436,15 @@ bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, 
 bool body_program(const Body& body, int64_t count, ProgramRef* out) {
   *out = body.family->program_for(count);
   if (*out || !body.family->wants_plan(count, kWorthPlanning)) return true;
-  if (!ask(body, count)) return false;
+  if (!ask(body, body.family, count)) return false;
   *out = body.family->program_for(count);
+  return true;
+}
+
+bool runs_alone(const Body& body, int64_t calls, bool* ready) {
+  BatchFamily& alone = *body.alone;
+  if (!alone.is_ready() && alone.wants_plan(calls, kWorthPlanningAlone) && !ask(body, body.alone, 1)) return false;
+  *ready = alone.is_ready();
   return true;
 }
 

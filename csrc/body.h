@@ -1,5 +1,6 @@
 // Bodies: repeated segments of traces, each of a few calls. Calls of one body are batched by a
-// program over a batch axis: operands are gathered once, and intermediate values never leave the program.
+// program over a batch axis: operands are gathered once, and intermediate values never leave the program. Calls of which
+// each reads the one before it, as those of a cell in a loop, run one by one, by a program without that axis.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Body {
     std::vector<Ref> operands;  // an earlier member, or ~k for input k
   };
 
-  explicit Body(uint64_t varying) : family(std::make_shared<BatchFamily>(varying)) {}
+  explicit Body(uint64_t varying) : family(std::make_shared<BatchFamily>(varying)), alone(std::make_shared<BatchFamily>(0)) {}
   uint64_t mask() const { return family->mask; }  // the inputs that have the batch axis
   size_t memory() const;
 
@@ -29,6 +30,7 @@ struct Body {
   std::vector<int64_t> at;         // by output: its offset in the outputs of one call, in bytes
   int64_t nbytes = 0;              // of all outputs of one call
   std::shared_ptr<BatchFamily> family;
+  std::shared_ptr<BatchFamily> alone;  // the program of one call, without a batch axis
   uint64_t used = 0;               // when, see Cache
 };
 using BodyRef = std::shared_ptr<Body>;
@@ -38,6 +40,7 @@ struct BodyCall {
   const Body* body;
   uint32_t first;          // entry; as many as the body has members
   uint32_t first_operand;  // of FoundBodies::operands
+  bool alone = false;      // it runs by itself, as others never stand beside it
 };
 
 struct FoundBodies {
@@ -52,5 +55,7 @@ bool find_bodies(const CanonicalTrace& canonical, const std::vector<Ref>& refs, 
 
 // The program for `count` calls, null if there is none; false with a Python error set.
 bool body_program(const Body& body, int64_t count, ProgramRef* out);
+// Whether there is a program for one call by itself, which else is asked for; false with a Python error set.
+bool runs_alone(const Body& body, int64_t calls, bool* ready);
 
 }  // namespace twofold

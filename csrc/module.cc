@@ -387,6 +387,9 @@ void bind_functions(nb::module_& m) {
     Py_XSETREF(recorder.unpack, unpack.is_none() ? nullptr : unpack.release().ptr());
   }, nb::arg("pack").none(), nb::arg("unpack").none());
   m.def("flush", &flush, "Run everything recorded so far in this thread.");
+  m.def("begin_update", [] {
+    if (!Recorder::current().begin_update()) throw nb::python_error();
+  }, "Before an optimizer changes parameters: runs what was recorded, if that is another graph in each step.");
   m.def("pending_checks", [] {
     int found = Recorder::current().has_checks();
     if (found < 0) throw nb::python_error();

@@ -45,7 +45,8 @@ struct CachedTrace {
   ExecutableRef executable;            // shared by all traces that are equal after dead code elimination
   std::vector<int32_t> leaf_source;    // leaf of the executable -> leaf of this trace
   std::vector<int32_t> entry_source;   // entry of the executable -> entry of this trace
-  std::weak_ptr<CachedTrace> next;
+  std::weak_ptr<CachedTrace> next;     // the trace that followed it last
+  std::weak_ptr<CachedTrace> update;   // the same where an optimizer's update was cut off from it
   uint64_t used = 0;                   // when, see Cache
 
   size_t memory() const;
@@ -117,6 +118,9 @@ class Recorder {
   int has_checks() const;
   // Changes with every flush: references of an earlier trace are invalid in a later one.
   uint64_t stamp() const { return stamp_; }
+  // Where an optimizer's update begins: cuts it off from the trace of a program whose graph is another in each step. The update is
+  // always the same, so that as a trace of its own it is predicted, fused, and overwrites the parameters. False with a Python error set.
+  bool begin_update();
   void leave_prediction();
   void forget_prediction() { if (predicted_) leave_prediction(); }
 
@@ -193,6 +197,9 @@ class Recorder {
   std::vector<Provenance> provenance_;  // by entry, of the present run, whether or not a prediction holds
   std::vector<Provenance> spare_provenance_;  // double buffer, as a run needs the old one
   std::shared_ptr<CachedTrace> last_;
+  std::shared_ptr<CachedTrace> followed_;  // the last one that is no update cut off
+  bool cuts_ = false, is_cut_off_ = false;  // the trace is flushed because an update begins; it is an update that was cut off
+  uint32_t never_seen_ = 0;                 // updates that followed on long traces that were not predicted
 };
 
 // Whether this thread records gradients, for the length of a scope, however that is left.

@@ -419,9 +419,15 @@ bool Recorder::flush() {
   Snapshots shown = std::move(shown_);
   OldProvenance old(*this);
   const Running running(stamp_);
-  if (last_) last_->next = cached;
   last_ = cached;
-  reset(cached->next.lock());
+  if (is_cut_off_) {
+    followed_->update = cached;
+  } else {
+    if (followed_) followed_->next = cached;
+    followed_ = cached;
+  }
+  is_cut_off_ = cuts_;
+  reset(cuts_ ? cached->update.lock() : followed_->next.lock());
   if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;
@@ -439,6 +445,20 @@ bool Recorder::flush() {
   results.resize(cached->outputs.size());
   static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved));
   return false;
+}
+
+bool Recorder::begin_update() {
+  constexpr uint32_t kManySteps = 6, kManyEntries = 256;
+  if (position_ == 0) return true;
+  if (predicted_ && position_ < predicted_->trace.entries.size()) {
+    never_seen_ = 0;
+    return true;
+  }
+  if (!predicted_ && (position_ < kManyEntries || ++never_seen_ < kManySteps)) return true;
+  cuts_ = true;
+  const bool done = flush();
+  cuts_ = false;
+  return done;
 }
 
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {

@@ -142,7 +142,7 @@ def template_body(
         members: The calls in the body.
         outputs: The members whose results it returns.
         types: The types of its inputs for one sample.
-        flags: For each input, whether it has a leading batch axis.
+        flags: For each input, whether it has a leading batch axis; if none has, the program is that of one call.
         count: The batch size at hand.
         call: Where given, calls this function in another process.
 
@@ -173,6 +173,8 @@ def _batched(
         if any(node.op.kind in ("control_flow", "host") for node in whole.nodes()):
             raise NotImplementedError("control flow and host calls are run one by one")
         recording = Recording([count], [2], facts, strict=True)
+        if not any(flags):
+            return planned(recording, partial(compile_graph, Graph(types, whole.outputs)))
         (size,) = recording.inputs
         own = [batched_type(type, size) if flag else type for type, flag in zip(types, flags, strict=True)]
         inputs = [input_node(k, type) for k, type in enumerate(own)]

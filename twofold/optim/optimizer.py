@@ -257,6 +257,7 @@ class Optimizer(Hooked):
         if closure is not None:
             with _core.GradientMode(True):
                 loss = closure()
+        _core.begin_update()
         with _core.GradientMode(False):
             for group in self.param_groups:
                 try:
