@@ -198,6 +198,7 @@ class Recorder {
   std::vector<Provenance> spare_provenance_;  // double buffer, as a run needs the old one
   std::shared_ptr<CachedTrace> last_;
   std::shared_ptr<CachedTrace> followed_;  // the last one that is no update cut off
+  std::weak_ptr<CachedTrace> update_;      // the last one that is
   bool cuts_ = false, is_cut_off_ = false;  // the trace is flushed because an update begins; it is an update that was cut off
   uint32_t never_seen_ = 0;                 // updates that followed on long traces that were not predicted
 };

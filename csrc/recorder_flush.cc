@@ -421,13 +421,13 @@ bool Recorder::flush() {
   const Running running(stamp_);
   last_ = cached;
   if (is_cut_off_) {
-    followed_->update = cached;
+    followed_->update = update_ = cached;
   } else {
     if (followed_) followed_->next = cached;
     followed_ = cached;
   }
   is_cut_off_ = cuts_;
-  reset(cuts_ ? cached->update.lock() : followed_->next.lock());
+  reset(!cuts_ ? followed_->next.lock() : cached->update.expired() ? update_.lock() : cached->update.lock());
   if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;

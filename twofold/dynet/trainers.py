@@ -91,8 +91,8 @@ class Trainer:
                     gradient = None
                 if found[id(parameter)] is None or not self._sparse:
                     whole.append((parameter, gradient))
-            if rows:
-                _core.flush()  # how many rows there are differs from step to step, the rest does not
+            # how many rows there are differs from step to step, the rest does not
+            (_core.flush if rows else _core.begin_update)()
             for parameter, gradient in whole:
                 self._update_whole(parameter, gradient)
             for parameter, positions, values in rows:
