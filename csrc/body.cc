@@ -93,8 +93,8 @@ class BodyFinder {
     count_uses();
     divide();
     separate();
-    cut_chains();
     mark_outputs();
+    if (cut_chains()) mark_outputs();
     for (size_t k = 0; k + 1 < first_.size(); ++k) {
       const size_t operands = found.operands.size();
       if (!is_body_[k] || !make(first_[k], first_[k + 1], found)) found.operands.resize(operands);
@@ -231,29 +231,19 @@ class BodyFinder {
     }
   }
 
+  // Whether a piece that reads another is of the same line of the program.
+  bool follows(uint32_t user, uint32_t from) const { return line_[user] != 0 && line_[user] == line_[from]; }
+
   // Pieces of one line each of which reads the one before it, such as the steps of a recurrent network, can hardly be
   // batched. What they begin with and does not depend on the step before, and what they end with that the step behind does
-  // not need, is the same for all steps: it becomes pieces of its own.
-  void cut_chains() {
+  // not need, is the same for all steps: it becomes pieces of its own. Whether there are any.
+  bool cut_chains() {
     const size_t pieces = is_body_.size();
-    std::vector<uint64_t> line(pieces);  // of a piece; 0 if it is no body
-    for (size_t p = 0; p < pieces; ++p) {
-      const Provenance origin = provenance_[first_[p]];
-      line[p] = is_body_[p] ? uint64_t{origin.origin()} << 1 | (origin.forward != 0) : 0;
-    }
-    auto follows = [&](uint32_t user, uint32_t from) { return line[user] != 0 && line[user] == line[from]; };
-    std::vector<uint32_t> level(pieces);  // how many pieces of its line a piece depends on
     std::unordered_map<uint64_t, Line> lines;
-    for (uint32_t p = 0; p < pieces; ++p) {
-      for (uint32_t i = first_[p]; i < first_[p + 1]; ++i) {
-        for_each_operand(i, [&](uint32_t from) {
-          const uint32_t q = piece_[from];
-          if (q != p) level[p] = std::max(level[p], level[q] + follows(p, q));
-        });
-      }
-      if (line[p]) lines[line[p]].add(level[p]);
+    for (size_t p = 0; p < pieces; ++p) {
+      if (line_[p]) lines[line_[p]].add(level_[p]);
     }
-    if (std::none_of(lines.begin(), lines.end(), [](const auto& one) { return one.second.is_chain(); })) return;
+    if (std::none_of(lines.begin(), lines.end(), [](const auto& one) { return one.second.is_chain(); })) return false;
     std::vector<uint32_t> height(pieces), needed(trace_.entries.size());  // the same of pieces that depend on it, and by entry
     std::vector<uint8_t> feeds(trace_.entries.size());  // whether a later piece of its line needs it
     std::vector<uint32_t> first;
@@ -267,9 +257,9 @@ class BodyFinder {
           if (q != p) needed[from] = std::max(needed[from], height[p] + follows(p, q));
         });
       }
-      const bool is_chain = line[p] && lines[line[p]].is_chain();
+      const bool is_chain = line_[p] && lines[line_[p]].is_chain();
       const uint32_t tail = is_chain && height[p] ? tail_of(begin, end, height[p], needed, feeds) : end;
-      const uint32_t core = is_chain && level[p] ? core_of(p, level, follows) : begin;
+      const uint32_t core = is_chain && level_[p] ? core_of(p) : begin;
       for (const uint32_t at : {tail > core ? tail : end, core, begin}) {
         if (at == end || (!first.empty() && first.back() == at)) continue;
         first.push_back(at);
@@ -279,6 +269,7 @@ class BodyFinder {
     std::reverse(first.begin(), first.end());
     std::reverse(is_body.begin(), is_body.end());
     set_pieces(std::move(first), std::move(is_body));
+    return true;
   }
 
   // The first entry of the end of a piece that no later piece of its line needs.
@@ -296,26 +287,34 @@ class BodyFinder {
   }
 
   // The first entry of a piece that depends on the piece of its line before.
-  template <class Follows>
-  uint32_t core_of(uint32_t p, const std::vector<uint32_t>& level, Follows follows) const {
+  uint32_t core_of(uint32_t p) const {
     for (uint32_t i = first_[p]; i < first_[p + 1]; ++i) {
       bool depends = false;
       for_each_operand(i, [&](uint32_t from) {
         const uint32_t q = piece_[from];
-        depends = depends || (q != p && level[q] + follows(p, q) == level[p]);
+        depends = depends || (q != p && level_[q] + follows(p, q) == level_[p]);
       });
       if (depends) return i;
     }
     return first_[p];
   }
 
+  // Which entries are live out of their pieces, and how many pieces of its line each piece depends on.
   void mark_outputs() {
+    const size_t pieces = is_body_.size();
     outside_.assign(trace_.entries.size(), 0);
-    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
-      const Entry& entry = trace_.entries[i];
-      for (uint32_t k = 0; k < entry.count; ++k) {
-        const Ref ref = refs_[entry.first_ref + k];
-        if (ref >= 0 && piece_[static_cast<size_t>(ref)] != piece_[i]) outside_[static_cast<size_t>(ref)] = 1;
+    line_.resize(pieces);
+    level_.assign(pieces, 0);
+    for (uint32_t p = 0; p < pieces; ++p) {
+      const Provenance origin = provenance_[first_[p]];
+      line_[p] = is_body_[p] ? uint64_t{origin.origin()} << 1 | (origin.forward != 0) : 0;
+      for (uint32_t i = first_[p]; i < first_[p + 1]; ++i) {
+        for_each_operand(i, [&](uint32_t from) {
+          const uint32_t q = piece_[from];
+          if (q == p) return;
+          outside_[from] = 1;
+          level_[p] = std::max(level_[p], level_[q] + follows(p, q));
+        });
       }
     }
     for (Ref ref : canonical_.outputs) {
@@ -415,6 +414,8 @@ class BodyFinder {
   std::vector<uint32_t> piece_;               // by entry
   std::vector<uint8_t> same_line_;            // by entry: whether the one before it was recorded by the same call in the program
   std::vector<std::pair<uint32_t, uint32_t>> weights_;  // by trace input: the op instance that read it last, and in which segment
+  std::vector<uint64_t> line_;                // by segment: where it was recorded; 0 if it is no body
+  std::vector<uint32_t> level_;               // by segment
   std::vector<uint8_t> outside_;              // by entry: whether it is live out of its segment
   std::vector<Ref> codes_;
   PairNumbers numbers_{64};                   // bodies, by structure
