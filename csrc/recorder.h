@@ -199,8 +199,10 @@ class Recorder {
   std::shared_ptr<CachedTrace> last_;
   std::shared_ptr<CachedTrace> followed_;  // the last one that is no update cut off
   std::weak_ptr<CachedTrace> update_;      // the last one that is
-  bool cuts_ = false, is_cut_off_ = false;  // the trace is flushed because an update begins; it is an update that was cut off
-  uint32_t never_seen_ = 0;                 // updates that followed on long traces that were not predicted
+  bool cuts_ = false;        // the trace is flushed because an update begins
+  bool is_cut_off_ = false;  // the trace is an update that was cut off
+  bool updates_ = false;     // the trace is long and holds an update
+  uint32_t never_seen_ = 0;  // such traces in a row that were never seen before
 };
 
 // Whether this thread records gradients, for the length of a scope, however that is left.

@@ -219,8 +219,12 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   }
   const Digest identity = digest();
   std::string key = identity.bytes();
-  if (auto found = traces.find(key)) return found;
+  if (auto found = traces.find(key)) {
+    if (updates_) never_seen_ = 0;
+    return found;
+  }
   const bool is_long = position_ >= kLong, comes_back = is_long && met.meet(identity.words().first);
+  if (updates_) never_seen_ = comes_back ? 0 : never_seen_ + 1;
   auto built = build_trace(!is_long || comes_back);
   if (!built || (is_long && !comes_back)) return built;
   if (comes_back && built->executable) built->executable->has_run_before();
@@ -349,7 +353,7 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
   shown_.clear();
   position_ = 0;
   stamp_ = next_stamp();
-  leaf_mismatch_ = false;
+  leaf_mismatch_ = updates_ = false;
   predicted_ = std::move(prediction);
 }
 
@@ -448,13 +452,13 @@ bool Recorder::flush() {
 }
 
 bool Recorder::begin_update() {
-  constexpr uint32_t kManySteps = 6, kManyEntries = 256;
+  constexpr uint32_t kManySteps = 3, kManyEntries = 256;
   if (position_ == 0) return true;
-  if (predicted_ && position_ < predicted_->trace.entries.size()) {
-    never_seen_ = 0;
+  // a predicted trace that ends here was cut here before
+  if (predicted_ ? position_ < predicted_->trace.entries.size() : position_ < kManyEntries || never_seen_ < kManySteps) {
+    updates_ = position_ >= kManyEntries;
     return true;
   }
-  if (!predicted_ && (position_ < kManyEntries || ++never_seen_ < kManySteps)) return true;
   cuts_ = true;
   const bool done = flush();
   cuts_ = false;
