@@ -244,7 +244,7 @@ class BodyFinder {
       if (line_[p]) lines[line_[p]].add(level_[p]);
     }
     if (std::none_of(lines.begin(), lines.end(), [](const auto& one) { return one.second.is_chain(); })) return false;
-    std::vector<uint32_t> height(pieces), needed(trace_.entries.size());  // the same of pieces that depend on it, and by entry
+    std::vector<uint32_t> height(pieces), needed(trace_.entries.size());  // how many pieces of its line depend on a piece, and on an entry
     std::vector<uint8_t> feeds(trace_.entries.size());  // whether a later piece of its line needs it
     std::vector<uint32_t> first;
     std::vector<uint8_t> is_body;

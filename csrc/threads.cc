@@ -285,7 +285,9 @@ int64_t copy_items(void** buffers, const int64_t* params, int64_t begin, int64_t
 
 int64_t copy_some(void** buffers, const int64_t*, int64_t begin, int64_t end) {
   const auto* parts = static_cast<const CopiedPart*>(buffers[0]);
-  for (int64_t k = begin; k < end; ++k) std::memcpy(parts[k].to, parts[k].from, parts[k].nbytes);
+  for (int64_t k = begin; k < end; ++k) {
+    if (parts[k].nbytes) std::memcpy(parts[k].to, parts[k].from, parts[k].nbytes);
+  }
   return 0;
 }
 
