@@ -157,10 +157,23 @@ def end_at_user(error: BaseException) -> None:
         return
     inside = ends_inside(error)
     if inside:
-        appended(error.__traceback__, ending_here())
+        appended(error.__traceback__, _called_back(error.__traceback__) or ending_here())
     described = hasattr(error, "__notes__") or isinstance(error, AttributeError)
     if (inside or hasattr(error, "located")) and not described:
         import_module("twofold.runtime.failures").describe_line(error)
+
+
+def _called_back(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback whose only frame is the last line of the user's code below the package, such as in a callback."""
+    found, inside = None, True
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        package = file.startswith(_PACKAGE)
+        if not package and not (inside and serves_the_package(file)):
+            found = trace
+        inside = package or (inside and serves_the_package(file))
+        trace = trace.tb_next
+    return None if found is None else TracebackType(None, found.tb_frame, found.tb_lasti, found.tb_lineno)
 
 
 def ends_in_callback(error: BaseException) -> bool:

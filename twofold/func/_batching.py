@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
-from twofold.errors import described
+from twofold.errors import AxisError, described
 from twofold.frontend.mapping import RANDOMNESS, Mapping, active_mappings
 from twofold.frontend.transforms import lift
 from twofold.func._trees import named
@@ -66,7 +66,7 @@ def vmap(
                 func, call, moved, flags, size, out_dims, randomness, chunk_size
             )
         return tree_unflatten(
-            [_moved_back(value, position) for value, position in zip(results, positions)], form
+            [_moved_back(func, value, position) for value, position in zip(results, positions)], form
         )
 
     return boundary(wrapped)
@@ -167,7 +167,13 @@ def _result(func: Any, value: Tensor, has_samples: bool, position: Any, size: in
     return value if has_samples else ops.broadcast_to(value, (size, *value.shape))
 
 
-def _moved_back(value: Tensor, position: int | None) -> Tensor:
+def _moved_back(func: Any, value: Tensor, position: int | None) -> Tensor:
+    if position is not None and not -value.ndim <= position < value.ndim:
+        raise AxisError(
+            f"vmap({named(func)}): out_dims gives axis {position} to a result with {value.ndim} axes, that of the "
+            "samples included",
+            f"Use an axis from {-value.ndim} to {value.ndim - 1}.",
+        )
     return value if position is None or position == 0 else ops.movedim(value, 0, position)
 
 

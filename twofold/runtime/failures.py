@@ -26,7 +26,10 @@ Tensor = _core.Tensor
 _Error = TypeVar("_Error", bound=BaseException)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(_core.operation_callable(None, -1, len)))
 _MAX_LETTERS = 60  # of first values, and of the name of an operand
+Span = tuple[int, int, int, int]
 _MAX_CALLERS = 5  # in a note; the traceback has all
+_CALLERS = ("functools", "_functools", "itertools")
+"""Modules whose functions call what they are given: their arguments are not the operands of the call that fails."""
 BY_USER = 1 << 31  # ``Provenance::kByUser`` of the core
 
 
@@ -365,9 +368,6 @@ def _locals(named: Sequence[Named]) -> dict[str, Any]:
     return found
 
 
-Span = tuple[int, int, int, int]
-
-
 class Candidate(NamedTuple):
     """An operand expression in the source of a call, its span, and the keyword that it is given by."""
 
@@ -405,26 +405,41 @@ def _assigned(value: Any, position: Position) -> str | None:
     if not isinstance(value, Tensor) or not value._location:
         return None
     chain = positions(_core.location_of(value))
-    return _target(chain[0]) if chain and chain[0] != position else None
+    if not chain or chain[0] == position:
+        return None
+    first = chain[0]
+    loops = _statements(first.file).targets
+    return _target(first) or loops.get((first.line, first.column, first.end_line, first.end_column))
+
+
+class _Statements(NamedTuple):
+    """Assignments of a file by their first line, and the variables of loops by the span of what they go over."""
+
+    assignments: dict[int, list[ast.stmt]]
+    targets: dict[Span, str]
 
 
 @functools.lru_cache(maxsize=256)
-def _statements(file: str) -> dict[int, list[ast.stmt]]:
-    """Assignments of a file by their first line."""
-    found: dict[int, list[ast.stmt]] = {}
+def _statements(file: str) -> _Statements:
+    found = _Statements({}, {})
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return found
     for node in ast.walk(tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            found.setdefault(node.lineno, []).append(node)
+            found.assignments.setdefault(node.lineno, []).append(node)
+        elif isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.target, ast.Name):
+            whole: list[Any] = [node.iter, node] if isinstance(node, ast.For) else [node.iter]
+            for part in whole:  # Python counts the step of a loop as one or the other
+                span = (part.lineno, part.col_offset, part.end_lineno, part.end_col_offset)
+                found.targets[span] = node.target.id
     return found
 
 
 def _target(position: Position) -> str | None:
     """The variable to which the result of a call is assigned, if that is all its statement does."""
-    for statement in _statements(position.file).get(position.line, []):
+    for statement in _statements(position.file).assignments.get(position.line, []):
         value: Any = getattr(statement, "value", None)
         whole = value is not None and (value.col_offset, value.end_col_offset) == (
             position.column,
@@ -502,7 +517,7 @@ def _move(node: Any, position: Position, in_parentheses: bool) -> None:
 
 def _written(position: Position) -> ast.stmt | None:
     """The subscript assignment whose target is at a position."""
-    for statement in _statements(position.file).get(position.line, []):
+    for statement in _statements(position.file).assignments.get(position.line, []):
         for target in getattr(statement, "targets", ()):
             if isinstance(target, ast.Subscript) and target.col_offset == position.column:
                 return statement
@@ -511,6 +526,8 @@ def _written(position: Position) -> ast.stmt | None:
 
 def _is_operation(function: ast.expr, names: dict[str, Any]) -> bool:
     """Whether a call expression calls an operation: a function of a module, or a method of tensors."""
+    if getattr(_read(function, names), "__module__", "") in _CALLERS:
+        return False
     if isinstance(function, ast.Attribute):
         return _is_module(function.value, names) or hasattr(Tensor, function.attr)
     return isinstance(function, ast.Name) and isinstance(names.get(function.id), _FUNCTIONS)
