@@ -50,7 +50,9 @@ def bug_starmap(x: Any, i: Any) -> Any:
     def affine(w: Any, b: Any) -> Any:
         return F.linear(x, w, b)  # bug
 
-    return sum(itertools.starmap(affine, [(torch.ones(2, 3), torch.ones(2)), (torch.ones(2, 3), torch.ones(4))]))
+    return sum(
+        itertools.starmap(affine, [(torch.ones(2, 3), torch.ones(2)), (torch.ones(2, 3), torch.ones(4))])
+    )
 
 
 def bug_generator_expression_late(x: Any, i: Any) -> Any:
@@ -218,7 +220,7 @@ def bug_iterator_protocol(x: Any, i: Any) -> Any:
 
 
 def bug_memoised_table(x: Any, i: Any) -> Any:
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def positions(width: int) -> Any:
         return torch.arange(width).reshape(2, -1).float()  # bug
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy
 
-import twofold as torch
 import twofold.static as tf
 
 
-def rows(values: Any = None) -> Any:
+def rows() -> Any:
     return tf.placeholder(tf.float32, [None, 3])
 
 
@@ -67,9 +66,9 @@ def bug_decoder_loop() -> Any:
     steps = tf.placeholder(tf.int32, [])
 
     def decode(k: Any, token: Any, logits: Any) -> Any:
-        embedded = tf.nn.embedding_lookup(table, token)
+        embedded = tf.nn.embedding_lookup(table, token)  # bug
         scores = tf.matmul(embedded, table, transpose_b=True)
-        return k + 1, token + 3, logits.write(k, scores)  # the next token is out of the table
+        return k + 1, token + 3, logits.write(k, scores)
 
     start = (tf.constant(0), tf.constant([0, 1]), tf.TensorArray(tf.float32, size=4))
 
@@ -87,7 +86,9 @@ def bug_loop_in_a_helper_of_a_helper() -> Any:
         return tf.matmul(v, kernel)  # bug
 
     def repeat(function: Any, v: Any, times: int) -> Any:
-        return tf.while_loop(lambda i, h: i < times, lambda i, h: (i + 1, function(h)), [tf.constant(0), v])[1]
+        return tf.while_loop(lambda i, h: i < times, lambda i, h: (i + 1, function(h)), [tf.constant(0), v])[
+            1
+        ]
 
     return repeat(smooth, x, 3), {x: X}
 
@@ -153,9 +154,9 @@ def bug_host_function_with_state() -> Any:
 
 def bug_host_function_of_other_rank() -> Any:
     x = rows()
-    y = tf.py_func(lambda v: v.sum(1), [x], tf.float32)
+    y = tf.py_func(lambda v: v.sum(1), [x], tf.float32)  # bug
     y.set_shape([None, 3])
-    return tf.matmul(y, tf.ones([3, 2])), {x: X}  # where what was declared is wrong
+    return tf.matmul(y, tf.ones([3, 2])), {x: X}
 
 
 def bug_host_function_in_a_data_set() -> Any:
@@ -186,7 +187,7 @@ def bug_data_set_reduce() -> Any:
     data = tf.data.Dataset.from_tensor_slices(tf.ones([4, 3]))
 
     def add(total: Any, row: Any) -> Any:
-        return tf.reduce_sum(total + row)  # bug
+        return tf.cast(total + row, tf.float64)  # bug
 
     return data.reduce(tf.zeros([3]), add), {}
 
@@ -317,16 +318,6 @@ def bug_generator_of_losses() -> Any:
     return total, {**feeds, target: [0.0, 0.0, 0.0]}
 
 
-def bug_defined_function() -> Any:
-    x = rows()
-
-    @tf.contrib.eager.defun if hasattr(tf.contrib, "eager") else (lambda f: f)
-    def scale(v: Any) -> Any:
-        return v * tf.ones([2])  # bug
-
-    return scale(x), {x: X}
-
-
 def bug_string_of_a_number() -> Any:
     text = tf.placeholder(tf.string, [None])
     numbers = tf.string_to_number(text)  # bug
@@ -361,7 +352,7 @@ def bug_sequence_of_updates() -> Any:
 def bug_missing_feed_of_a_branch() -> Any:
     x, flag = rows(), tf.placeholder(tf.bool, [])
     offset = tf.placeholder(tf.float32, [3])
-    return tf.cond(flag, lambda: x + offset, lambda: x), {x: X, flag: False}  # where a feed is missing
+    return tf.cond(flag, lambda: x + offset, lambda: x), {x: X, flag: False}
 
 
 def bug_kept_tensor_of_a_loop() -> Any:
@@ -380,12 +371,4 @@ def bug_tensor_as_a_condition() -> Any:
     return (x if tf.reduce_sum(x) > 0 else -x), {x: X}  # bug
 
 
-DECLARED: list[Any] = [
-    found
-    for name, found in dict(globals()).items()
-    if name.startswith("bug_")
-]
-
-
-def _unused() -> Any:
-    return torch
+DECLARED: list[Any] = [found for name, found in dict(globals()).items() if name.startswith("bug_")]

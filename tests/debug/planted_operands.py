@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy
@@ -97,7 +99,21 @@ def bug_of_integers_dropped(x: Any) -> Any:
     return F.dropout(counts, 0.5)  # bug with dropout, int64, counts: int64[2,3]
 
 
+def bug_of_a_reduction_by_a_function(x: Any) -> Any:
+    parts = [x, x * 2, x[:, :2]]
+    return functools.reduce(operator.add, parts)  # bug with parts[2], input: float32[2,3]
+
+
+def bug_of_what_a_loop_goes_over(x: Any) -> Any:
+    words, total = nn.Embedding(6, 3), x.sum()
+    for token in torch.tensor([[1, 2], [3, 6]]):
+        total = total + words(token).sum()  # bug with token: int64[2] [3 6]
+    return total
+
+
 CALLS = [
+    bug_of_a_reduction_by_a_function,
+    bug_of_what_a_loop_goes_over,
     bug_three_functions_deep,
     bug_in_a_module_of_a_module,
     bug_in_a_generator,

@@ -304,7 +304,7 @@ def bug_state_of_another_batch() -> Any:
     lstm = nn.LSTM(3, 4)
     state = None
     for size in (2, 2, 1):
-        out, state = lstm(torch.ones(5, size, 3), state)  # bug
+        _, state = lstm(torch.ones(5, size, 3), state)  # bug
 
 
 def bug_custom_cell() -> Any:

@@ -85,8 +85,6 @@ def dynet_margin_of_pairs() -> Any:
 
 def dynet_sum_of_other_dimensions() -> Any:
     parts = [dy.inputVector([1.0] * size) for size in (2, 2, 3)]
-    dy.renew_cg()
-    parts = [dy.inputVector([1.0] * size) for size in (2, 2, 3)]
     dy.average(parts).value()  # bug
 
 
@@ -132,14 +130,6 @@ def dynet_batched_labels_late() -> Any:
     dy.sum_batches(dy.pickneglogsoftmax_batch(w * x, [0, 1, 3])).value()  # bug
 
 
-def dynet_expression_of_an_old_graph() -> Any:
-    model()
-    x = dy.inputVector([1.0, 2.0])
-    dy.renew_cg()
-    y = dy.inputVector([3.0, 4.0])
-    (x + y).value()  # bug
-
-
 def dynet_filter_of_an_image() -> Any:
     m = model()
     image = dy.inputTensor(numpy.ones((5, 5, 1)))
@@ -165,11 +155,6 @@ def dynet_trainer_of_an_epoch() -> Any:
         loss.value()
         loss.backward()
         trainer.update()
-
-
-def dynet_initial_values() -> Any:
-    m = model()
-    m.add_parameters((3, 2), init=numpy.ones((2, 3)))  # bug
 
 
 def dynet_range_of_a_vector() -> Any:

@@ -19,7 +19,9 @@ from tests.debug import planted_operands
 from tests.debug.planted_bodies import BODIES, OF_DYNET
 from tests.debug.planted_callbacks import CALLBACKS
 from tests.debug.planted_calls import CALLS, X
+from tests.debug.planted_compositions import COMPOSITIONS
 from tests.debug.planted_declarations import BUILDERS_OF_DYNET, DECLARATIONS
+from tests.debug.planted_declared_tasks import DECLARED
 from tests.debug.planted_expressions import BUILDERS
 from tests.debug.planted_feeds import FEEDS, OF_STATES
 from tests.debug.planted_functions import FUNCTIONS
@@ -32,9 +34,11 @@ from tests.debug.planted_programs import PROGRAMS
 from tests.debug.planted_runs import RUNS
 from tests.debug.planted_sessions import SESSIONS
 from tests.debug.planted_steps import STEPS
+from tests.debug.planted_tasks import TASKS
 from tests.debug.planted_training import TRAINING
 from tests.debug.planted_transforms import TRANSFORMS
 from tests.debug.planted_vectors import VECTORS
+from tests.debug.planted_words import WORDS
 from twofold import _core, debug, dynet
 
 Bug = Callable[..., Any]
@@ -83,7 +87,7 @@ def observed(call: Bug, x: Any) -> Any:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "bug", [*CALLS, *FUNCTIONS, *TRANSFORMS, *LAYERS, *PLACES], ids=lambda bug: bug.__name__
+    "bug", [*CALLS, *FUNCTIONS, *TRANSFORMS, *LAYERS, *PLACES, *COMPOSITIONS], ids=lambda bug: bug.__name__
 )
 def test_calls(bug: Bug, way: str) -> None:
     _core.set_eager(way == "eager")
@@ -95,7 +99,9 @@ def test_calls(bug: Bug, way: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "bug", [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS, *LOOPS, *STEPS], ids=lambda bug: bug.__name__
+    "bug",
+    [*PROGRAMS, *TRAINING, *GRADIENTS, *CALLBACKS, *LOOPS, *STEPS, *TASKS],
+    ids=lambda bug: bug.__name__,
 )
 def test_programs(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -111,7 +117,9 @@ def run(build: Bug, steps: bool) -> None:
 
 @pytest.mark.parametrize("steps", [False, True], ids=["", "stepped"])
 @pytest.mark.parametrize(
-    "bug", [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS, *FEEDS], ids=lambda bug: bug.__name__
+    "bug",
+    [*GRAPHS, *SESSIONS, *BODIES, *DECLARATIONS, *RUNS, *FEEDS, *DECLARED],
+    ids=lambda bug: bug.__name__,
 )
 def test_sessions(bug: Bug, steps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -121,7 +129,7 @@ def test_sessions(bug: Bug, steps: bool, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     "bug",
-    [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET, *VECTORS, *OF_STATES],
+    [*EXPRESSIONS, *BUILDERS, *OF_DYNET, *BUILDERS_OF_DYNET, *VECTORS, *OF_STATES, *WORDS],
     ids=lambda bug: bug.__name__,
 )
 def test_dynet(bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

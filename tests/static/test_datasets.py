@@ -298,3 +298,21 @@ def test_the_end_is_told_in_tensorflow_s_words():
         following = tf.data.Dataset.range(0).make_one_shot_iterator().get_next()
         with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
             session.run(following)
+
+
+def test_reduce_leaves_sizes_open_that_the_function_changes():
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.data.Dataset.from_tensor_slices(tf.ones([4, 3]))
+        total = rows.reduce(tf.zeros([3]), lambda state, row: tf.reduce_sum(state + row))
+        assert session.run(total) == 120.0  # 3, then thrice the sum of three and three times itself
+        joined = rows.reduce(tf.zeros([0, 3]), lambda state, row: tf.concat([state, row[None]], 0))
+        assert joined.shape.as_list() == [None, 3] and session.run(joined).tolist() == [[1.0] * 3] * 4
+
+
+def test_reduce_refuses_another_state():
+    with tf.Graph().as_default():
+        rows = tf.data.Dataset.from_tensor_slices(tf.ones([4, 3]))
+        with pytest.raises(TypeError, match="the function returns .* float64"):
+            rows.reduce(tf.zeros([3]), lambda state, row: tf.cast(state + row, tf.float64))
+        with pytest.raises(ValueError, match="the function returns the structure"):
+            rows.reduce(tf.zeros([3]), lambda state, row: (state, row))

@@ -258,3 +258,23 @@ def test_errors_are_made_as_in_tensorflow(kind):
     again = pickle.loads(pickle.dumps(kind(None, None, "the end")))
     assert type(again) is kind and again.message.startswith("the end") and again.op is None
     assert kind("what", "Fix it.").message == "what. Fix it."
+
+
+def test_labels_of_another_shape_than_logits():
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(ValueError, match="sizes on axis -2 differ, 4 against 2"):
+            tf.nn.softmax_cross_entropy_with_logits(labels=tf.ones([4, 2]), logits=tf.ones([2, 4]))
+        shared = tf.nn.softmax_cross_entropy_with_logits(
+            labels=tf.constant([[0.25, 0.75]]), logits=tf.zeros([3, 2])
+        )
+        assert session.run(shared) == pytest.approx([0.6931472] * 3)
+
+
+def test_a_loop_variable_that_grows_in_a_run():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        start = [tf.constant(0), tf.zeros([2])]
+        grown = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tf.concat([h, x], 0)), start)[1]
+        for debug in (False, True):
+            with pytest.raises(ValueError, match=r"iteration 0 leaves the body with \[3\]"):
+                session.run(grown, {x: [1.0]}, debug=debug)

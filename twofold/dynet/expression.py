@@ -315,9 +315,13 @@ def element(x: Expression, index: int, dim: int = 0) -> Expression:
     tensor, batch = x._tensor, x._batch
     rank = tensor.ndim - (batch != 1)
     if dim >= max(rank, 1):
-        raise ValueError(f"pick: dimension {dim} of an expression of dimensions {x.dim()[0]}")
+        raise ValueError(
+            f"pick: dimension {dim} of an expression of dimensions {x.dim()[0]}. Use one from 0 to {max(rank, 1) - 1}."
+        )
     if index < 0 or (rank == 0 and index):
-        raise IndexError(f"index {index} of an expression of dimensions {x.dim()[0]}")
+        raise IndexError(
+            f"index {index} of an expression of dimensions {x.dim()[0]}. Use one from 0 to its size minus 1."
+        )
     if rank == 0:
         return x
     if tensor.ndim == 1:

@@ -123,7 +123,7 @@ def inputTensor(arr: Any, batched: bool = False, device: str = "", reusable_expr
     if isinstance(arr, list) and arr and all(isinstance(one, numpy.ndarray) for one in arr):
         arr, batched = numpy.stack(arr, -1), True
     if not isinstance(arr, (list, numpy.ndarray)):
-        raise TypeError("inputTensor takes an array or a list of numbers")
+        raise TypeError("inputTensor takes an array or a list of numbers. Give one of them.")
     array = stored(arr)
     if not batched:
         return _input(array, 1, reusable_expr, device)
@@ -138,7 +138,9 @@ def inputTensorTranspose(val: Any, dim: Any = None, batch_size: int = 1, device:
     numbers = numpy.array(val, numpy.float32).reshape(-1)
     shape = shape_of((numbers.size,) if dim is None else dim, batch_size)
     if numpy.prod(shape) != numbers.size:
-        raise ValueError(f"{numbers.size} numbers for dimensions {dim} and a batch of {batch_size}")
+        raise ValueError(
+            f"{numbers.size} numbers for dimensions {dim} and a batch of {batch_size}. Give as many as that."
+        )
     return _input(numbers.reshape(shape), batch_size, False, device)
 
 
@@ -163,7 +165,7 @@ def sparse_inputTensor(
     if values.ndim != 1:
         raise TypeError("sparse_inputTensor: the values are a list of numbers")
     if len(idxs) != len(shape):
-        raise ValueError(f"{len(idxs)} lists of indices for {len(shape)} dimensions")
+        raise ValueError(f"{len(idxs)} lists of indices for {len(shape)} dimensions. Give one list for each.")
     array = numpy.full(shape, defval, numpy.float32)
     array[tuple(numpy.asarray(one) for one in idxs)] = values
     return inputTensor(array, batched, device)

@@ -206,7 +206,7 @@ class FastLSTMBuilder(_RNNBuilder):
     def set_dropout(self, f: float) -> None:
         """Refused: this builder has no dropout."""
         if f:
-            raise ValueError("FastLSTMBuilder has no dropout; use VanillaLSTMBuilder")
+            raise ValueError("FastLSTMBuilder has no dropout. Use VanillaLSTMBuilder.")
 
     def _cell(self, layer: int, w: Weights, x: Any, h: Any, c: Any, masks: Any) -> tuple[Any, ...]:
         gate, new, shown = x @ w[0] + w[3], x @ w[8] + w[10], x @ w[4] + w[7]

@@ -39,7 +39,7 @@ class ParameterCollection:
 
     def _free_name(self, name: str, collection: bool) -> str:
         if "/" in name or " " in name:
-            raise ValueError(f"the name {name!r} holds a slash or a space")
+            raise ValueError(f"the name {name!r} holds a slash or a space. Leave them out.")
         count = self._taken.get((name, collection), 0)
         self._taken[name, collection] = count + 1
         return self._name + (f"{name}_{count}" if count or not name else name)

@@ -74,7 +74,9 @@ def along_batch(e: Expression, indices: Sequence[int], dim: int) -> Expression:
         picked = tensor.index_select(tensor.ndim - 1 - dim, indices_of(indices))
         return Expression(PUBLIC["movedim"](picked, tensor.ndim - 1 - dim, 0), count)
     if count != e._batch:
-        raise ValueError(f"{count} indices for a batch of {e._batch}. Give one for each element.")
+        raise ValueError(
+            f"{count} indices for a batch of {e._batch} elements of dimensions {e.dim()[0]}. Give one for each element."
+        )
     shape = list(tensor.shape)
     axis = tensor.ndim - 1 - dim
     shape[axis] = 1
@@ -113,7 +115,7 @@ def _picked_range(x: Expression, s: int, e: int, d: int) -> Expression:
     tensor = of_rank(x, d + 1)
     size = tensor.shape[-1 - d]
     if not 0 <= s < e <= size:
-        raise ValueError(f"pick_range: {s} to {e} of dimension {d} of size {size}")
+        raise ValueError(f"pick_range: {s} to {e} of dimension {d} of size {size}. Use 0 <= s < e <= {size}.")
     return Expression(tensor.narrow(tensor.ndim - 1 - d, s, e - s), x._batch)
 
 

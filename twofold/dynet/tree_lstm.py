@@ -39,7 +39,9 @@ class TreeLSTMBuilder:
                 f"node {id} is added after {len(self._outputs)} nodes: number them in this order"
             )
         if not all(0 <= child < id for child in children):
-            raise ValueError(f"the children {list(children)} of node {id} must be added before it")
+            raise ValueError(
+                f"the children {list(children)} of node {id} must be added before it. Add them first."
+            )
 
     def add_input(self, id: int, children: Sequence[int], x: Expression) -> Expression:
         """Add a node with an input and children that were added before; returns its output."""

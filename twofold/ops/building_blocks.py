@@ -56,10 +56,22 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         for position, size in enumerate(shape, ndim - len(shape)):
             if size != 1 and size != result[position]:
                 if result[position] != 1:
-                    what = f"sizes on axis {position - ndim} differ, {result[position]} against {size}"
-                    raise ShapeError(what, "Make them equal, or one of them 1 (unsqueeze adds such an axis).")
+                    raise _unlike_sizes(shapes, position - ndim, result[position], size)
                 result[position] = size
     return tuple(result)
+
+
+def _unlike_sizes(shapes: Sequence[Shape], axis: int, *sizes: Any) -> ShapeError:
+    """The error for sizes that differ on an axis, or rather on one where they are known."""
+    if any(type(size) is not int for size in sizes):
+        for other in range(-1, -max(map(len, shapes)) - 1, -1):
+            there = [shape[other] for shape in shapes if len(shape) >= -other]
+            known = list(dict.fromkeys(size for size in there if type(size) is int and size != 1))
+            if len(known) > 1:
+                axis, sizes = other, tuple(known[:2])
+                break
+    what = f"sizes on axis {axis} differ, {sizes[0]} against {sizes[1]}"
+    return ShapeError(what, "Make them equal, or one of them 1 (unsqueeze adds such an axis).")
 
 
 def convert(node: Node, dtype: DType) -> Any:

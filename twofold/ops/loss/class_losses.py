@@ -17,6 +17,7 @@ from twofold.ir.sizes import real
 from twofold.ops.base import (
     apply,
     broadcast,
+    broadcast_shapes,
     composite,
     convert,
     iota,
@@ -437,6 +438,10 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
     ndim = len(logits.shape)
     if not ndim:
         raise ShapeError("logits without axes", "Give rows of logits.")
+    if labels.shape != logits.shape:
+        shape = broadcast_shapes(tuple(labels.shape), tuple(logits.shape))
+        labels, logits = ops.broadcast_to(labels, shape), ops.broadcast_to(logits, shape)
+        ndim = len(shape)
     position = normalize_axis(axis, ndim)
     if position != ndim - 1:
         labels, logits = ops.movedim(labels, position, -1), ops.movedim(logits, position, -1)

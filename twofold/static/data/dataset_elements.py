@@ -9,17 +9,18 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import string
-from twofold.errors import ArgumentError, TwofoldError, at_operation
+from twofold.errors import ArgumentError, DTypeError, TwofoldError, at_operation
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
-from twofold.runtime.failures import end_at
+from twofold.runtime.failures import end_at, end_in
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.static.api.op_functions import array_of, as_dtype, convert_to_tensor, is_tensor_like, whole
 from twofold.static.arrays.shape_ops import placeholder
+from twofold.static.control_flow.choice import common_type
 from twofold.static.functions.bodies import source_of
 from twofold.static.graph.context import at_once
-from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph
+from twofold.static.graph.graph import Graph, Operation, Tensor, describe, get_default_graph
 from twofold.static.graph.string_table import bytes_array, holds_strings, stack
 from twofold.static.graph.tensor_shape import TensorShape, shape_of_sizes
 from twofold.static.session.session import Session
@@ -127,6 +128,23 @@ class ElementFunction:
         self.tensors = [owner.outputs[index] for (owner, index), _ in held]
         self._captured = [inner for _, inner in held]
         self.types = [value.type_ for value in self._results] if self.dataset is None else self.dataset._types
+
+    def state_types(
+        self, function: Callable[..., Any], structure: Any, names: Sequence[str], types: Sequence[TensorType]
+    ) -> list[TensorType]:
+        """The types of a state before and after the function; an error ends at the line that returns another state."""
+        if repr(self.structure) != repr(structure):
+            what = f"the function returns the structure {self.structure!r} for a state of {structure!r}"
+            error = failed("reduce", ArgumentError(what, "Return the new state in its structure."))
+            raise end_in(error, function, None)
+        found = []
+        for name, type, value in zip(names, types, self._results):
+            if value.dtype is not type.dtype:
+                what = f"{name} is of {type.dtype.name}, and the function returns {describe(value)}"
+                fix = f"Return the dtype of the state, with tf.cast(..., tf.{type.dtype.name})."
+                raise end_in(failed("reduce", DTypeError(what, fix)), function, value)
+            found.append(type if value.type_.shape == type.shape else common_type(type, value.type_))
+        return found
 
     def __call__(self, element: Element, fed: Fed) -> Element:
         captured = [fed[id(tensor)] for tensor in self.tensors]

@@ -47,7 +47,7 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
 from twofold.static.graph.string_table import bytes_array
-from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.graph.tensor_shape import TensorShape, shape_text
 from twofold.static.random import next_key
 from twofold.static.strings.string_functions import as_string_tensor
 
@@ -381,12 +381,21 @@ class Dataset(Typed):
         return Dataset(make, found.types, found.structure, tensors)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """What ``reduce_func(state, element)`` makes, element by element, of ``initial_state``."""
-        values, _, structure = flatten(initial_state, "initial_state")
+        """What ``reduce_func(state, element)`` makes, element by element, of ``initial_state``.
+
+        The function is declared again, with sizes left open, where it returns other sizes than the state has.
+        Raises ArgumentError or DTypeError where it returns another structure or dtype.
+        """
+        values, names, structure = flatten(initial_state, "initial_state")
         states = [convert_to_tensor(value) for value in values]
         types = [state.type_ for state in states]
         pair = (structure, self._structure)
-        found = ElementFunction(reduce_func, [*types, *self._types], pair)
+        while True:
+            found = ElementFunction(reduce_func, [*types, *self._types], pair)
+            wider = found.state_types(reduce_func, structure, names, types)
+            if [shape_text(type.shape) for type in wider] == [shape_text(type.shape) for type in types]:
+                break
+            types = wider
         tensors = [*self._tensors, *found.tensors]
 
         def reduced(*arrays: Any) -> Element:

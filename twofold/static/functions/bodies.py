@@ -62,6 +62,21 @@ def all_inside(operations: Iterable[Operation]) -> list[Operation]:
     return found
 
 
+def reader_outside(roots: Sequence[Operation]) -> Operation | None:
+    """Among what ``roots`` depend on, an operation that reads what a body computes and stands outside of it."""
+    if not roots:
+        return None
+    flows = [one.flow or one.hosted for one in roots[0].graph.get_operations()]
+    inside = {one for flow in flows if flow for body in flow.bodies for one in body.operations}
+    for operation in above(roots):
+        if operation in inside or operation.type == ARGUMENT or not operation.outputs:
+            continue
+        read = [owner for owner, _ in sources_of(operation) if owner in inside]
+        if any(one.type == ARGUMENT for one in above(read)):
+            return operation
+    return None
+
+
 def tensor_of(source: Source) -> Tensor:
     """The declared tensor of a source."""
     return source[0].outputs[source[1]]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
 from twofold.dtypes import int64
 from twofold.errors import ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
@@ -14,10 +15,12 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import LoopCall, call_branch, predicate_of
 from twofold.runtime.closure_conversion import closure_convert
-from twofold.static.functions.bodies import Body
-from twofold.static.graph.graph import Graph, Operation
+from twofold.runtime.failures import end_at
+from twofold.static.functions.bodies import Body, tensor_of
+from twofold.static.graph.graph import Graph, Operation, describe
 from twofold.static.graph.inference import Numbers, Source, read_of
 from twofold.static.graph.string_table import stack
+from twofold.static.graph.tensor_shape import fits, shape_text
 
 
 class Record:
@@ -191,8 +194,23 @@ class While(Flow):
         made = 0
         while (most is None or made < most) and self.once(run, self.condition, carried, captured)[0]:
             carried = self.once(run, self.body, carried, captured)
+            self._check_sizes(carried, made)
             made += 1
         return carried
+
+    def _check_sizes(self, carried: Sequence[Any], number: int) -> None:
+        """Raise ShapeError, which ends at the line of the body, where a value does not fit what is carried."""
+        for name, argument, source, value in zip(self.names, self.body.arguments, self.body.results, carried):
+            given = argument.outputs[0]
+            if fits(numpy.shape(value), given.type_.shape):
+                continue
+            assert self.owner is not None
+            error = ShapeError(
+                f"{self.owner.name}, declared at {self.owner.where}: {name} is {describe(given)}, but iteration "
+                f"{number} leaves the body with {shape_text(numpy.shape(value))}",
+                "Make the body return the shape that it was given, or leave unknown sizes open in shape_invariants.",
+            )
+            raise end_at(error, _core.location_of(tensor_of(source)))
 
     def _with_rows(self, lowerer: Any, carried: list[Any]) -> list[Any]:
         """Arrays that nothing was written to get rows of zeros of the type that the body writes."""

@@ -28,8 +28,7 @@ def check_feed(tensor: Tensor, type: TensorType) -> None:
     if type.dtype is declared.dtype and fits(type.shape, declared.shape):
         return
     if tensor.op.python is not None:
-        what = f"the function returned {type.dtype.name}{shape_text(type.shape)} for {describe(tensor)}"
-        raise _wrong_result(tensor.op, what, "Return what is declared, or set another shape.")
+        raise _wrong_shape(tensor, type.dtype, type.shape)
     fix = (
         "Feed values of its dtype."
         if type.dtype is not declared.dtype
@@ -105,6 +104,11 @@ def _wrong_result(operation: Operation, what: str, fix: str) -> BaseException:
     return end_at(error, _core.location_of(operation.outputs[0])) if operation.outputs else error
 
 
+def _wrong_shape(tensor: Tensor, dtype: Any, shape: Any) -> BaseException:
+    what = f"the function returned {dtype.name}{shape_text(shape)} for {describe(tensor)}"
+    return _wrong_result(tensor.op, what, "Return what is declared, or set another shape.")
+
+
 def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:
     """The outputs of a ``py_func``; raises GraphError if they are not what was declared."""
     assert operation.python is not None
@@ -128,5 +132,7 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
         if array.dtype != tensor.dtype.numpy or tensor.dtype is string:
             what = f"the function returned {array.dtype} where Tout says {tensor.dtype.name}"
             raise _wrong_result(operation, what, "Convert the result, or change Tout.")
+        if not fits(array.shape, tensor.type_.shape):
+            raise _wrong_shape(tensor, tensor.dtype, array.shape)
         found.append(array)
     return found

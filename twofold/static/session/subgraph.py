@@ -20,7 +20,7 @@ from twofold.ir.types import tensor_type
 from twofold.runtime.failures import end_at
 from twofold.runtime.tracing import here
 from twofold.static.autodiff.derivatives import operations_between
-from twofold.static.functions.bodies import ARGUMENT
+from twofold.static.functions.bodies import ARGUMENT, reader_outside
 from twofold.static.graph.devices import HERE, trouble
 from twofold.static.graph.graph import DERIVATIVES, Operation, describe
 from twofold.static.graph.inference import Source, Unforeseen, known_value, read_of
@@ -310,10 +310,12 @@ class Subgraph:
                     "Compute them outside of the loop, such as by tf.shape of a tensor that is there.",
                 )
                 raise end_at(error, _core.location_of(consumer.outputs[0]))
-            raise GraphError(
+            error = GraphError(
                 f"{above.name} ({above.where}) is inside the body of a loop and has a value only there, at {here()}",
                 "Let the body return it, as a loop variable or a stacked result.",
             )
+            reader = reader_outside([*[owner for owner, _ in self.request.fetches], *self.request.operations])
+            raise end_at(error, _core.location_of(reader.outputs[0])) if reader is not None else error
         if operation.device and trouble(operation.device, self._soft, self._tasks):
             raise InvalidArgumentError(
                 f"Cannot assign a device for operation {operation.name} ({operation.where}): it is for "
