@@ -29,6 +29,7 @@ ORDER = [
         "crc32c",
         "protobuf",
         "event_files",
+        "event_plugins",
     },
     {"ir"},
     {"ops"},

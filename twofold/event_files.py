@@ -28,12 +28,18 @@ _STRING = 7
 _files = itertools.count()
 
 
-def _double(field: int, value: float) -> bytes:
+def double(field: int, value: float) -> bytes:
+    """A field of eight bytes."""
     return varint(field << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def _doubles(field: int, values: Any) -> bytes:
     return nested(field, numpy.asarray(values, "<f8").tobytes())
+
+
+def nested_string(field: int, text: str) -> bytes:
+    """A field of a string."""
+    return nested(field, text.encode())
 
 
 def _value(tag: str, content: bytes) -> bytes:
@@ -49,6 +55,14 @@ def scalar_summary(tag: str, value: float) -> bytes:
     return _value(tag, fixed32(2, struct.unpack("<I", struct.pack("<f", value))[0]))
 
 
+def counted_summary(
+    tag: str, least: float, most: float, count: float, total: float, squares: float, limits: Any, counts: Any
+) -> bytes:
+    """A distribution that was counted: extremes, count, sum, sum of squares, upper limits of buckets, their counts."""
+    message = b"".join(double(k, value) for k, value in enumerate((least, most, count, total, squares), 1))
+    return _value(tag, nested(5, message + _doubles(6, limits) + _doubles(7, counts)))
+
+
 def histogram_summary(tag: str, values: Any) -> bytes:
     """The distribution of values: how many lie in each of some buckets, whose limits grow by a tenth.
 
@@ -61,10 +75,8 @@ def histogram_summary(tag: str, values: Any) -> bytes:
     counts = numpy.bincount(numpy.searchsorted(limits, flat), minlength=len(limits))
     used = numpy.flatnonzero(counts)
     first, last = max(int(used[0]) - 1, 0), int(used[-1]) + 1
-    message = _double(1, flat.min()) + _double(2, flat.max()) + _double(3, flat.size)
-    message += _double(4, flat.sum()) + _double(5, float((flat * flat).sum()))
-    message += _doubles(6, limits[first:last]) + _doubles(7, counts[first:last])
-    return _value(tag, nested(5, message))
+    moments = flat.min(), flat.max(), flat.size, flat.sum(), float((flat * flat).sum())
+    return counted_summary(tag, *moments, limits[first:last], counts[first:last])
 
 
 def _limits(most: float) -> Any:
@@ -83,7 +95,7 @@ def image_summary(tag: str, pixels: Any) -> bytes:
     if image.dtype != numpy.uint8 or image.ndim != 3 or image.shape[2] not in (1, 3, 4):
         raise ValueError(f"an image is uint8[height, width, 1, 3 or 4], not {image.dtype}{list(image.shape)}")
     height, width, channels = image.shape
-    message = number(1, height) + number(2, width) + number(3, channels) + nested(4, _png(image))
+    message = number(1, height) + number(2, width) + number(3, channels) + nested(4, png(image))
     return _value(tag, nested(4, message))
 
 
@@ -101,7 +113,7 @@ def audio_summary(tag: str, samples: Any, rate: float) -> bytes:
     return _value(tag, nested(6, shape + nested(4, content.getvalue()) + nested(5, b"audio/wav")))
 
 
-def _png(image: Any) -> bytes:
+def png(image: Any) -> bytes:
     """An image in the format of the PNG specification, each row unfiltered."""
     height, width, channels = image.shape
 
@@ -117,8 +129,13 @@ def _png(image: Any) -> bytes:
 def text_summary(tag: str, text: str) -> bytes:
     """A text, which TensorBoard reads as Markdown."""
     tensor = number(1, _STRING) + nested(2, nested(2, number(1, 1))) + nested(8, text.encode())
-    plugin = nested(9, nested(1, nested(1, b"text")))
-    return _value(tag, plugin + nested(8, tensor))
+    return plugin_summary(tag, "text", b"", tensor)
+
+
+def plugin_summary(tag: str, plugin: str, content: bytes, tensor: bytes | None = None) -> bytes:
+    """What a plugin of TensorBoard reads: the message of its own, and a tensor."""
+    data = nested(1, plugin.encode()) + (nested(2, content) if content else b"")
+    return _value(tag, nested(9, nested(1, data)) + (b"" if tensor is None else nested(8, tensor)))
 
 
 class EventFile:
@@ -130,7 +147,7 @@ class EventFile:
         made = f"{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_files)}"
         self.path = os.path.join(self.folder, f"events.out.tfevents.{made}{suffix}")
         self._file = open(self.path, "wb")  # noqa: SIM115 (closed by close)
-        self._record(_double(1, time.time()) + nested(3, _VERSION))
+        self._record(double(1, time.time()) + nested(3, _VERSION))
 
     def _record(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))
@@ -139,7 +156,7 @@ class EventFile:
 
     def _event(self, content: bytes, step: int | None, wall_time: float | None) -> None:
         when = time.time() if wall_time is None else wall_time
-        self._record(_double(1, when) + number(2, int(step or 0)) + content)
+        self._record(double(1, when) + number(2, int(step or 0)) + content)
 
     def add_summary(self, summary: bytes, step: int | None = None, wall_time: float | None = None) -> None:
         """Write a summary message."""

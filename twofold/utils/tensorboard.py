@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -14,11 +14,22 @@ from twofold import _core
 from twofold.errors import ArgumentError
 from twofold.event_files import (
     EventFile,
+    audio_summary,
+    counted_summary,
     histogram_summary,
     image_summary,
     node_def,
+    png,
     scalar_summary,
     text_summary,
+)
+from twofold.event_plugins import (
+    embedding_text,
+    hyperparameter_summaries,
+    layout_summary,
+    precision_recall,
+    precision_recall_summary,
+    sprite_of,
 )
 from twofold.runtime.tracing import here
 
@@ -36,8 +47,38 @@ def _number(value: Any, tag: str) -> float:
     return float(array.reshape(()))
 
 
+def _hyperparameter(name: str, value: Any) -> Any:
+    if value is None or isinstance(
+        value, (bool, int, float, str, numpy.bool_, numpy.integer, numpy.floating)
+    ):
+        return value
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return value.item()
+    raise ValueError(
+        f"add_hparams: {name!r} is of type {type(value).__name__}, at {here()}. Give a number, string, bool, or tensor "
+        "of one element."
+    )
+
+
+def _columns(metadata: Sequence[Any], header: Sequence[str] | None) -> list[Sequence[Any]]:
+    """The lines of a table of labels; with a header, each label is a list of columns."""
+    if not header:
+        return [[one] for one in metadata]
+    if any(len(one) != len(header) for one in metadata):
+        raise ArgumentError(
+            f"add_embedding: labels that do not have the {len(header)} columns of metadata_header, at {here()}",
+            "Give each a list of as many.",
+        )
+    return [header, *metadata]
+
+
+def _write_lines(folder: str, name: str, lines: Sequence[Sequence[Any]]) -> None:
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.writelines("\t".join(map(str, line)) + "\n" for line in lines)
+
+
 class SummaryWriter:
-    """Writes numbers, histograms, images, texts and graphs to an event file, which TensorBoard shows.
+    """Writes what TensorBoard shows to an event file: numbers, histograms, images, sound, texts, graphs, curves.
 
     Args:
         log_dir: The directory; by default one in ``runs`` that is named for the time.
@@ -59,6 +100,7 @@ class SummaryWriter:
         self._suffix = filename_suffix
         self._file = EventFile(self.log_dir, filename_suffix)
         self._others: dict[str, EventFile] = {}
+        self._embeddings = ""
 
     def get_logdir(self) -> str:
         """The directory."""
@@ -126,6 +168,267 @@ class SummaryWriter:
     ) -> None:
         """Write a text."""
         self._file.add_summary(text_summary(tag, text_string), global_step, walltime)
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: int | None = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """Write sound of one channel, numbers from -1 to 1, ``sample_rate`` of them a second."""
+        sound = _array(snd_tensor).squeeze()
+        if sound.ndim != 1:
+            raise ArgumentError(
+                f"add_audio: {tag!r} has shape {list(sound.shape)}, at {here()}", "Give one channel."
+            )
+        self._file.add_summary(audio_summary(tag, sound[:, None], sample_rate), global_step, walltime)
+
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: int,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Sequence[float],
+        bucket_counts: Sequence[float],
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a distribution that was counted already.
+
+        Args:
+            tag: The name of the chart.
+            min: The smallest value.
+            max: The largest value.
+            num: How many values there are.
+            sum: Their sum.
+            sum_squares: The sum of their squares.
+            bucket_limits: The upper limit of each bucket, ascending.
+            bucket_counts: How many values are in each bucket.
+            global_step: The step.
+            walltime: The time, in seconds; by default now.
+
+        Raises ArgumentError where there are not as many limits as counts.
+        """
+        if len(bucket_limits) != len(bucket_counts):
+            raise ArgumentError(
+                f"add_histogram_raw: {len(bucket_limits)} limits for {len(bucket_counts)} counts, at {here()}",
+                "Give one upper limit for each bucket.",
+            )
+        content = counted_summary(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._file.add_summary(content, global_step, walltime)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write the precision and recall of predictions at thresholds from 0 to 1.
+
+        Args:
+            tag: The name of the curve.
+            labels: 1 or True where an element is of the class, of any shape.
+            predictions: The probability of each element to be of the class, from 0 to 1, of the same shape.
+            global_step: The step.
+            num_thresholds: How many thresholds there are; more than 127 are 127.
+            weights: A factor for each element.
+            walltime: The time, in seconds; by default now.
+
+        Raises ArgumentError for shapes that differ and for predictions that are no probabilities.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+        ...     writer.add_pr_curve("digits", [0, 1, 1], [0.2, 0.9, 0.4], 3)
+        """
+        truth, given = _array(labels), _array(predictions)
+        if truth.shape != given.shape:
+            raise ArgumentError(
+                f"add_pr_curve: labels {list(truth.shape)} for predictions {list(given.shape)}, at {here()}",
+                "Give one label for each prediction.",
+            )
+        if not ((given >= 0) & (given <= 1)).all():
+            raise ArgumentError(
+                f"add_pr_curve: {tag!r} has predictions outside of 0 to 1, at {here()}", "Give probabilities."
+            )
+        factors = None if weights is None else numpy.broadcast_to(_array(weights), given.shape)
+        rows = precision_recall(truth, given, num_thresholds, factors)
+        self._file.add_summary(precision_recall_summary(tag, rows, num_thresholds), global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a precision-recall curve that was counted already; each argument has a number for each threshold.
+
+        ``weights`` must be None: the counts have them. Raises ArgumentError for it, and for lengths that differ.
+        """
+        counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
+        rows = [_array(one) for one in (*counts, precision, recall)]
+        if weights is not None:
+            raise ArgumentError(f"add_pr_curve_raw: weights, at {here()}", "Count with them.")
+        if any(row.shape != (num_thresholds,) for row in rows) or num_thresholds > 127:
+            raise ArgumentError(
+                f"add_pr_curve_raw: shapes {[list(row.shape) for row in rows]} for {num_thresholds} thresholds, at "
+                f"{here()}",
+                "Give each a number for every threshold, of which there are 127 at most.",
+            )
+        self._file.add_summary(precision_recall_summary(tag, rows, num_thresholds), global_step, walltime)
+
+    def add_hparams(
+        self,
+        hparam_dict: Mapping[str, Any],
+        metric_dict: Mapping[str, Any],
+        hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: int | None = None,
+    ) -> None:
+        """Write hyperparameters and what came of them, as a run in a directory of its own inside this one.
+
+        Args:
+            hparam_dict: Numbers, strings, bools and tensors of one element by name; None is left out.
+            metric_dict: The resulting numbers by the tags of their scalars.
+            hparam_domain_discrete: All values that a hyperparameter takes, for some of them.
+            run_name: The name of the directory; by default the time.
+            global_step: The step of the numbers.
+
+        Raises:
+            TypeError: For what is no dict, and for a domain that is no list of values of the hyperparameter's type.
+            ValueError: For a hyperparameter of another type.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+        ...     writer.add_hparams({"rate": 0.1, "kind": "adam"}, {"loss": 0.5}, run_name="first")
+        ...     os.listdir(folder + "/first")[0].startswith("events.out.tfevents.")
+        True
+        """
+        if type(hparam_dict) is not dict or type(metric_dict) is not dict:
+            raise TypeError(f"add_hparams: hparam_dict and metric_dict should be dictionaries, at {here()}.")
+        values = {name: _hyperparameter(name, value) for name, value in hparam_dict.items()}
+        domains = hparam_domain_discrete or {}
+        for name, domain in domains.items():
+            kind = type(hparam_dict.get(name))
+            if (
+                name not in hparam_dict
+                or type(domain) is not list
+                or not all(type(one) is kind for one in domain)
+            ):
+                raise TypeError(
+                    f"add_hparams: hparam_domain_discrete[{name!r}] should be a list of values of the type of "
+                    f"hparam_dict[{name!r}], at {here()}."
+                )
+        with SummaryWriter(os.path.join(self.log_dir, run_name or str(time.time()))) as run:
+            for message in hyperparameter_summaries(values, list(metric_dict), domains):
+                run._file.add_summary(message, global_step)
+            for tag, value in metric_dict.items():
+                run.add_scalar(tag, value, global_step)
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Sequence[Any] | None = None,
+        label_img: Any = None,
+        global_step: int | None = None,
+        tag: str = "default",
+        metadata_header: Sequence[str] | None = None,
+    ) -> None:
+        """Write vectors that the projector shows, with the labels and images of their rows.
+
+        Args:
+            mat: ``[count, size]``, a vector in each row.
+            metadata: The label of each row; with ``metadata_header`` a list of labels, one in each column.
+            label_img: ``[count, channels, height, width]``, images of 1 or 3 channels, bytes or numbers from 0 to 1.
+            global_step: The step.
+            tag: The name of the vectors.
+            metadata_header: The names of the columns of ``metadata``.
+
+        Raises ArgumentError for shapes and lengths that do not fit.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+        ...     writer.add_embedding(numpy.eye(2), ["first", "second"], tag="words")
+        ...     sorted(os.listdir(folder + "/00000/words"))
+        ['metadata.tsv', 'tensors.tsv']
+        """
+        rows, images = _array(mat), None if label_img is None else _array(label_img)
+        if rows.ndim != 2:
+            raise ArgumentError(
+                f"add_embedding: vectors of shape {list(rows.shape)}, at {here()}",
+                "Give one in each row of a matrix.",
+            )
+        for what, given in (("labels", metadata), ("images", images)):
+            if given is not None and len(given) != len(rows):
+                raise ArgumentError(
+                    f"add_embedding: {len(given)} {what} for {len(rows)} vectors, at {here()}",
+                    "Give one for each.",
+                )
+        encoded = tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c")
+        number = str(global_step or 0).zfill(5)
+        folder = os.path.join(self.log_dir, number, encoded)
+        os.makedirs(folder, exist_ok=True)
+        _write_lines(folder, "tensors.tsv", [[float(one) for one in row] for row in rows])
+        if metadata is not None:
+            _write_lines(folder, "metadata.tsv", _columns(metadata, metadata_header))
+        if images is not None:
+            pixels = [_pixels(image, "CHW") for image in images]
+            colours = numpy.stack([numpy.repeat(one, 3 // one.shape[2], 2) for one in pixels])
+            with open(os.path.join(folder, "sprite.png"), "wb") as file:
+                file.write(png(sprite_of(colours)))
+        size = None if images is None else (images.shape[3], images.shape[2])
+        self._embeddings += embedding_text(
+            f"{tag}:{number}", f"{number}/{encoded}", metadata is not None, size
+        )
+        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as file:
+            file.write(self._embeddings)
+
+    def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+        """Lay out charts of several scalars, once for a writer.
+
+        ``layout`` is ``{category: {title: [kind, tags]}}``; a kind is "Multiline", or "Margin" with three tags: of a
+        value, its lower and its upper bound. Raises ArgumentError for another kind or number of tags.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+        ...     writer.add_custom_scalars({"losses": {"both": ["Multiline", ["train", "test"]]}})
+        """
+        for charts in layout.values():
+            for title, (kind, tags) in charts.items():
+                if kind not in ("Multiline", "Margin") or (kind == "Margin" and len(tags) != 3):
+                    raise ArgumentError(
+                        f"add_custom_scalars: chart {title!r} of kind {kind!r} with {len(tags)} tags, at {here()}",
+                        "Use 'Multiline', or 'Margin' with three tags.",
+                    )
+        self._file.add_summary(layout_summary(layout))
+
+    def add_custom_scalars_multilinechart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Lay out one chart of several scalars."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Lay out one chart of a scalar between its bounds: the tags of the value, lower and upper bound."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_graph(self, model: Any, input_to_model: Any = None) -> None:
         """Write what ``twofold.draw`` shows of a model, or of a declared graph."""
