@@ -10,7 +10,7 @@ import pytest
 import twofold as torch
 import twofold.static as tf
 from twofold import nn
-from twofold.errors import ArgumentError, GraphError, InvalidArgumentError
+from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 
 
 def test_one_kernel() -> None:
@@ -121,5 +121,50 @@ def test_a_run_in_parts_is_explained_part_by_part() -> None:
         parts = [set(kernel.operations) for kernel in kernels_of(torch.explain({"y": tf.tanh(host)}))]
         assert [("exp" in one, "tanh" in one) for one in parts] == [(True, False), (False, True)]
         chosen = tf.placeholder(tf.int32, [])
-        with pytest.raises(GraphError, match="needs numbers that only a run tells"):
-            torch.explain(tf.zeros(tf.stack([tf.reduce_sum(tf.range(chosen)), 2])))
+        rows = tf.zeros(tf.stack([tf.reduce_sum(tf.range(chosen)), 2]))
+        with pytest.raises(GraphError, match="needs numbers of 'Placeholder_1:0' .* Feed values for it"):
+            torch.explain(rows)
+        found = kernels_of(torch.explain(rows, {chosen: 4}))
+        assert found[-1].nbytes == 2 * (6 * 2 * 4)  # a copy of 0 + 1 + 2 + 3 rows of two numbers
+
+
+def test_shapes_that_depend_on_values_are_computed_of_what_is_fed() -> None:
+    with tf.Graph().as_default():
+        x, fed = tf.placeholder(tf.float32, [None, 3]), numpy.float32([[1, 2, 3], [-1, 2, 3], [4, 5, 6]])
+        product = tf.matmul(tf.boolean_mask(x, x[:, 0] > 0), tf.ones([3, 2]))
+        (last,) = [one for one in kernels_of(torch.explain(product, {x: fed})) if "matmul" in one.operations]
+        assert last.flops == 2 * 2 * 3 * 2  # two of the rows
+        side = tf.Variable(4)
+        square = tf.ones(tf.stack([side, side])) * 2.0
+        with pytest.raises(FailedPreconditionError, match="has no value"):
+            torch.explain(square)
+        with tf.Session() as session:
+            session.run([side.initializer])
+            session.run(side)
+            before = str(torch.explain(session))
+            assert kernels_of(torch.explain(square))[-1].nbytes >= 4 * 4 * 4
+            assert str(torch.explain(session)) == before  # what ran last is what the program ran
+
+
+def test_functions_of_python_are_called_where_they_do_nothing_else() -> None:
+    called: list[int] = []
+
+    def count(values: Any) -> Any:
+        called.append(len(values))
+        return numpy.int32(len(values))
+
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None])
+        for stateful in (True, False):
+            size = tf.py_func(count, [x], tf.int32, stateful=stateful)
+            size.set_shape([])
+            exponents = tf.exp(tf.fill([size], 1.0))
+            if stateful:
+                with pytest.raises(GraphError, match="Run it, and give the session"):
+                    torch.explain(exponents, {x: [1.0, 2.0]})
+            else:
+                assert kernels_of(torch.explain(exponents, {x: [1.0, 2.0]}))[-1].nbytes >= 8
+        assert called == [2]
+        open_shape = tf.exp(tf.py_func(lambda v: v, [x], tf.float32))
+        with pytest.raises(GraphError, match="set_shape"):
+            torch.explain(open_shape, {x: [1.0]})

@@ -96,7 +96,8 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     Args:
         thing: A module or function; a tensor or list of tensors that was not observed; fetches of a session; or a
             session, for the last part of its last run.
-        inputs: What a module or function is called with; of fetches the feed_dict, if sizes of placeholders are open.
+        inputs: What a module or function is called with; of fetches the feed_dict, if sizes of placeholders are open
+            or the shape of something depends on the values of placeholders, which are computed then.
         backward: Whether to take the gradients of the sum of the result, too.
 
     Raises ArgumentError for what cannot be explained so.

@@ -1,7 +1,11 @@
-"""What a run of a session would compute, found from the types of what is fed: nothing runs."""
+"""What a run of a session would compute, found from the types of what is fed.
+
+Nothing runs but what tells the sizes of the rest.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,14 +13,16 @@ import numpy
 
 from twofold import _core
 from twofold.debug.draw import operation_of, operations_above
+from twofold.dtypes import uint8
 from twofold.errors import ArgumentError, GraphError
-from twofold.ir.types import TensorType
+from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.closure_conversion import as_tensor
 from twofold.runtime.tracing import here
-from twofold.static.graph.graph import Operation, get_default_session
-from twofold.static.session.feeds import feed_type, feed_value
+from twofold.static.functions.bodies import sources_of
+from twofold.static.graph.graph import Operation, describe, get_default_session
+from twofold.static.session.feeds import call_python, feed_type, feed_value
 from twofold.static.session.session import BaseSession, Fetches, apart, leaves
-from twofold.static.session.subgraph import Needed, Position
+from twofold.static.session.subgraph import Needed, Position, number_feeds
 
 
 def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list[Any]] | None:
@@ -42,9 +48,12 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
     session = get_default_session()
     if session is None or session.graph is not graph:
         session = BaseSession(graph=graph)
-    feeds = dict(inputs[0]) if inputs else {}
+    feeds = apart(dict(inputs[0]) if inputs else {})
+    if graph.sequence_axes:
+        graph.sequence_axes.refuse(what, feeds)
     title = operations[0].name if len(operations) == 1 else "fetches"
-    return title, list(_parts(session, thing, _with_declared(operations, apart(feeds), session), what))
+    run = _PlannedRun(session, _with_declared(operations, feeds, session), what)
+    return title, list(run.parts(thing))
 
 
 def last_run(
@@ -93,39 +102,110 @@ def _fed_types(sources: Sequence[Any], values: Iterable[Any], what: str) -> list
     return types
 
 
-def _parts(session: Any, thing: Any, feeds: Mapping[Any, Any], what: str) -> Iterator[Any]:
-    """The closed traces of the parts of a run, between which functions of Python are called."""
-    if session.graph.sequence_axes:
-        session.graph.sequence_axes.refuse(what, feeds)
-    position = Position(tuple([session._feed_source(key) for key in feeds]))
-    types = _fed_types(position.feeds, feeds.values(), what)
-    parsed = Fetches(session, thing)
-    step = session._first_step(position, parsed.sources, parsed.operations, False)
-    while True:
-        while step.first is not None:
-            step = step.first
-        executable, request = step.executable, step.request
-        given = executable.input_types(types, lambda variable: session._type_of(variable, what))
-        try:
-            closed, made = _closed(executable, given)
-        except Needed as needed:
-            step.meet(needed)
-            continue
-        if closed.describe()[1]:
-            yield closed
-        count = len(request.fetches)
-        types += made[count : count + len(step.kept)]
-        if request.purpose is None:
-            return
-        if isinstance(request.purpose, tuple):
-            waits = request.consumer
-            raise GraphError(
-                f"{what}: {waits.name} ({waits.where}) needs numbers that only a run tells, at {here()}",
-                "Run it, and give the session, whose last run is known.",
-            )
-        if isinstance(request.purpose, Operation):
-            opened = [(request.purpose, k) for k in step.open_outputs(request.purpose)]
-            types += _fed_types(opened, [None] * len(opened), what)
+class _PlannedRun:
+    """A run of which only the numbers are computed that decide what it computes, such as sizes.
+
+    ``types`` and ``values`` are those of what is fed by now; a value is None where none is known.
+    """
+
+    def __init__(self, session: Any, feeds: Mapping[Any, Any], what: str) -> None:
+        self._session, self._what = session, what
+        self._position = Position(tuple([session._feed_source(key) for key in feeds]))
+        self.types = _fed_types(self._position.feeds, feeds.values(), what)
+        self.values: list[Any] = list(feeds.values())
+        self.sizes: list[Any] = []
+
+    def parts(self, thing: Any) -> Iterator[Any]:
+        """The closed traces of the parts of a run, between which functions of Python are called."""
+        parsed = Fetches(self._session, thing)
+        step = self._session._first_step(self._position, parsed.sources, parsed.operations, False)
+        while True:
+            while step.first is not None:
+                step = step.first
+            executable, request = step.executable, step.request
+            sizes = [tensor_type(uint8, size.shape) for size in self.sizes]
+            variable_type = functools.partial(self._session._type_of, what=self._what)
+            try:
+                closed, made = _closed(
+                    executable, executable.input_types((*self.types, *sizes), variable_type)
+                )
+            except Needed as needed:
+                step.meet(needed)
+                continue
+            if closed.describe()[1]:
+                yield closed
+            count = len(request.fetches)
+            self._add(made[count : count + len(step.kept)])
+            if request.purpose is None:
+                return
+            step = self._after(step, made[:count])
+
+    def _add(self, types: Sequence[TensorType]) -> None:
+        self.types += types
+        self.values += [None] * len(types)
+
+    def _after(self, step: Any, made: Sequence[TensorType]) -> Any:
+        """The step after one that is there for another."""
+        purpose = step.request.purpose
+        if isinstance(purpose, tuple):
+            number = as_tensor(self._computed(step)[0]).detach().numpy()
+            following = step.following(number)
+            if purpose in following.position.sizes:
+                self.sizes += number_feeds(number)
+            return following
+        if isinstance(purpose, Operation):
+            opened = step.open_outputs(purpose)
+            if purpose.is_pure and not self._unknown(step):
+                results = call_python(purpose, self._computed(step))
+                self.types += [tensor_type(purpose.outputs[k].dtype, results[k].shape) for k in opened]
+                self.values += [results[k] for k in opened]
+            else:
+                self._add([self._result_type(purpose, k) for k in opened])
         else:
-            types += made[:count]
-        step = step.following()
+            self._add(made)
+        return step.following()
+
+    def _result_type(self, operation: Operation, k: int) -> TensorType:
+        """The declared type of what a function of Python returns."""
+        tensor = operation.outputs[k]
+        if min(tensor.type_.shape, default=0) < 0:
+            raise GraphError(
+                f"{self._what}: only a run tells the shape of {describe(tensor)}, which a function of Python returns, "
+                f"at {here()}",
+                "Declare it with set_shape, or run it and give the session.",
+            )
+        return feed_type(tensor, None, self._what)
+
+    def _unknown(self, step: Any) -> list[Any]:
+        """What a step reads of which no value is known."""
+        executable = step.executable
+        read = {source for one in executable.subgraph.operations for source in sources_of(one)}
+        read.update(step.request.fetches)
+        fed = zip(executable.subgraph.position.feeds, self.values)
+        return [owner.outputs[k] for (owner, k), value in fed if value is None and (owner, k) in read]
+
+    def _computed(self, step: Any) -> list[Any]:
+        """The results of a step, computed of what is fed; raises GraphError where that is not enough."""
+        executable, unknown = step.executable, self._unknown(step)
+        if unknown or executable.written or executable.observers:
+            waits = step.request.consumer
+            of = f" of {', '.join(map(describe, unknown))}" if unknown else ""
+            is_fed = bool(unknown) and all(one.op.type == "Placeholder" for one in unknown)
+            raise GraphError(
+                f"{self._what}: {waits.name} ({waits.where}) needs numbers{of} that only a run tells, at {here()}",
+                "Feed values for it." if is_fed else "Run it, and give the session, whose last run is known.",
+            )
+        values = [
+            numpy.zeros(type.shape, type.dtype.numpy)
+            if value is None
+            else feed_value(owner.outputs[k], value)
+            for (owner, k), type, value in zip(executable.subgraph.position.feeds, self.types, self.values)
+        ]
+        last = self._session._last
+        try:
+            found: list[Any] = self._session._execute(
+                executable, (*values, *self.sizes), self._session._next_run()
+            )
+        finally:
+            self._session._last = last
+        return found[: len(step.request.fetches)]

@@ -44,7 +44,9 @@ def in_python(
         for dtype, sizes in results
     ]
     graph = tensors[0].graph if tensors else get_default_graph()
-    parts = {"python": function, "hosted": function if given_run else None}
+    parts: dict[str, Any] = {"python": function, "is_pure": not given_run}
+    if given_run:
+        parts["hosted"] = function
     made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors], **parts)
     return list(made.outputs)
 
@@ -120,8 +122,9 @@ def py_func(
 
     What the function reads is computed first, then it is called, then the rest of the graph runs. No derivative
     passes through it, unless ``Graph.gradient_override_map`` names one for ``PyFunc``. Raises GraphError if the
-    results do not have the dtypes ``Tout``. ``stateful`` changes nothing. With an empty list of dtypes the operation is
-    returned, and the function's result left aside.
+    results do not have the dtypes ``Tout``. With ``stateful=False`` the function does nothing besides, so that
+    ``twofold.explain`` may call it. With an empty list of dtypes the operation is returned, and the function's result
+    left aside.
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = [as_dtype(dtype) for dtype in (Tout if several else [Tout])]
@@ -133,7 +136,7 @@ def py_func(
     graph = sources[0][0].graph if sources else get_default_graph()
     python = func if dtypes else lambda *arrays: (func(*arrays), [])[1]
     types = [tensor_type(dtype, UNKNOWN_RANK) for dtype in dtypes]
-    made = graph.add("PyFunc", name, types, sources, python=python)
+    made = graph.add("PyFunc", name, types, sources, python=python, is_pure=not stateful)
     if not dtypes:
         return made
     outputs = with_gradient_of(made)

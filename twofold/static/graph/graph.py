@@ -64,6 +64,7 @@ class Operation:
         "graph",
         "host",
         "hosted",
+        "is_pure",
         "is_random",
         "keywords",
         "location",
@@ -106,6 +107,7 @@ class Operation:
         self.variable: Any = None
         self.observe: Callable[..., None] | None = None
         self.python: Callable[..., Any] | None = None
+        self.is_pure = False  # whether ``python`` does nothing but make its results of its arguments
         self.hosted: Any = None  # what ``python`` belongs to where it is given the run first
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
@@ -575,7 +577,7 @@ def _is_declared_by_call(tensor: Tensor) -> None:
         if found is not None:
             sources.append(found)
     if tensor.type_.dtype is string:
-        made.python = on_strings(op.on_strings, slots)
+        made.python, made.is_pure = on_strings(op.on_strings, slots), True
     else:
         made.body = lambda *values: bind(op, values, attrs)
         made.arguments = tuple(slots)
