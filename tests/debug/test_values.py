@@ -133,3 +133,40 @@ def test_the_value_that_a_variable_held_last_where_rounds_were_left_early() -> N
     given = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     found = debug.value("total", stepped_control.nested_break, *given)
     assert found.value.tolist() == stepped_control.nested_break(*given).tolist()
+
+
+def test_fed_arrays_are_those_of_the_run_where_it_was_recorded() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, loss, w = declared()
+        session.run(w.initializer)
+        fed = numpy.array([1.0, -1.0, 0.5], "float32")
+        product = (fed * [1.0, 2.0, 3.0]).tolist()
+        for _ in range(3):  # the first run of its kind, and later ones
+            with debug.record():
+                session.run(loss, {x: fed})
+            fed += 1.0
+            assert debug.value("product", session).value.tolist() == product
+            assert "[4.  , 1.  , 6.25], from 1" in str(debug.story(session))  # (product + 1) ** 2
+            fed -= 1.0
+        session.run(loss, {x: fed})
+        fed += 1.0
+        assert debug.value("x", session).value.tolist() == fed.tolist()  # as it is now
+
+
+def test_what_is_no_session() -> None:
+    class Loop:
+        _last = None
+
+    with pytest.raises(ArgumentError, match="Loop is no run"):
+        debug.value("x", Loop())
+    with pytest.raises(ArgumentError, match="Loop cannot be"):
+        debug.story(Loop())
+
+
+def test_the_last_run_of_a_monitored_session() -> None:
+    with tf.Graph().as_default():
+        x, loss, _ = declared()
+        with tf.train.MonitoredSession() as session:
+            session.run(loss, {x: [1.0, 1.0, 1.0]})
+            assert debug.value("product", session).value.tolist() == [1.0, 2.0, 3.0]
+            assert "multiply" in str(debug.story(session))

@@ -15,7 +15,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.compiler.disk_cache import DiskCache, default_directory
-from twofold.debug.draw import draw
+from twofold.debug.draw import draw, session_of
 from twofold.debug.machine import machine
 from twofold.debug.profile import profile
 from twofold.debug.script import debug_script
@@ -170,7 +170,7 @@ def _draw(arguments: Namespace) -> int:
 
 def _trace(arguments: Namespace) -> int:
     value = _variable(arguments)
-    if hasattr(value, "get_operations") or (hasattr(value, "graph") and not hasattr(value, "_last")):
+    if hasattr(value, "get_operations") or (hasattr(value, "graph") and session_of(value) is None):
         print(
             f"twofold trace: {arguments.variable} is declared and has values in runs alone. Name the session that runs "
             "it, step through its runs with 'twofold debug', or look at the graph with 'twofold draw'.",

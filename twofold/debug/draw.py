@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from html import escape
@@ -276,18 +277,25 @@ def _measure(found: Recorded, run: Callable[[], list[Tensor]]) -> None:
 
 def _declared(thing: Any) -> View | None:
     """The operations of a declared graph, by the names that they were given; None for anything else."""
-    graph: Any = getattr(thing, "graph", None)
     if hasattr(thing, "get_operations"):
         return _declared_view("graph", thing.get_operations())
-    is_session = not isinstance(thing, Tensor) and not hasattr(thing, "outputs")
-    if is_session and hasattr(graph, "get_operations"):
-        return _declared_view("session", graph.get_operations())
+    if (session := session_of(thing)) is not None:
+        return _declared_view("session", session.graph.get_operations())
     fetches = list(thing) if isinstance(thing, (tuple, list)) else [thing]
     operations = [operation_of(one) for one in fetches]
     if not operations or None in operations:
         return None
     title = operations[0].name if len(operations) == 1 else "fetches"
     return _declared_view(title, operations_above(operations))
+
+
+def session_of(thing: Any) -> Any:
+    """A session, itself or the one that a monitored session runs; None for anything else."""
+    module = sys.modules.get("twofold.static.session.session")
+    if module is None:
+        return None
+    held = thing if isinstance(thing, module.BaseSession) else getattr(thing, "_session", None)
+    return held if isinstance(held, module.BaseSession) else None
 
 
 def operation_of(thing: Any) -> Any:

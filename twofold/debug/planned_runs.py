@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.debug.draw import operation_of, operations_above
+from twofold.debug.draw import operation_of, operations_above, session_of
 from twofold.dtypes import uint8
 from twofold.errors import ArgumentError, GraphError
 from twofold.ir.types import TensorType, tensor_type
@@ -35,8 +35,8 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
         inputs: Nothing, or what would be fed.
         what: What asks for it, for errors.
     """
-    if isinstance(thing, BaseSession):
-        return "session", [last_run(thing, inputs, what)[0]]
+    if (session := session_of(thing)) is not None:
+        return "session", [last_run(session, inputs, what)[0]]
     operations = [operation_of(getattr(one, "op", one)) for one in leaves(thing)]
     if not operations or None in operations:
         return None

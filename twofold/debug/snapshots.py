@@ -36,7 +36,7 @@ _SIMPLE = (type(None), bool, int, float, str)
 _MOST_PARTS = 4096  # of all that one variable holds
 _LARGE = 16  # containers of an object that is looked at for changes first
 _MOST_BYTES = 1 << 16  # of an array
-_MOST_SHARED_BYTES = 1 << 22  # of a tensor that shares memory with an array, which is compared at each line
+MOST_SHARED_BYTES = 1 << 22  # of a tensor that shares memory with an array, which is compared at each line
 _HEAP_TYPE = 1 << 9  # the flag of classes that are defined in Python
 
 
@@ -78,7 +78,7 @@ class Known:
 
     def _kept(self, handle: Any) -> Any:
         """A handle of what another holds now, which an array may share and change; of very large ones the same."""
-        if not _core.is_shared_outside(handle) or handle.requires_grad or handle.nbytes > _MOST_SHARED_BYTES:
+        if not _core.is_shared_outside(handle) or handle.requires_grad or handle.nbytes > MOST_SHARED_BYTES:
             return handle
         copy = self._copies.get(_core.value_key(handle))
         if copy is None or not numpy.array_equal(_bytes_of(copy), _bytes_of(handle)):

@@ -6,7 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from twofold.debug.draw import recorded
+from twofold.debug.draw import recorded, session_of
 from twofold.debug.picture import Datum, Recorded, Step, View
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
@@ -67,8 +67,8 @@ def story(thing: Any, *inputs: Any, backward: bool = False) -> Story:
         output = sum(v1)
             float32[] [9.], from 9 to 9
     """
-    if hasattr(thing, "_last") and not callable(thing):
-        title, found = "session", _of_session(thing, inputs, backward)
+    if (session := session_of(thing)) is not None:
+        title, found = "session", _of_session(session, inputs, backward)
     else:
         title, found, _ = recorded(thing, inputs, backward, "story")
     found.compute()

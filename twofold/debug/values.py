@@ -9,13 +9,16 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from twofold import _core
+from twofold.debug.draw import session_of
 from twofold.debug.evaluation import computed
 from twofold.debug.frames import Frames
 from twofold.debug.recording import GIVEN, Call, Recording, recorded
 from twofold.debug.sessions import recording_of
+from twofold.debug.snapshots import MOST_SHARED_BYTES
 from twofold.debug.source import position_of
 from twofold.debug.stepping import Run, frames_of, uncompiled
 from twofold.errors import ArgumentError
+from twofold.static.session.session import BaseSession
 
 Tensor = _core.Tensor
 
@@ -31,7 +34,8 @@ class Found(NamedTuple):
 class record:
     """A ``with`` block whose run ``value`` can look into: what define-by-run computed there.
 
-    What the block reads is held as long as the object. Compiled functions are given to ``value`` themselves.
+    What the block reads is held as long as the object. Compiled functions and sessions are given to ``value``
+    themselves; a session whose last run was in the block shows fed arrays of up to 4 MB as they were fed.
 
     >>> import twofold as torch
     >>> with torch.debug.record() as run:
@@ -45,15 +49,18 @@ class record:
     def __init__(self) -> None:
         self._tape: list[Any] = []
         self._block: Any = None
+        self._before = -1
 
     def __enter__(self) -> record:
         self._block = recorded()
         self._tape = self._block.__enter__()
+        self._before, BaseSession.most_kept = BaseSession.most_kept, MOST_SHARED_BYTES
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        BaseSession.most_kept = self._before
         self._block.__exit__(kind, error, trace)
 
     @property
@@ -72,8 +79,8 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
             number of a call in the order of the graph.
-        run: A session, whose last run it is, on fed arrays as they are now; a ``record`` block; or a function or
-            module, compiled or not, which is called.
+        run: A session, whose last run it is, on fed arrays as they are now, or as they were if it ran in a ``record``
+            block; such a block; or a function or module, compiled or not, which is called.
         arguments: What the function is called with.
         named: Keyword arguments of the function.
 
@@ -111,14 +118,15 @@ def _recording_of(
                 one._realise()  # what made it is no part of the run
         made = Run(uncompiled(run), arguments, named)
         return made.recording, lambda: frames_of(made.recording, made.given, made.root)
-    if not hasattr(run, "_last"):
+    session = session_of(run)
+    if session is None:
         raise ArgumentError(
             f"debug.value: {type(run).__name__} is no run",
             "Give a session, a record block, or a function or module with its arguments.",
         )
-    if run._last is None:
+    if session._last is None:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    recording, _, frames = recording_of(*run._last)
+    recording, _, frames = recording_of(*session._last)
     return recording, frames
 
 

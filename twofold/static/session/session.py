@@ -8,6 +8,8 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
+import numpy
+
 from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.frontend.breakpoints import stopping
@@ -104,6 +106,11 @@ def apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
     return found
 
 
+def _kept(value: Any, most: int) -> Any:
+    """What is fed, or a copy of an array that the program may write to."""
+    return value.copy() if isinstance(value, numpy.ndarray) and value.nbytes <= most else value
+
+
 _NESTED = (list, tuple, dict)
 
 
@@ -128,6 +135,9 @@ class BaseSession:
     """What both kinds of session do."""
 
     stepped = False  # whether a debugger steps through all runs
+    most_kept = (
+        -1
+    )  # bytes of the largest array that is copied where it is fed, so that a look back finds what it held
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         self._graph = graph or get_default_graph()
@@ -213,6 +223,8 @@ class BaseSession:
         [2. 4.]
         """
         feed_dict = axes.fed(feed_dict) if feed_dict and (axes := self._graph.sequence_axes) else feed_dict
+        if BaseSession.most_kept >= 0 and feed_dict:
+            feed_dict = {key: _kept(value, BaseSession.most_kept) for key, value in feed_dict.items()}
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
         if debug or verify or BaseSession.stepped or (self._graph.stops and stopping()):
