@@ -166,6 +166,9 @@ class BackwardPass {
   bool leave_undefined(Scope& scope, size_t index);
   bool differentiate_call(Scope& scope, size_t index);
   bool cotangent_of(const Visit& visit, uint32_t k);
+  bool cotangent_alone(const Visit& visit, uint32_t k, Ref* out);
+  bool hooked_cotangents(const Visit& visit, GradientSlot* slot);
+  bool run_call_hooks(const Visit& visit, GradientSlot* slot, std::vector<Ref>& made);
   bool read_all(const Visit& visit, const Gradient& gradient, std::vector<Ref>& refs, uint64_t* mask);
   bool read_one(const Visit& visit, int32_t slot, Ref* out);
   bool read_shared(const Visit& visit, size_t slot, Ref* out);

@@ -225,6 +225,35 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   return contribute(visit, destination, made);
 }
 
+// The gradient of an input as one entry, whatever its form; none where there is no gradient.
+bool BackwardPass::cotangent_alone(const Visit& visit, uint32_t k, Ref* out) {
+  const Gradient* gradient = visit.plan.at(k);
+  if (!gradient) return false;
+  if (!gradient->signature) return true;
+  std::vector<Ref>& refs = operands_;
+  uint64_t mask;
+  if (!read_all(visit, *gradient, refs, &mask)) return false;
+  return record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), out);
+}
+
+// The gradients of the inputs of a call, as the hooks of the call leave them.
+bool BackwardPass::hooked_cotangents(const Visit& visit, GradientSlot* slot) {
+  std::vector<Ref> made(visit.entry.count, kNoRef);
+  for (uint32_t k = 0; k < visit.entry.count; ++k) {
+    if (is_wanted(visit.scope, visit.entry, visit.inputs, k) && !cotangent_alone(visit, k, &made[k])) return false;
+  }
+  if (!run_call_hooks(visit, slot, made)) return false;
+  for (uint32_t k = 0; k < visit.entry.count; ++k) {
+    Destination destination;
+    if (made[k] == kNoRef) continue;
+    if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
+    if (!destination.reached()) continue;
+    if (destination.slot) sum_of(destination).dense = true;
+    if (!contribute(visit, destination, made[k])) return false;
+  }
+  return true;
+}
+
 // Delivers the cotangent, after the hooks of the value.
 bool BackwardPass::capture(Scope& scope, size_t index) {
   const bool leads = scope.needed.empty() || scope.needed[index] || is_target(scope, static_cast<Ref>(index));
@@ -299,7 +328,10 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
   Visit visit{scope, index, entry, inputs.data(), *plan};
   shared_.clear();
   if (scope.saved && !scope.saved->packed.empty() && !unpack(visit)) return false;
-  for (uint32_t k = 0; k < entry.count; ++k) {
+  GradientSlot* watched = scope.saved ? watched_at(scope.saved->watched, index) : nullptr;
+  const bool is_hooked = watched && watched->has_call_hooks();
+  if (is_hooked && !hooked_cotangents(visit, watched)) return false;
+  for (uint32_t k = 0; !is_hooked && k < entry.count; ++k) {
     if (is_wanted(scope, entry, inputs.data(), k) && !cotangent_of(visit, k)) return false;
   }
   shared_.clear();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "location.h"
+#include "owned.h"
 #include "tensor.h"
 #include "backward_pass.h"
 
@@ -257,6 +258,43 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   }
   Py_XDECREF(gradient);
   return done && !PyErr_Occurred();
+}
+
+// Calls the hooks of a call with the gradients of its inputs, None where there is none, and that of its result; a tuple that one
+// returns replaces them.
+bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::vector<Ref>& made) {
+  uint64_t stamp = recorder_.stamp();
+  auto held = hold(visit.scope);
+  Owned given(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
+  for (size_t k = 0; given && k < made.size(); ++k) {
+    PyObject* tensor = made[k] == kNoRef ? Py_NewRef(Py_None) : wrap(value_of(made[k]));
+    if (!tensor) return false;
+    PyTuple_SET_ITEM(given.object, static_cast<Py_ssize_t>(k), tensor);
+  }
+  const Ref arrived = visit.scope.cotangents[visit.index];
+  const Owned result(arrived == kNoRef ? Py_NewRef(Py_None) : wrap(value_of(arrived)));
+  if (!given || !result) return false;
+  {
+    GradientScope scoped(request_.create);
+    Hooked outer = std::exchange(hooked, Hooked{visit.scope.saved, visit.index});
+    const uint32_t line = std::exchange(recorder_.differentiated, 0);
+    const CollectionPause::Lifted lifted(pause_);
+    for (Py_ssize_t i = 0; given && i < PyList_GET_SIZE(slot->call_hooks); ++i) {
+      PyObject* changed = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(slot->call_hooks, i), given.object, result.object, nullptr);
+      if (changed == Py_None) Py_DECREF(changed);
+      else Py_XSETREF(given.object, changed);
+    }
+    recorder_.differentiated = line;
+    hooked = std::move(outer);
+  }
+  if (!given || (recorder_.stamp() != stamp && !refer_again(visit.scope, held))) return false;
+  for (size_t k = 0; k < made.size(); ++k) {
+    PyObject* tensor = PyTuple_GET_ITEM(given.object, static_cast<Py_ssize_t>(k));
+    ValueRef value = is_tensor(tensor) ? own_value(tensor) : ValueRef();
+    if (is_tensor(tensor) && (!value || (value->pending && value->owner != &recorder_ && !realise(value.get())))) return false;
+    made[k] = !value ? kNoRef : value->pending ? value->index : recorder_.leaf_reference(value.get());
+  }
+  return !PyErr_Occurred();
 }
 
 }  // namespace twofold

@@ -334,6 +334,20 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+// The slot of a value that a backward pass is to look at; null with a Python error set.
+GradientSlot* watched_slot(Value* value) {
+  // its trace, which takes note of the slot, may be running in another thread
+  if (value->pending && value->owner->in_flight(value) && !realise(value)) return nullptr;
+  GradientSlot* slot = slot_of(value);
+  if (value->requires_grad && !value->is_leaf) {
+    slot->intermediate = true;
+    Recorder::watch(value);
+    // A predicted backward pass does not have the slot.
+    Recorder::current().forget_prediction();
+  }
+  return slot;
+}
+
 PyObject* slot_object(PyObject* self, PyObject* flag) {
   Value* value = current_value(as_tensor(self));
   if (!value) return nullptr;
@@ -341,19 +355,22 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
     PyObject* known = value->slot && value->slot->hooks ? value->slot->hooks : Py_None;
     return Py_NewRef(known);
   }
-  // its trace, which takes note of the slot, may be running in another thread
-  if (value->pending && value->owner->in_flight(value) && !realise(value)) return nullptr;
-  GradientSlot* slot = slot_of(value);
-  if (value->requires_grad && !value->is_leaf) {
-    slot->intermediate = true;
-    slot->retains = slot->retains || flag == Py_True;
-    Recorder::watch(value);
-    // A predicted backward pass does not have the slot.
-    Recorder::current().forget_prediction();
-  }
+  GradientSlot* slot = watched_slot(value);
+  if (!slot) return nullptr;
+  if (value->requires_grad && !value->is_leaf) slot->retains = slot->retains || flag == Py_True;
   if (!slot->hooks) slot->hooks = PyList_New(0);
   Py_XINCREF(slot->hooks);
   return slot->hooks;
+}
+
+// The hooks on the gradients of the inputs of the call that made a value, and a dict of the program's for the call.
+PyObject* call_state(PyObject* self, PyObject*) {
+  Value* value = current_value(as_tensor(self));
+  GradientSlot* slot = value ? watched_slot(value) : nullptr;
+  if (!slot) return nullptr;
+  if (!slot->call_hooks) slot->call_hooks = PyList_New(0);
+  if (!slot->metadata) slot->metadata = PyDict_New();
+  return slot->call_hooks && slot->metadata ? PyTuple_Pack(2, slot->call_hooks, slot->metadata) : nullptr;
 }
 
 PyObject* after_hooks(PyObject* self, PyObject*) {
@@ -525,6 +542,7 @@ PyMethodDef tensor_methods[] = {
     {"_as_class", spoiling<as_class>, METH_O, "Give this value and view to a handle of another class."},
     {"_backward", spoiling<backward>, METH_VARARGS, "backward(gradient, retain_graph, create_graph)"},
     {"_after_hooks", spoiling<after_hooks>, METH_NOARGS, "List of functions to call once the gradient of a leaf has been added."},
+    {"_call_state", spoiling<call_state>, METH_NOARGS, "(list of hooks, dict): what the program keeps with the call that made the value."},
     {"_gradient_hooks", spoiling<slot_object>, METH_O, "List of hooks; True: keep the gradient of a value that is no leaf; None: the list if there is one, else None."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -30,6 +30,8 @@ void release_slot(GradientSlot* slot) noexcept {
   if (--slot->references > 0) return;
   Py_XDECREF(slot->gradient);
   Py_XDECREF(slot->hooks);
+  Py_XDECREF(slot->call_hooks);
+  Py_XDECREF(slot->metadata);
   Py_XDECREF(slot->after);
   Py_XDECREF(slot->handle);
   delete slot;

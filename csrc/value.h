@@ -47,12 +47,15 @@ struct GradientSlot {
   int32_t references = 1;
   PyObject* gradient = nullptr;
   PyObject* hooks = nullptr;  // a list of callables, or null
+  PyObject* call_hooks = nullptr;  // of the call that made the value: a list of what is given the gradients of its inputs, or null
+  PyObject* metadata = nullptr;    // of that call: a dict of the program's, or null
   PyObject* handle = nullptr;  // of a leaf: a weak reference to its tensor
   PyObject* after = nullptr;  // of a leaf: called without arguments after its gradient was accumulated
   bool intermediate = false;  // of a value that is no leaf: its hooks run during the pass
   bool retains = false;       // of such a value: retain_grad
   bool sparse = false;        // of a table that was looked up so: `.grad` is shown by its rows
-  bool has_hooks() const { return hooks && PyList_GET_SIZE(hooks) > 0; }
+  bool has_call_hooks() const { return call_hooks && PyList_GET_SIZE(call_hooks) > 0; }
+  bool has_hooks() const { return (hooks && PyList_GET_SIZE(hooks) > 0) || has_call_hooks(); }
   bool calls_python() const { return has_hooks() || (after && PyList_GET_SIZE(after) > 0); }
 };
 void release_slot(GradientSlot* slot) noexcept;

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold import _core
 from twofold.frontend.tensor_hooks import HookHandle, register_hook, register_post_accumulate_grad_hook
+from twofold.runtime.failures import end_in, wrong_gradient
 
 Tensor = _core.Tensor
 
@@ -62,6 +63,56 @@ class Node:
             if type.dtype.is_differentiable and not type.weak
         )
 
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict of the program's own, which stays with the call as long as its graph.
+
+        >>> import twofold as torch
+        >>> y = torch.tensor(3.0, requires_grad=True) * 2
+        >>> y.grad_fn.metadata["layer"] = "first"
+        >>> y.grad_fn.metadata
+        {'layer': 'first'}
+        """
+        found: dict[Any, Any] = self._tensor._call_state()[1]
+        return found
+
+    def register_hook(self, fn: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> HookHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` when the function has run in a backward pass.
+
+        Args:
+            fn: The hook. ``grad_inputs`` has what the function gives to each of ``next_functions``, None where no
+                gradient flows; ``grad_outputs`` has the gradient of the result. What it returns, unless None, replaces
+                ``grad_inputs``: a tensor or None for each of them.
+
+        Returns:
+            A handle whose ``remove()`` takes the hook away.
+
+        Raises RuntimeError, in the pass, for another number of gradients, or one of another type.
+
+        >>> import twofold as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> y = x * 2
+        >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10,))
+        >>> y.backward()
+        >>> x.grad
+        tensor(20.)
+        """
+        made = _core.made_by(self._tensor)
+        shown = [] if made is None else [one.dtype.is_differentiable and not one.weak for one in made[3]]
+        registered_at = _core.capture_location()
+
+        def call(inputs: tuple[Tensor | None, ...], output: Tensor | None) -> Any:
+            given = tuple(one for one, is_shown in zip(inputs, shown) if is_shown)
+            found = fn(given, (output,))
+            if found is None:
+                return None
+            returned = iter(_replacements(fn, given, found, registered_at))
+            return tuple(next(returned) if is_shown else one for one, is_shown in zip(inputs, shown))
+
+        hooks = self._tensor._call_state()[0]
+        hooks.append(call)
+        return HookHandle(hooks, call)
+
     def register_prehook(self, fn: Callable[[tuple[Tensor | None]], Any]) -> HookHandle:
         """Call ``fn`` with the gradient of the result, in a tuple, before the function runs.
 
@@ -75,10 +126,14 @@ class Node:
         >>> x.grad
         tensor(60.)
         """
+        registered_at = _core.capture_location()
 
         def hook(gradient: Tensor | None) -> Any:
             found = fn((gradient,))
-            return found if found is None or isinstance(found, Tensor) else found[0]
+            if isinstance(found, tuple) and len(found) != 1:
+                what = f"register_prehook: a hook was given 1 gradient and returned {len(found)}"
+                raise end_in(RuntimeError(f"{what}. Return one, or None."), fn, None, registered_at)
+            return found[0] if isinstance(found, tuple) else found
 
         return register_hook(self._tensor, hook)
 
@@ -92,6 +147,23 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+def _replacements(
+    hook: Any, given: Sequence[Tensor | None], returned: Any, registered_at: int
+) -> Sequence[Tensor | None]:
+    """What a hook returned in place of gradients; an error ends in the hook."""
+    found = returned if isinstance(returned, tuple) else (returned,)
+    where = f", registered at {_core.location_text(registered_at)}" if registered_at else ""
+    if len(found) != len(given):
+        what = f"register_hook: a hook was given {len(given)} gradients and returned {len(found)}{where}"
+        raise end_in(RuntimeError(f"{what}. Return one for each, or None."), hook, None, registered_at)
+    for before, after in zip(given, found):
+        if after is not None and (
+            not isinstance(after, Tensor) or (before is not None and after.type_ != before.type_)
+        ):
+            raise wrong_gradient(before, after, hook, registered_at)
+    return found
 
 
 class AccumulateGrad(Node):
@@ -111,7 +183,7 @@ class AccumulateGrad(Node):
         """Nothing: the pass ends here."""
         return ()
 
-    def register_hook(self, fn: Callable[[tuple[()], tuple[Tensor | None]], Any]) -> HookHandle:
+    def register_hook(self, fn: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> HookHandle:
         """Call ``fn`` with an empty tuple and the gradient of a pass, in a tuple, once it is in ``.grad`` of the leaf.
 
         >>> import twofold as torch

@@ -218,12 +218,15 @@ def end_in(error: BaseException, function: Any, value: Any, used_at: int = 0) ->
     return error
 
 
-def wrong_gradient(gradient: Tensor, returned: Any, hook: Any) -> BaseException:
+def wrong_gradient(
+    gradient: Tensor | None, returned: Any, hook: Any, registered_at: int = 0
+) -> BaseException:
     """The error for a hook that did not return a tensor of the type of the gradient."""
     found = f"{returned.type_}" if isinstance(returned, Tensor) else type(returned).__name__
-    function, location = getattr(hook, "func", hook), getattr(hook, "registered_at", 0)
+    function, location = getattr(hook, "func", hook), getattr(hook, "registered_at", registered_at)
+    given = "None" if gradient is None else f"a gradient of {gradient.type_}"
     where = f", registered at {_core.location_text(location)}" if location else ""
-    what = f"register_hook: a hook was given a gradient of {gradient.type_} and returned {found}{where}"
+    what = f"register_hook: a hook was given {given} and returned {found}{where}"
     return end_in(RuntimeError(f"{what}. Return its like, or None."), function, returned, location)
 
 
