@@ -170,3 +170,15 @@ def test_the_last_run_of_a_monitored_session() -> None:
             session.run(loss, {x: [1.0, 1.0, 1.0]})
             assert debug.value("product", session).value.tolist() == [1.0, 2.0, 3.0]
             assert "multiply" in str(debug.story(session))
+
+
+def test_arrays_of_another_dtype_than_their_placeholder() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, loss, w = declared()
+        session.run(w.initializer)
+        for _ in range(3):  # the first run of its kind, and later ones
+            session.run(loss, {x: numpy.ones(3)})
+            found = debug.value("product", session).value
+            assert found.dtype == torch.float32 and found.tolist() == [1.0, 2.0, 3.0]
+            assert "float32[3] [1., 2., 3.]" in str(debug.story(session))
+            assert torch.explain(session).bodies

@@ -13,6 +13,7 @@ import numpy
 
 from twofold import _core
 from twofold.debug.draw import operation_of, operations_above, session_of
+from twofold.debug.sessions import given_to
 from twofold.dtypes import uint8
 from twofold.errors import ArgumentError, GraphError
 from twofold.ir.types import TensorType, tensor_type
@@ -66,7 +67,7 @@ def last_run(
             "Give the fetches with their feed_dict, or the session after a run.",
         )
     executable, fed = session._last
-    given = [as_tensor(one) for one in fed]
+    given = given_to(executable, fed)
     closed = _closed(executable, [one.type_ for one in given])[0]
     feeds = [(owner.outputs[k].name, "input") for owner, k in executable.subgraph.position.feeds]
     names = [*feeds, *[(variable.name, "parameter") for variable in executable.reads]]

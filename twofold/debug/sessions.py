@@ -20,6 +20,7 @@ from twofold.runtime.closure_conversion import as_tensor
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
 from twofold.static.session.cached_run import Executable
+from twofold.static.session.feeds import fed_tensor
 
 Tensor = _core.Tensor
 
@@ -31,7 +32,7 @@ def recording_of(
 
     ``stops`` are the locations of breakpoints.
     """
-    given = _tensors(feeds)
+    given = given_to(executable, feeds)
     if is_noted(executable):
         noted = _noted_recording(executable, given)
         root = declared_lines(executable, noted[0], noted[2], bool(stops))
@@ -71,9 +72,11 @@ def _noted_recording(
     return recording, found[: len(outputs)], numbers
 
 
-def _tensors(feeds: Sequence[Any]) -> list[Any]:
-    """Feeds as tensors."""
-    given = [as_tensor(value) for value in feeds]
+def given_to(executable: Executable, feeds: Sequence[Any]) -> list[Any]:
+    """What an executable computes with, of what it is given: feeds of any dtype, then variables and numbers."""
+    position = executable.subgraph.position.feeds
+    given = [fed_tensor(owner.outputs[k], value) for (owner, k), value in zip(position, feeds)]
+    given += [as_tensor(value) for value in feeds[len(position) :]]
     for value in given:
         if value._is_symbolic:
             symbolic_observed(value, "a feed")
@@ -93,13 +96,13 @@ def fetch(executable: Executable, feeds: Sequence[Any], stops: Sequence[int]) ->
     stepper = Stepper(recording, frames(), BUDGET)
     stepper.run()
     if executable.checks_numerics:  # which names what made a value that is not finite
-        executable.fetch(tuple(as_tensor(value) for value in feeds), executable.arrays)
+        executable.fetch(tuple(given_to(executable, feeds)), executable.arrays)
     return _shown(executable, [stepper.interpreter.values[number] for number in results])
 
 
 def verified_fetch(executable: Executable, feeds: Sequence[Any]) -> list[Any]:
     """What ``executable.fetch`` gives; raises VerificationError unless its calls, one by one, give the same."""
-    given = _tensors(feeds)
+    given = given_to(executable, feeds)
     closed = _closed(executable, given)
     with on_tier("fused"):
         found = list(executable.function.fetch(tuple(given), 0))

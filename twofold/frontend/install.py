@@ -13,7 +13,7 @@ import numpy
 
 from twofold import _core, index
 from twofold.config import config
-from twofold.dtypes import DType, Size, float32
+from twofold.dtypes import DType, Size, bfloat16, float32
 from twofold.errors import GraphError, TwofoldError, at_operation, described
 from twofold.frontend import gradients, storage
 from twofold.frontend.inplace import write_out
@@ -171,7 +171,8 @@ def symbolic_observed(tensor: Tensor, what: str) -> None:
 
 def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
     """A fed value as an array of the placeholder's dtype."""
-    if isinstance(value, numpy.ndarray) and value.dtype == type.dtype.numpy:
+    is_wide = type.dtype is bfloat16  # whose bits NumPy holds as integers
+    if isinstance(value, numpy.ndarray) and value.dtype == type.dtype.numpy and not is_wide:
         return value
     array = numpy.asarray(value)
     if array.dtype.kind not in "biufc":
@@ -184,6 +185,9 @@ def feed_array(value: Any, type: TensorType) -> numpy.ndarray:
         raise TypeError(
             f"feed: values of dtype {array.dtype} for {type} would lose their imaginary parts. Feed real(value)."
         )
+    if is_wide:
+        bits: numpy.ndarray = _core.from_array(array.astype(numpy.float32), False).to(type.dtype)._numpy()
+        return bits
     return array.astype(type.dtype.numpy)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import string
+from twofold.dtypes import bfloat16, string
 from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
@@ -83,7 +83,15 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
                 "Convert them yourself, or declare the placeholder with a floating dtype.",
             )
         array = whole
+    if dtype is bfloat16:
+        return _core.from_array(array.astype(numpy.float32), False).to(dtype)
     return array.astype(dtype.numpy)
+
+
+def fed_tensor(tensor: Tensor, value: Any) -> Tensor:
+    """What a run computes with where ``value`` is fed for ``tensor``."""
+    found = feed_value(tensor, value)
+    return found if isinstance(found, Tensor) else _core.from_array(found, False, tensor.dtype.code)
 
 
 def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
