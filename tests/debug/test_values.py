@@ -182,3 +182,13 @@ def test_arrays_of_another_dtype_than_their_placeholder() -> None:
             assert found.dtype == torch.float32 and found.tolist() == [1.0, 2.0, 3.0]
             assert "float32[3] [1., 2., 3.]" in str(debug.story(session))
             assert torch.explain(session).bodies
+
+
+def test_the_story_of_a_loop_calls_it_by_its_name() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        body = lambda i, h: (i + 1, h * 2.0)
+        found = tf.while_loop(lambda i, h: i < 3, body, [tf.constant(0), x])[1]
+        session.run(tf.gradients(found, x), {x: [1.0, 2.0]})
+        told = str(debug.story(session))
+        assert "= loop(" in told and "gradient of loop(" in told and "program_results" not in told

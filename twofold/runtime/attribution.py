@@ -380,6 +380,8 @@ def entry_name(op: Any, attrs: Any) -> tuple[str, bool]:
     while isinstance(op, DerivedOp) and op.is_gradient:
         backward = True
         op, attrs = op.base(attrs)
+    if op.returns_program:  # a loop or choice, which says its name
+        return str(attrs[0]), backward
     names = getattr(op, "functions", ())
     return (names[0] if names else op.name), backward
 
