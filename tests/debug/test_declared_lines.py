@@ -13,7 +13,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
-from tests.debug import noted_programs
+from tests.debug import literal_programs, noted_programs
 from tests.debug.step_recorder import StepRecorder, programs_of, stepped
 from tests.debug.test_stepped_lines import ObjectRecorder, parts_of
 from twofold import debug
@@ -36,7 +36,7 @@ Lines = list[tuple[str, int, dict[str, Any]]]
 def computed_at_once(program: Callable[..., Any]) -> Lines:
     tf.enable_eager_execution()
     try:
-        recorder = ObjectRecorder(noted_programs.__file__)
+        recorder = ObjectRecorder(inspect.getfile(program))
         recorder.run_steps(program, tf.constant(VALUE))
     finally:
         tf.disable_eager_execution()
@@ -397,3 +397,23 @@ def test_all_lines_of_what_was_not_noted_are_read_off_its_source(name: str) -> N
     for function, line, names in [one for one in found if one[1] not in HEADERS]:
         shown = next((other for *where, other in later if where == [function, line]), None)
         assert shown is not None and {one: shown.get(one) for one in names} == names
+
+
+LITERALS = [program for program in vars(literal_programs).values() if inspect.isfunction(program)]
+
+
+@pytest.mark.parametrize("program", LITERALS, ids=lambda program: program.__name__)
+def test_numbers_and_texts_are_known_as_they_are_written(program: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        fetched = program(x)
+        recorder = ObjectRecorder(literal_programs.__file__)
+        recorder.run_steps(lambda: session.run(fetched, {x: VALUE}, debug=True))
+    expected = iter(computed_at_once(program))
+    shown: set[str] = set()
+    for function, line, names in recorder.all:
+        there = next((other for *where, other in expected if where == [function, line]), None)
+        assert there is not None and {one: there.get(one) for one in names} == names
+        shown |= names.keys()
+    wanted = {"plain": {"factor", "name", "offset"}, "parameters": {"by"}, "branches": {"limit"}}
+    assert wanted.get(program.__name__, set()) <= shown

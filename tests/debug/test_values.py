@@ -189,6 +189,6 @@ def test_the_story_of_a_loop_calls_it_by_its_name() -> None:
         x = tf.placeholder(tf.float32, [2])
         body = lambda i, h: (i + 1, h * 2.0)
         found = tf.while_loop(lambda i, h: i < 3, body, [tf.constant(0), x])[1]
-        session.run(tf.gradients(found, x), {x: [1.0, 2.0]})
+        session.run([found, tf.gradients(found, x)], {x: [1.0, 2.0]})
         told = str(debug.story(session))
         assert "= loop(" in told and "gradient of loop(" in told and "program_results" not in told

@@ -9,10 +9,10 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twofold.debug.activations import Activation
-from twofold.debug.names import Held, Scope
+from twofold.debug.names import Held, Literal, Scope
 from twofold.debug.rounds import Rounds
 from twofold.debug.sites import Site
-from twofold.debug.source import Position, lines_of, position_of
+from twofold.debug.source import Position, lines_of, position_of, rebound_names
 
 if TYPE_CHECKING:
     from twofold.debug.frames import Frames
@@ -51,6 +51,9 @@ class FrameWriter:
         self.frames, self.activation, self.scope, self.above = frames, activation, scope, above
         self.backward = backward
         self.outer: FrameWriter | None = None
+        for name in rebound_names(activation.code) if activation.code is not None else ():
+            if isinstance(scope.names.get(name), Literal):
+                del scope.names[name]  # another function may bind it
         self.bound = scope.values()  # what the variables of the frame hold, as it is written so far
         self.shown = scope.known()  # the variables that the frame has, as it is written so far
         for name, held in self.bound.items():

@@ -28,6 +28,12 @@ class Given:
         return own is value or (isinstance(own, PLAIN) and type(own) is type(value) and own == value)
 
 
+class Literal(Given):
+    """What a variable was assigned as the program has it written, a number, text or None."""
+
+    __slots__ = ()
+
+
 PLAIN = (bool, int, str, bytes, range)
 """Of these nobody can tell equal ones apart."""
 
@@ -82,6 +88,8 @@ class Scope:
             return self.made[node]
         if isinstance(node, ast.Name):
             return self.names.get(node.id)
+        if isinstance(node, (ast.Constant, ast.UnaryOp)):
+            return Literal(literal(node)) if is_literal(node) else None
         if isinstance(node, (ast.Tuple, ast.List)):
             found = [self.held(one) for one in node.elts]
             whole = all(one is not None for one in found)
@@ -194,6 +202,13 @@ def _part(parts: Held, index: Any) -> Held:
         return parts[key] if isinstance(parts, (tuple, list, dict)) and key is not None else None
     except (TypeError, LookupError):
         return None
+
+
+def is_literal(node: Any) -> bool:
+    """Whether an expression is a number, text or None as it is written."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+    return isinstance(node, ast.Constant) and node.value is not Ellipsis
 
 
 def literal(index: Any) -> Any:

@@ -31,6 +31,7 @@ class File:
         self.above: dict[ast.AST, ast.AST] = {}
         self.at: dict[Span, list[ast.AST]] = {}
         self.functions: dict[tuple[int, str], list[ast.AST]] = {}
+        self.rebound: set[str] = set()  # variables that functions bind outside of themselves
         try:
             tree = ast.parse("".join(linecache.getlines(name)))
         except (SyntaxError, ValueError):
@@ -53,6 +54,8 @@ class File:
             line, end = method.end_lineno or 0, method.end_col_offset or 0
             span = (line, node.end_lineno or 0, end - len(method.attr), node.end_col_offset or 0)
             self.at.setdefault(span, []).append(node)
+        if isinstance(node, (ast.Nonlocal, ast.Global)):
+            self.rebound.update(node.names)
         if isinstance(node, _FUNCTIONS):
             first = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", ())]])
             self.functions.setdefault((first, getattr(node, "name", "<lambda>")), []).append(node)
@@ -190,12 +193,17 @@ def statements_between(code: CodeType, statement: Any, later: Any) -> list[ast.s
         handlers = getattr(above, "handlers", ())
         if behind and any(encloses(code, one, later) for one in handlers):
             raised = next((k for k, one in enumerate(behind) if isinstance(one, ast.Raise)), None)
-            behind = behind[:raised] if raised is not None else [ast.If(ast.Constant(True), behind, [])]
+            behind = behind[:raised] if raised is not None else [_cut_short(behind)]
         found += behind
         if isinstance(above, _LOOPS) or encloses(code, above, later):
             break
         node = above
     return found
+
+
+def _cut_short(statements: list[ast.stmt]) -> ast.stmt:
+    """What stands for statements of which an exception may have ended the run."""
+    return ast.copy_location(ast.Try(statements, [], [], []), statements[0])
 
 
 def lines_of(code: CodeType, statement: Any, offset: int) -> list[tuple[int, int]]:
@@ -228,6 +236,8 @@ def statements_before(code: CodeType, statement: ast.AST) -> list[ast.stmt]:
     while (above := file.above.get(node)) is not None and not isinstance(node, _FUNCTIONS):
         block = _block(above, node)
         found = (block[: block.index(node)] if block else []) + found
+        if isinstance(node, ast.ExceptHandler):
+            found.insert(0, _cut_short(above.body))  # type: ignore[attr-defined]
         node = above
     return found
 
@@ -438,6 +448,11 @@ def yields_between(site: Site, later: Site) -> bool:
 def is_yield(statement: ast.AST) -> bool:
     """Whether a simple statement suspends a generator."""
     return isinstance(statement, SIMPLE) and any(isinstance(one, ast.Yield) for one in ast.walk(statement))
+
+
+def rebound_names(code: CodeType) -> set[str]:
+    """The variables that functions in the file of a function bind outside of themselves."""
+    return file_of(code.co_filename).rebound
 
 
 def nonlocal_names(code: CodeType) -> list[str]:

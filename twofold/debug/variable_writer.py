@@ -13,7 +13,7 @@ from twofold.debug.activations import Item
 from twofold.debug.call_writer import CallWriter, Tensor
 from twofold.debug.effects import is_in_place, may_jump, may_write, writes
 from twofold.debug.frame_writer import HELPER, NOWHERE
-from twofold.debug.names import Held, is_known, is_whole
+from twofold.debug.names import Held, Literal, is_known, is_whole
 from twofold.debug.recording import Call
 from twofold.debug.rounds import rows
 from twofold.debug.source import (
@@ -24,6 +24,7 @@ from twofold.debug.source import (
     function_of,
     is_yield,
     position_of,
+    rebound_names,
 )
 
 _BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Delete)
@@ -82,6 +83,9 @@ class VariableWriter(CallWriter):
         held = held if self.frames.is_there(held) else None
         if isinstance(held, int) and self.code is not None and name in _others(self.code):
             held = None  # a part of it
+            self.scope.names.pop(name, None)
+        elif isinstance(held, Literal) and self.code is not None and name in rebound_names(self.code):
+            held = None  # another function may have bound it meanwhile
             self.scope.names.pop(name, None)
         if not self.body and self.position is NOWHERE:  # before the first line: a parameter
             self.shown.pop(name, None)
