@@ -1,4 +1,5 @@
-// Operands of a backward pass: values of traces, results of hooks for saved tensors, and checks of versions.
+// Operands of a backward pass: values of traces, results of hooks for saved tensors, and checks of versions; and what hooks of
+// values and calls make of cotangents.
 #include <Python.h>
 
 #include <algorithm>
@@ -295,6 +296,61 @@ bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::v
     made[k] = !value ? kNoRef : value->pending ? value->index : recorder_.leaf_reference(value.get());
   }
   return !PyErr_Occurred();
+}
+
+// The gradient of an input as one entry, whatever its form; none where there is no gradient.
+bool BackwardPass::cotangent_alone(const Visit& visit, uint32_t k, Ref* out) {
+  const Gradient* gradient = visit.plan.at(k);
+  if (!gradient) return false;
+  if (!gradient->signature) return true;
+  std::vector<Ref>& refs = operands_;
+  uint64_t mask;
+  if (!read_all(visit, *gradient, refs, &mask)) return false;
+  return record(gradient->signature, refs.data(), refs.size(), mask, origin_of(visit.scope, static_cast<Ref>(visit.index)), out);
+}
+
+// The gradients of the inputs of a call, as the hooks of the call leave them.
+bool BackwardPass::hooked_cotangents(const Visit& visit, GradientSlot* slot) {
+  std::vector<Ref> made(visit.entry.count, kNoRef);
+  for (uint32_t k = 0; k < visit.entry.count; ++k) {
+    if (is_wanted(visit.scope, visit.entry, visit.inputs, k) && !cotangent_alone(visit, k, &made[k])) return false;
+  }
+  if (!run_call_hooks(visit, slot, made)) return false;
+  for (uint32_t k = 0; k < visit.entry.count; ++k) {
+    Destination destination;
+    if (made[k] == kNoRef) continue;
+    if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
+    if (!destination.reached()) continue;
+    if (destination.slot) sum_of(destination).dense = true;
+    if (!contribute(visit, destination, made[k])) return false;
+  }
+  return true;
+}
+
+// Nothing arrives at a value: its hooks are told so, and nothing arrives at what it was computed of.
+bool BackwardPass::visit_undefined(Scope& scope, size_t index) {
+  GradientSlot* watched = scope.saved ? watched_at(scope.saved->watched, index) : nullptr;
+  if (watched && watched->has_hooks() && !call_hooks(scope, index, watched)) return false;
+  return scope.cotangents[index] == kNoRef ? leave_undefined(scope, index) : differentiate_call(scope, index);
+}
+
+// Says to the inputs of a call that nothing arrives from it.
+bool BackwardPass::leave_undefined(Scope& scope, size_t index) {
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
+  const Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
+  const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
+  const std::vector<Ref> inputs(source, source + entry.count);
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    Destination destination;
+    if (!is_wanted(scope, entry, inputs.data(), k)) continue;
+    if (!find_destination(scope, inputs[k], &destination)) return false;
+    if (destination.slot) undefined_.push_back(destination.slot);
+    if (!destination.scope) continue;
+    std::vector<char>& undefined = destination.scope->undefined;
+    undefined.resize(destination.scope->cotangents.size());
+    undefined[static_cast<size_t>(destination.index)] = 1;
+  }
+  return true;
 }
 
 }  // namespace twofold

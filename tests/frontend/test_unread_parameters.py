@@ -131,7 +131,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("Expression.backward", "full"): "``gradient`` finds the gradient of any expression in any case",
     ("renew_cg", "autobatching"): ONLY_SPEED,
     ("moments", "shift"): "TensorFlow keeps it without effect, too",
-    ("py_func", "stateful"): "a function is called once in each run, whether it has a state or not",
     ("gather", "validate_indices"): CHECKED,
     ("embedding_lookup", "validate_indices"): CHECKED,
     ("TensorArray.__init__", "clear_after_read"): "frees memory early, which the memory plan does",

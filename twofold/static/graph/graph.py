@@ -112,9 +112,7 @@ class Operation:
         self.number_of: Any = None  # from the variables: a number that each run is given
         self.branches: tuple[Any, ...] = ()
         self.flow: Any = None  # of a choice or loop: what computes it from closed bodies
-        self.gradient: Any = (
-            None  # the user's: a registered name, or a function, see ``functions.custom_gradients``
-        )
+        self.gradient: Any = None  # the user's: a registered name or a function, see ``custom_gradients``
         self.pullback: Any = None  # what that function declared
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
@@ -24,6 +24,26 @@ _CONVERSIONS: list[RunConversion] = []
 def conversion_of(value: Any) -> RunConversion | None:
     """What was registered last for a class of ``value``."""
     return next((one for one in _CONVERSIONS if isinstance(value, one.kind)), None)
+
+
+def apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Feeds with those of tuples, and of tensors that have parts (sparse ones), as feeds of their parts."""
+    found: dict[Any, Any] = {}
+    for key, value in feeds.items():
+        if (registered := conversion_of(key)) is not None and registered.feed is not None:
+            found.update(apart(dict(registered.feed(key, value))))
+            continue
+        parts = key.parts if hasattr(key, "parts") else key if isinstance(key, tuple) else None
+        if parts is None:
+            found[key] = value
+            continue
+        values = (None,) * len(parts) if value is None else tuple(value)
+        if len(values) != len(parts):
+            raise ValueError(
+                f"feed: {len(values)} values for {len(parts)} tensors, at {here()}. Feed one value for each."
+            )
+        found.update(apart(dict(zip(parts, values))))
+    return found
 
 
 def register_session_run_conversion_functions(

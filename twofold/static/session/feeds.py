@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -92,6 +92,14 @@ def fed_tensor(tensor: Tensor, value: Any) -> Tensor:
     """What a run computes with where ``value`` is fed for ``tensor``."""
     found = feed_value(tensor, value)
     return found if isinstance(found, Tensor) else _core.from_array(found, False, tensor.dtype.code)
+
+
+def kept_feeds(feeds: Mapping[Any, Any], most: int) -> dict[Any, Any]:
+    """Feeds, with copies of arrays of up to ``most`` bytes, which the program may write to."""
+    return {
+        key: value.copy() if isinstance(value, numpy.ndarray) and value.nbytes <= most else value
+        for key, value in feeds.items()
+    }
 
 
 def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:

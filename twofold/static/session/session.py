@@ -8,8 +8,6 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-import numpy
-
 from twofold import _core
 from twofold.errors import ArgumentError, FailedPreconditionError, GraphError, InvalidArgumentError
 from twofold.frontend.breakpoints import stopping
@@ -30,9 +28,9 @@ from twofold.static.graph.graph import (
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
 from twofold.static.session.config import ConfigProto, traces_run
-from twofold.static.session.conversions import conversion_of
+from twofold.static.session.conversions import apart, conversion_of
 from twofold.static.session.execution import PartialRun, Run
-from twofold.static.session.feeds import feed_type, repaired
+from twofold.static.session.feeds import feed_type, kept_feeds, repaired
 from twofold.static.session.partition import Step
 from twofold.static.session.subgraph import Needed, Position, StepRequest, Subgraph
 
@@ -84,31 +82,6 @@ class Fetches:
             return lambda arrays: arrays[offset]
         self.sources.append(lengths)
         return lambda arrays: axes.apart(arrays[offset], arrays[offset + 1])
-
-
-def apart(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Feeds with those of tuples, and of tensors that have parts (sparse ones), as feeds of their parts."""
-    found: dict[Any, Any] = {}
-    for key, value in feeds.items():
-        if (registered := conversion_of(key)) is not None and registered.feed is not None:
-            found.update(apart(dict(registered.feed(key, value))))
-            continue
-        parts = key.parts if hasattr(key, "parts") else key if isinstance(key, tuple) else None
-        if parts is None:
-            found[key] = value
-            continue
-        values = (None,) * len(parts) if value is None else tuple(value)
-        if len(values) != len(parts):
-            raise ValueError(
-                f"feed: {len(values)} values for {len(parts)} tensors, at {here()}. Feed one value for each."
-            )
-        found.update(apart(dict(zip(parts, values))))
-    return found
-
-
-def _kept(value: Any, most: int) -> Any:
-    """What is fed, or a copy of an array that the program may write to."""
-    return value.copy() if isinstance(value, numpy.ndarray) and value.nbytes <= most else value
 
 
 _NESTED = (list, tuple, dict)
@@ -224,7 +197,7 @@ class BaseSession:
         """
         feed_dict = axes.fed(feed_dict) if feed_dict and (axes := self._graph.sequence_axes) else feed_dict
         if BaseSession.most_kept >= 0 and feed_dict:
-            feed_dict = {key: _kept(value, BaseSession.most_kept) for key, value in feed_dict.items()}
+            feed_dict = kept_feeds(feed_dict, BaseSession.most_kept)
         if (options is not None or run_metadata is not None) and traces_run(options, run_metadata):
             return self._traced(fetches, feed_dict, run_metadata)
         if debug or verify or BaseSession.stepped or (self._graph.stops and stopping()):
@@ -267,8 +240,8 @@ class BaseSession:
         return self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
 
     def _traced(self, fetches: Any, feed_dict: Any, metadata: Any) -> Any:
-        run_trace = import_module("twofold.static.session.run_metadata")
-        return run_trace.traced(lambda: self.run(fetches, feed_dict), metadata)
+        traced = import_module("twofold.static.session.run_metadata").traced
+        return traced(lambda: self.run(fetches, feed_dict), metadata)
 
     def _looked_into(self, fetches: Any, feed_dict: Any, debug: bool, verify: bool) -> Any:
         if debug and verify:
