@@ -79,7 +79,7 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
             number of a call in the order of the graph.
-        run: A session, whose last run it is, or the last part of one that ``py_func`` divides, on fed arrays as they are
+        run: A session, whose last run it is, or the last part of one that ``py_func`` divides, on arrays as they are
             now, or as they were if it ran in a ``record`` block; such a block; or a function or module, compiled or
             not, which is called.
         arguments: What the function is called with.
@@ -143,7 +143,7 @@ def _number_of(recording: Recording, where: str | int, frames: Callable[[], Fram
     if found is None:
         raise ArgumentError(
             f"debug.value: the run computed nothing at {where!r}",
-            "Name a variable, a line or the number of a call; in a run that py_func divides, one of the last part.",
+            "Name a variable, a line or the number of a call; where py_func divides a run, one of its last part.",
         )
     return found
 
