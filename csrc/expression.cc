@@ -24,14 +24,14 @@ PyExpression* as_expression(PyObject* self) { return reinterpret_cast<PyExpressi
 
 int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
   static PyObject* const one = PyLong_FromLong(1);
-  PyObject *tensor, *batch = one;
+  PyObject *tensor = nullptr, *batch = one;
   static const char* names[] = {"tensor", "batch", nullptr};
   if (!keywords && PyTuple_GET_SIZE(arguments) == 1) {
     tensor = PyTuple_GET_ITEM(arguments, 0);
-  } else if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O:Expression", const_cast<char**>(names), &tensor, &batch)) {
+  } else if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:Expression", const_cast<char**>(names), &tensor, &batch)) {
     return -1;
   }
-  Py_XSETREF(as_expression(self)->tensor, Py_NewRef(tensor));
+  Py_XSETREF(as_expression(self)->tensor, Py_XNewRef(tensor));  // none: an empty expression, which a program fills later
   Py_XSETREF(as_expression(self)->batch, Py_NewRef(batch));
   return 0;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -164,3 +166,36 @@ def test_several_values_at_once() -> None:
     x = dy.inputVector([1, 2])
     dy.forward([x, x + 1])
     assert [v.tolist() for v in dy.npvalues([x, x * 2])] == [[1, 2], [2, 4]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dy.zeros(3),
+        lambda: dy.ones(3),
+        lambda: dy.constant(3, 2.0),
+        lambda: dy.random_normal(3),
+        lambda: dy.random_uniform(3, -1, 1),
+        lambda: dy.random_bernoulli(3, 0.5),
+        lambda: dy.random_gumbel(3),
+    ],
+)
+def test_expressions_without_operands_have_gradients(make: Callable[[], dy.Expression]) -> None:
+    x = make()
+    dy.dot_product(x, dy.inputVector([1, -2, 3])).backward(full=True)
+    np.testing.assert_array_equal(x.gradient(), [1, -2, 3])
+
+
+def test_an_expression_is_made_empty_and_set_later() -> None:
+    class Layer:
+        w = dy.Expression()
+
+    assert isinstance(Layer.w, dy.Expression)
+    with pytest.raises(AttributeError):
+        Layer.w.value()
+
+
+def test_names_before_dynet_2() -> None:
+    x = dy.inputTensor([[1, 2], [3, 4]])
+    assert dy.sum_cols(x).value() == [3.0, 7.0]
+    np.testing.assert_array_equal(dy.cwise_multiply(x, x).npvalue(), [[1, 4], [9, 16]])

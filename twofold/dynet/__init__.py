@@ -43,6 +43,7 @@ from twofold.dynet.elementwise import (
     cos,
     cosh,
     cube,
+    cwise_multiply,
     elu,
     erf,
     exp,
@@ -193,6 +194,7 @@ from twofold.dynet.reductions import (
     std_dim,
     std_elems,
     sum_batches,
+    sum_cols,
     sum_dim,
     sum_elems,
 )

@@ -83,6 +83,7 @@ asinh = _unary("asinh", "asinh")
 acosh = _unary("acosh", "acosh")
 atanh = _unary("atanh", "atanh")
 cmult = _binary("cmult", "mul")
+cwise_multiply = cmult  # its name before DyNet 2
 cdiv = _binary("cdiv", "div")
 bmin = _binary("bmin", "minimum", alike=True)
 bmax = _binary("bmax", "maximum", alike=True)

@@ -10,16 +10,13 @@ import numpy
 from twofold.dynet.elementwise import check_device
 from twofold.dynet.expression import Expression
 from twofold.dynet.graph import replayable, state
-from twofold.dynet.noise import shape_of
+from twofold.dynet.noise import shape_of, tracked
 from twofold.frontend.creation import from_numpy
 
 
 def leaf(array: Any) -> Any:
     """A tensor of numbers that gradients are known for, row by row as ``array`` is."""
-    tensor = from_numpy(array)
-    tensor.requires_grad = True
-    state.inputs.append(tensor)
-    return tensor
+    return tracked(from_numpy(array))
 
 
 def stored(array: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from twofold.dynet.elementwise import check_device
 from twofold.dynet.expression import Expression, batched, of_rank
-from twofold.dynet.graph import operation
+from twofold.dynet.graph import operation, state
 from twofold.frontend.creation import CREATION
 from twofold.frontend.sampling import RANDOM_FUNCTIONS
 
@@ -21,13 +21,20 @@ def shape_of(dim: Any, batch: int) -> list[int]:
 
 def bernoulli(shape: Any, p: float, scale: float) -> Any:
     """A tensor of ``scale`` with probability ``p`` and of 0 else."""
-    return (_rand(*shape) < p) * scale
+    return (_rand(*shape) < p) * float(scale)
+
+
+def tracked(tensor: Any) -> Any:
+    """A tensor that depends on no other one, as one that gradients are known for until the next ``backward``."""
+    tensor.requires_grad = True
+    state.inputs.append(tensor)
+    return tensor
 
 
 @operation
 def zeros(dim: Any, batch_size: int = 1) -> Expression:
     """An expression of zeros."""
-    return Expression(CREATION["zeros"](shape_of(dim, batch_size)), batch_size)
+    return Expression(tracked(CREATION["zeros"](shape_of(dim, batch_size))), batch_size)
 
 
 zeroes = zeros
@@ -36,38 +43,38 @@ zeroes = zeros
 @operation
 def ones(dim: Any, batch_size: int = 1) -> Expression:
     """An expression of ones."""
-    return Expression(CREATION["ones"](shape_of(dim, batch_size)), batch_size)
+    return Expression(tracked(CREATION["ones"](shape_of(dim, batch_size))), batch_size)
 
 
 @operation
 def constant(dim: Any, val: float, batch_size: int = 1) -> Expression:
     """An expression of which all elements are ``val``."""
-    return Expression(CREATION["full"](shape_of(dim, batch_size), float(val)), batch_size)
+    return Expression(tracked(CREATION["full"](shape_of(dim, batch_size), float(val))), batch_size)
 
 
 @operation
 def random_normal(dim: Any, mean: float = 0.0, stddev: float = 1.0, batch_size: int = 1) -> Expression:
     """Normally distributed elements."""
-    return Expression(_randn(*shape_of(dim, batch_size)) * stddev + mean, batch_size)
+    return Expression(tracked(_randn(*shape_of(dim, batch_size)) * stddev + mean), batch_size)
 
 
 @operation
 def random_bernoulli(dim: Any, p: float, scale: float = 1.0, batch_size: int = 1) -> Expression:
     """Elements that are ``scale`` with probability ``p`` and 0 else."""
-    return Expression(bernoulli(shape_of(dim, batch_size), p, scale), batch_size)
+    return Expression(tracked(bernoulli(shape_of(dim, batch_size), p, scale)), batch_size)
 
 
 @operation
 def random_uniform(dim: Any, left: float, right: float, batch_size: int = 1) -> Expression:
     """Elements evenly distributed from ``left`` to ``right``."""
-    return Expression(_rand(*shape_of(dim, batch_size)) * (right - left) + left, batch_size)
+    return Expression(tracked(_rand(*shape_of(dim, batch_size)) * (right - left) + left), batch_size)
 
 
 @operation
 def random_gumbel(dim: Any, mu: float = 0.0, beta: float = 1.0, batch_size: int = 1) -> Expression:
     """Elements of a Gumbel distribution: ``mu - beta * log(-log(u))`` of uniform ``u``."""
     uniform = _rand(*shape_of(dim, batch_size)).clamp(1e-7, 1 - 1e-7)
-    return Expression(mu - (-uniform.log()).log() * beta, batch_size)
+    return Expression(tracked(mu - (-uniform.log()).log() * beta), batch_size)
 
 
 @operation

@@ -8,8 +8,9 @@ from typing import Any
 from twofold.dynet.expression import Expression
 from twofold.dynet.graph import operation, state
 from twofold.dynet.inputs import inputTensor
-from twofold.dynet.noise import bernoulli, zeros
+from twofold.dynet.noise import bernoulli
 from twofold.errors import ShapeError
+from twofold.frontend.creation import CREATION
 
 Weights = Sequence[Any]
 """The stored tensors of the parameters of a layer."""
@@ -269,7 +270,7 @@ class _RNNBuilder:
         return outputs
 
     def _zeros(self) -> tuple[Expression, ...]:
-        return tuple(zeros(self._hidden) for _ in range(self._layers))
+        return tuple(Expression(CREATION["zeros"](self._hidden)) for _ in range(self._layers))
 
     def _dropped_output(self, h: Expression) -> Expression:
         raise NotImplementedError(f"{type(self).__name__} has no dropout of its output")

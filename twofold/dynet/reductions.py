@@ -81,6 +81,17 @@ def sum_dim(x: Expression, d: Sequence[int], b: bool = False, n: int = 0) -> Exp
 
 
 @operation
+def sum_cols(x: Expression) -> Expression:
+    """The sum of the columns of a matrix: ``sum_dim`` along dimension 1 under its name before DyNet 2.
+
+    >>> import twofold.dynet as dy
+    >>> dy.sum_cols(dy.inputTensor([[1, 2], [3, 4]])).value()
+    [3.0, 7.0]
+    """
+    return _sum(x, [1], False)
+
+
+@operation
 def sum_batches(x: Expression) -> Expression:
     """The sum over the batch."""
     return Expression(x._tensor.sum(0)) if x._batch != 1 else x
