@@ -99,18 +99,19 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.arrays.segments": (
             "segment_sum segment_prod segment_mean segment_max segment_min unsorted_segment_sum "
             "unsorted_segment_prod unsorted_segment_mean unsorted_segment_max unsorted_segment_min "
-            "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_add tensor_scatter_sub "
+            "unsorted_segment_sqrt_n scatter_nd tensor_scatter_update tensor_scatter_nd_update "
+            "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_sub tensor_scatter_nd_sub "
             "sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n"
         ),
         "twofold.static.arrays.selection": (
-            "where select boolean_mask unique_with_counts unique setdiff1d dynamic_partition dynamic_stitch "
-            "count_nonzero confusion_matrix bincount histogram_fixed_width"
+            "where select boolean_mask unique_with_counts unique setdiff1d listdiff dynamic_partition "
+            "dynamic_stitch count_nonzero confusion_matrix bincount histogram_fixed_width"
         ),
         "twofold.static.arrays.shape_ops": (
-            "concat_v2=concat placeholder placeholder_with_default identity reshape shape size rank "
-            "transpose matrix_transpose expand_dims squeeze concat stack pack unstack unpack split tile "
-            "slice gather gather_nd one_hot reverse reverse_v2 sequence_mask shape_n identity_n "
-            "broadcast_static_shape broadcast_dynamic_shape"
+            "concat_v2=concat placeholder placeholder_with_default identity ensure_shape repeat reshape "
+            "shape size rank transpose matrix_transpose expand_dims squeeze concat stack pack unstack "
+            "unpack split tile slice gather gather_nd one_hot reverse reverse_v2 sequence_mask shape_n "
+            "identity_n broadcast_static_shape broadcast_dynamic_shape"
         ),
         "twofold.static.autodiff.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
         "twofold.static.autodiff.gradients": "AggregationMethod UnconnectedGradients gradients hessians",
@@ -132,8 +133,9 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.debugging": (
             "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
             "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "
-            "assert_near assert_rank assert_rank_at_least assert_scalar assert_type assert_integer "
-            "verify_tensor_all_finite check_numerics add_check_numerics_ops"
+            "is_non_decreasing is_strictly_increasing is_numeric_tensor assert_near assert_rank "
+            "assert_rank_at_least assert_rank_in assert_proper_iterable assert_scalar assert_type "
+            "assert_integer verify_tensor_all_finite check_numerics add_check_numerics_ops"
         ),
         "twofold.static.eager.gradient_tape": (
             "enable_eager_execution disable_eager_execution executing_eagerly GradientTape TensorSpec "
@@ -142,7 +144,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.functions.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),
-        "twofold.static.functions.host_calls": "Assert Print py_func",
+        "twofold.static.functions.host_calls": "Assert Print numpy_function py_func py_function",
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),
@@ -200,7 +202,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.strings.hash_buckets": "string_to_hash_bucket_fast",
         "twofold.static.strings.string_functions": (
-            "as_string decode_raw read_file string_join string_to_number substr"
+            "as_string decode_base64 decode_raw encode_base64 matching_files read_file reduce_join "
+            "regex_replace string_join string_strip string_to_number substr write_file"
         ),
         "twofold.static.summary": (
             "histogram_summary=histogram image_summary=image merge_summary=merge "
@@ -281,6 +284,11 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static.image": {
         "twofold.static.image.boxes": "crop_and_resize non_max_suppression resize_area",
+        "twofold.static.image.colors": (
+            "rgb_to_grayscale grayscale_to_rgb rgb_to_hsv rgb_to_yuv yuv_to_rgb rgb_to_yiq yiq_to_rgb "
+            "hsv_to_rgb adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
+            "random_brightness random_contrast random_hue random_saturation"
+        ),
         "twofold.static.image.distorted_boxes": "draw_bounding_boxes sample_distorted_bounding_box",
         "twofold.static.image.files": (
             "decode_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg encode_png "
@@ -291,9 +299,7 @@ NAMES: dict[str, dict[str, str]] = {
             "extract_image_patches flip_left_right flip_up_down transpose_image transpose rot90 "
             "random_flip_left_right random_flip_up_down crop_to_bounding_box pad_to_bounding_box "
             "resize_image_with_crop_or_pad resize_with_crop_or_pad central_crop random_crop "
-            "convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb adjust_brightness "
-            "adjust_contrast adjust_gamma adjust_hue adjust_saturation random_brightness random_contrast "
-            "random_hue random_saturation per_image_standardization total_variation image_gradients psnr"
+            "convert_image_dtype per_image_standardization total_variation image_gradients psnr"
         ),
     },
     "twofold.static.nn": {
@@ -301,6 +307,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.arrays.reordering": (
             "batch_to_space depth_to_space space_to_batch space_to_depth"
         ),
+        "twofold.static.contrib": "seq2seq=legacy_seq2seq",
         "twofold.static.layers.normalization": "fused_batch_norm",
         "twofold.static.math": "log_sigmoid sigmoid softplus tanh",
         "twofold.static.nn.activations": (
@@ -308,8 +315,8 @@ NAMES: dict[str, dict[str, str]] = {
             "log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
-            "conv2d conv1d conv3d atrous_conv2d conv2d_transpose conv2d_backprop_input depthwise_conv2d "
-            "separable_conv2d depthwise_conv2d_native convolution"
+            "conv2d conv1d conv3d atrous_conv2d conv3d_transpose atrous_conv2d_transpose conv2d_transpose "
+            "conv2d_backprop_input depthwise_conv2d separable_conv2d depthwise_conv2d_native convolution"
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
@@ -352,7 +359,9 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.sparse": "split=string_split",
         "twofold.static.strings.hash_buckets": "to_hash_bucket_fast=string_to_hash_bucket_fast",
         "twofold.static.strings.string_functions": (
-            "as_string substr join=string_join length=string_length to_number=string_to_number"
+            "as_string reduce_join regex_full_match regex_replace substr join=string_join "
+            "length=string_length lower=string_lower strip=string_strip to_number=string_to_number "
+            "upper=string_upper"
         ),
     },
     "twofold.static.train": {

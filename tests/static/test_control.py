@@ -352,3 +352,13 @@ def test_switches_send_a_value_to_one_branch():
             assert [one.tolist() for one in found] == [wanted, k, slope]
         with pytest.raises(ValueError, match="comes from no switch"):
             control_flow_ops.merge([x])
+
+
+def test_functions_of_tensors_with_values():
+    def scaled(x, y):
+        return tf.reduce_sum(x) * y, x.numpy().max()
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        total, most = tf.py_function(scaled, [[1.0, 2.0], 3.0], [tf.float32, tf.float32])
+        assert total.graph is session.graph and session.run([total, most]) == [9.0, 2.0]
+        assert session.run(tf.numpy_function(lambda x: x[::-1], [[1, 2]], tf.int32)).tolist() == [2, 1]

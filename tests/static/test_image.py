@@ -189,3 +189,12 @@ def test_edges_of_boxes_are_drawn():
     wanted[[1, 3], 0:4] = wanted[1:4, [0, 3]] = [1, 1, 0]
     wanted[2, 5:] = wanted[0:3, 5] = [0, 0, 1]
     numpy.testing.assert_array_equal(drawn, wanted)
+
+
+def test_channels_of_television(session):
+    rgb = numpy.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.25, 0.5, 0.75]]], numpy.float32)
+    yuv = session.run(image.rgb_to_yuv(rgb))
+    numpy.testing.assert_allclose(yuv[0, :2, 0], [0.299, 0.587])
+    numpy.testing.assert_allclose(yuv[..., 1], 0.492111 * (rgb[..., 2] - yuv[..., 0]), rtol=1e-4)
+    numpy.testing.assert_allclose(session.run(image.yuv_to_rgb(yuv)), rgb, atol=1e-6)
+    numpy.testing.assert_allclose(session.run(image.yiq_to_rgb(image.rgb_to_yiq(rgb))), rgb, atol=1e-6)

@@ -117,3 +117,18 @@ def test_a_confusion_matrix_of_all_runs():
             session.run(update, {labels: [[0, 1], [2, 2]], guessed: [[0, 2], [2, 1]]})
         assert session.run(total).tolist() == [[0, 0, 0], [0, 0, 2], [0, 2, 2]]
         assert total.dtype is tf.float64
+
+
+def test_errors_of_pairs_of_elements():
+    rng = numpy.random.default_rng(0)
+    labels, predictions = rng.normal(size=(2, 3, 2, 2)).astype(numpy.float32)
+    error = (predictions - labels).reshape(3, 4)
+    pairs = [(a[:, None] - a[None, :])[~numpy.eye(4, dtype=bool)] ** 2 for a in error]
+    wanted = numpy.array([one.mean() for one in pairs])
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.losses.mean_pairwise_squared_error(labels, predictions, 2.0)
+        numpy.testing.assert_allclose(session.run(found), 2 * wanted.sum(), rtol=1e-5)
+        weights = numpy.array([1.0, 0.0, 3.0]).reshape(3, 1, 1)
+        found = tf.losses.mean_pairwise_squared_error(labels, predictions, weights)
+        numpy.testing.assert_allclose(session.run(found), wanted @ [1, 0, 3], rtol=1e-5)
+        assert len(tf.losses.get_losses()) == 2

@@ -98,3 +98,36 @@ def test_moments_over_axes_that_a_run_tells():
         found = session.run([mean, variance], {x: value})
     numpy.testing.assert_allclose(found[0], value.mean((0, 1)), rtol=1e-6)
     numpy.testing.assert_allclose(found[1], value.var((0, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax_cross_entropy_with_logits_v2",
+        "softmax_cross_entropy_with_logits",
+        "sparse_softmax_cross_entropy_with_logits",
+        "sigmoid_cross_entropy_with_logits",
+    ],
+)
+def test_labels_and_logits_are_named_where_the_line_stands(name):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3])
+        with pytest.raises(ValueError, match="by name"):
+            getattr(tf.nn, name)(x, tf.argmax(x, 1))
+
+
+def test_transposed_convolutions_are_gradients():
+    rng = numpy.random.default_rng(0)
+    image, w = rng.normal(size=(1, 3, 4, 4, 2)), rng.normal(size=(2, 2, 2, 2, 3))
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(image)
+        y = tf.nn.conv3d(x, w, [1, 2, 2, 2, 1], "SAME")
+        given = rng.normal(size=y.shape.as_list())
+        wanted = tf.gradients(y, x, given)[0]
+        found = tf.nn.conv3d_transpose(tf.constant(given), w, image.shape, [1, 2, 2, 2, 1])
+        numpy.testing.assert_allclose(*session.run([found, wanted]))
+        flat, kernel = tf.constant(image[0]), w[0]
+        y = tf.nn.atrous_conv2d(flat, kernel, 2, "VALID")
+        given = rng.normal(size=y.shape.as_list())
+        found = tf.nn.atrous_conv2d_transpose(tf.constant(given), kernel, image[0].shape, 2, "VALID")
+        numpy.testing.assert_allclose(*session.run([found, tf.gradients(y, flat, given)[0]]))

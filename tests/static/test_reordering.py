@@ -117,3 +117,36 @@ def test_lists_beside_operators_are_constants(session):
     assert doubled.tolist() == [3, 8] and doubled.dtype == numpy.int32
     with pytest.raises(TypeError, match="a list of float32 beside"):
         v * [0.5, 1.0]
+
+
+def test_axes_that_are_fed():
+    with tf.Graph().as_default(), tf.Session() as session:
+        axis = tf.placeholder(tf.int32, [])
+        made = tf.expand_dims(tf.ones([2, 3]), axis)
+        for given, shape in ((0, (1, 2, 3)), (1, (2, 1, 3)), (-1, (2, 3, 1))):
+            assert session.run(made, {axis: given}).shape == shape
+        with pytest.raises(tf.errors.InvalidArgumentError, match="axis 7 is outside a tensor with 3 axes"):
+            session.run(made, {axis: 7})
+
+
+def test_elements_are_repeated():
+    matrix = numpy.arange(6).reshape(3, 2)
+    cases = [(2, None), ([3], 1), ([1, 0, 2], 0), ([0, 4], 1), (0, 0)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        for repeats, axis in cases:
+            wanted = numpy.repeat(matrix, repeats, axis)
+            assert numpy.array_equal(session.run(tf.repeat(matrix, repeats, axis)), wanted)
+        with pytest.raises(ValueError, match="2 repeats for 3 elements"):
+            tf.repeat(matrix, [1, 2], 0)
+
+
+def test_shapes_are_ensured():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32)
+        made = tf.ensure_shape(x, [2, None])
+        assert made.shape.as_list() == [2, None]
+        assert session.run(made, {x: numpy.ones((2, 3))}).shape == (2, 3)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="where .2, None. is needed"):
+            session.run(made, {x: numpy.ones((3, 3))})
+        with pytest.raises(ValueError):
+            tf.ensure_shape(tf.ones([3, 3]), [2, None])

@@ -186,3 +186,31 @@ def test_empty_strings_stand_for_zeros(session):
         tf.ones_like(tf.constant(["a"]))
     with pytest.raises(TypeError):
         tf.ones([2], tf.string)
+
+
+def test_strings_are_joined_along_axes_in_their_order(session):
+    letters = [[["a", "b"], ["c", "d"]], [["e", "f"], ["g", "h"]]]
+    wanted = {  # as TensorFlow 2.21 computes them
+        (0,): [[b"ae", b"bf"], [b"cg", b"dh"]],
+        (0, 2): [b"aebf", b"cgdh"],
+        (2, 0): [b"abef", b"cdgh"],
+    }
+    for axes, found in wanted.items():
+        assert session.run(tf.reduce_join(letters, list(axes))).tolist() == found
+    assert session.run(tf.reduce_join(letters)) == b"abcdefgh"
+    kept = tf.reduce_join(letters, 1, separator="-", keepdims=True)
+    assert kept.shape == (2, 1, 2) and session.run(kept)[0].tolist() == [[b"a-c", b"b-d"]]
+    assert tf.reduce_join(tf.placeholder(tf.string, [None, 2]), -1).shape.as_list() == [None]
+
+
+def test_functions_of_each_string(session):
+    assert session.run(tf.string_strip([" a b\n", "\tc "])).tolist() == [b"a b", b"c"]
+    found = session.run([tf.strings.upper("aB"), tf.strings.lower("aB")])
+    assert found == [b"AB", b"ab"]
+    first = tf.regex_replace("a1b22", "([0-9])(.)", r"<\2\0\1>", replace_global=False)
+    assert session.run(first) == b"a<b1b1>22"
+    assert session.run(tf.decode_base64(tf.encode_base64([b"\xfb\xff", b"a"]))).tolist() == [
+        b"\xfb\xff",
+        b"a",
+    ]
+    assert session.run(tf.encode_base64(b"\xfb\xff", pad=True)) == b"-_8="

@@ -129,7 +129,7 @@ if TYPE_CHECKING:
         grad_pass_through,
         recompute_grad,
     )
-    from twofold.static.functions.host_calls import Assert, Print, py_func
+    from twofold.static.functions.host_calls import Assert, Print, numpy_function, py_func, py_function
     from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph_def.importer import import_graph_def
     from twofold.static.graph_def.meta_graph import MetaGraphDef
@@ -186,11 +186,18 @@ if TYPE_CHECKING:
     from twofold.static.strings.hash_buckets import string_to_hash_bucket_fast
     from twofold.static.strings.string_functions import (
         as_string,
+        decode_base64,
         decode_raw,
+        encode_base64,
+        matching_files,
         read_file,
+        reduce_join,
+        regex_replace,
         string_join,
+        string_strip,
         string_to_number,
         substr,
+        write_file,
     )
     from twofold.static.summary import histogram as histogram_summary
     from twofold.static.summary import image as image_summary

@@ -9,14 +9,21 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import finfo
+from twofold.dtypes import finfo, string
 from twofold.errors import InvalidArgumentError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
 from twofold.static import math
 from twofold.static.api.namespaces import look_up
-from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor, define, is_tensor_like
+from twofold.static.api.op_functions import (
+    as_dtype,
+    as_tensor,
+    convert_to_tensor,
+    define,
+    is_tensor_like,
+    operation,
+)
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.control_flow.dependencies import group, no_op
@@ -88,6 +95,32 @@ def _near(x: Any, y: Any, rtol: float | None, atol: float | None) -> Any:
     return ops.less_equal(ops.abs(ops.subtract(x, y)), bound)
 
 
+def _rising(own: str, comparison: str, words: str) -> Callable[..., Any]:
+    """Whether each element, in the order of the flattened tensor, is ``comparison`` of the one behind it."""
+
+    def body(x: Any) -> Any:
+        flat = ops.reshape(x, (-1,))
+        count = flat.shape[0]
+        if count < 2:
+            return ops.all(ops.equal(ops.narrow(flat, 0, 0, 0), 0))
+        before, behind = ops.narrow(flat, 0, 0, count - 1), ops.narrow(flat, 0, 1, count - 1)
+        return ops.all(getattr(ops, comparison)(before, behind))
+
+    text = f"Whether the elements are {words} one after the other."
+    return operation(own)(described(body, own, text, f"tf.{own}([1, 2, 2])", str(comparison == "less_equal")))
+
+
+is_non_decreasing = _rising("is_non_decreasing", "less_equal", "no smaller")
+is_strictly_increasing = _rising("is_strictly_increasing", "less", "larger")
+
+
+@example("print(tf.is_numeric_tensor(tf.constant(1.0)))", "True")
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether a value is a tensor of numbers: not of strings, not of booleans."""
+    found = as_tensor(tensor)
+    return isinstance(found, Tensor) and found.dtype is not string and found.dtype.kind in "iufc"
+
+
 assert_near = _assertion(
     "assert_near",
     _near,
@@ -129,6 +162,35 @@ def _ranked(own: str, fits: Callable[[int, int], bool], words: str) -> Callable[
 
 assert_rank = _ranked("assert_rank", lambda have, want: have == want, "rank")
 assert_rank_at_least = _ranked("assert_rank_at_least", lambda have, want: have >= want, "a rank of at least")
+
+
+@example("tf.assert_rank_in([1.0, 2.0], [1, 2])", "None")
+def assert_rank_in(
+    x: Any,
+    ranks: Sequence[int],
+    data: Any = None,
+    summarize: Any = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Raise ValueError unless ``x`` has one of the ``ranks``; where that is not known yet, a run checks it."""
+    tensor, wanted = convert_to_tensor(x), [int(rank) for rank in ranks]
+    words = message or "assert_rank_in"
+    if tensor.type_.shape == UNKNOWN_RANK:
+        good = define("assert_rank_in", lambda value: numpy.array(value.ndim in wanted), (tensor,), {}, None)
+        return Assert(good.outputs[0], [words, *(data or [])], summarize, name or "assert_rank_in")
+    if tensor.type_.ndim not in wanted:
+        raise ValueError(f"{words}: {describe(tensor)} is of none of the ranks {wanted}. Reshape it.")
+    return no_op(name or "assert_rank_in")
+
+
+@example("tf.debugging.assert_proper_iterable([1, 2])", "None")
+def assert_proper_iterable(values: Any) -> None:
+    """Raise TypeError unless ``values`` is iterable, and neither a tensor, an array nor a string."""
+    wrong = isinstance(values, (str, bytes, numpy.ndarray)) or is_tensor_like(values)
+    if wrong or not hasattr(values, "__iter__"):
+        what = f"assert_proper_iterable: a value of type {type(values).__name__}"
+        raise TypeError(f"{what} where a list of values is needed. Put it in a list.")
 
 
 @example("tf.assert_scalar(tf.constant(1.0))", "1.0")

@@ -233,6 +233,41 @@ def log_loss(labels: Any, predictions: Any, epsilon: Any) -> Any:
     return ops.negative(ops.add(one, ops.multiply(ops.subtract(1.0, labels), other)))
 
 
+@example("tf.losses.mean_pairwise_squared_error([[0.0, 0.0]], [[1.0, 3.0]])", "4.0")
+@takes(scope=None, loss_collection=GraphKeys.LOSSES)
+def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, **options: Any) -> Any:
+    """The mean over samples of squared differences between the errors of all pairs of elements of a sample.
+
+    ``weights`` are one number, or of the rank of the labels, of size 1 along other axes than the first; elements
+    without weight are no parts of pairs.
+    """
+    with name_scope(options["scope"], "mean_pairwise_squared_error"):
+        pairs = _pairwise(*_pair(labels, predictions), math.cast(convert_to_tensor(weights), float32))
+        add_loss(pairs, options["loss_collection"])
+        return pairs
+
+
+@operation("MeanPairwiseSquaredError")
+def _pairwise(labels: Any, predictions: Any, weights: Any) -> Any:
+    _need_equal(labels, predictions)
+    error = ops.subtract(predictions, labels)
+    if weights.ndim not in (0, error.ndim):
+        what = f"weights of shape {tuple(weights.shape)} for errors of shape {tuple(error.shape)}"
+        raise ShapeError(what, "Give one number, or one for each sample with the other axes of size 1.")
+    axes = tuple(range(1, error.ndim))
+
+    def total(values: Any) -> Any:
+        return ops.sum(values, axes, True) if axes else values
+
+    present = ops.cast(ops.not_equal(ops.broadcast_to(weights, error.shape), 0), float32)
+    count = total(present)
+    pairs = ops.multiply(count, ops.subtract(count, 1.0))
+    spread = ops.subtract(ops.multiply(count, total(ops.square(error))), ops.square(total(error)))
+    several = ops.greater(pairs, 0)
+    each = ops.where(several, ops.divide(spread, ops.where(several, pairs, 1.0)), 0.0)
+    return ops.sum(ops.multiply(ops.multiply(each, 2.0), weights))
+
+
 @operation("cosine_distance")
 def _cosine(labels: Any, predictions: Any, axis: Number) -> Any:
     _need_equal(labels, predictions)

@@ -45,9 +45,9 @@ def _lengths(shape: Any) -> tuple[int, ...]:
     "print((session.run(x) != session.run(x)).all())",
     "True",
 )
-def set_random_seed(seed: int) -> None:
-    """Set the seed of the default graph, so that each session samples the same numbers in each program."""
-    get_default_graph().seed = int(seed)
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph, so that each session samples the same numbers; None: others each time."""
+    get_default_graph().seed = None if seed is None else int(seed)
 
 
 def next_key(seed: int | None) -> int:

@@ -87,9 +87,12 @@ def _fitting(shape: Sequence[int], size: int) -> str:
 def unsqueezed(shape: Shape, axes: Any) -> Shape:
     """``shape`` with an axis of size 1 at each of ``axes``, counted in the result."""
     count = len(axes) if isinstance(axes, (tuple, list)) else 1
-    chosen = set(many_axes(axes, len(shape) + count))
+    chosen = many_axes(axes, len(shape) + count)
+    new = [any(axis == one for one in chosen) for axis in range(len(shape) + count)]  # one may be a symbol
+    if sum(new) != count:
+        raise AxisError(f"axes {chosen} among {len(new)}", "Name axes of the result.")
     sizes = iter(shape)
-    return tuple(1 if axis in chosen else next(sizes) for axis in range(len(shape) + count))
+    return tuple(1 if added else next(sizes) for added in new)
 
 
 def flattened(shape: Shape, start: int, end: int) -> Shape:

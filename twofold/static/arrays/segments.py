@@ -159,9 +159,15 @@ def _tensor_scatter(name: str, how: str, words: str, result: str) -> Callable[..
     return described(function, name, text, f"tf.{name}([1, 2, 3], [[2], [0]], [10, 20])", result)
 
 
-tensor_scatter_update = _tensor_scatter("tensor_scatter_update", "set", "put at", "[20 2 10]")
-tensor_scatter_add = _tensor_scatter("tensor_scatter_add", "add", "added at", "[21 2 13]")
-tensor_scatter_sub = _tensor_scatter("tensor_scatter_sub", "sub", "subtracted at", "[-19 2 -7]")
+tensor_scatter_update = tensor_scatter_nd_update = _tensor_scatter(
+    "tensor_scatter_update", "set", "put at", "[20 2 10]"
+)
+tensor_scatter_add = tensor_scatter_nd_add = _tensor_scatter(
+    "tensor_scatter_add", "add", "added at", "[21 2 13]"
+)
+tensor_scatter_sub = tensor_scatter_nd_sub = _tensor_scatter(
+    "tensor_scatter_sub", "sub", "subtracted at", "[-19 2 -7]"
+)
 
 
 def _sparse(how: str, ids: str, result: str) -> Callable[..., Any]:

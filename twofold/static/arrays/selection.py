@@ -136,6 +136,9 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
     return ListDiff(*in_python("ListDiff", function, [tensor, other], results, name))
 
 
+listdiff = setdiff1d
+
+
 @example(
     "tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2)",
     "[array([10, 30], dtype=int32), array([20], dtype=int32)]",

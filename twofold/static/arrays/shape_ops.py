@@ -81,6 +81,47 @@ def identity(input: Any) -> Any:
     return ops.copied(input)
 
 
+@operation("EnsureShape")
+def _ensured(x: Any, shape: Number) -> Any:
+    wanted = numbers(shape)
+    if x.ndim != len(wanted) or any(size not in (None, have) for have, size in zip(x.shape, wanted)):
+        shown = [None if size is None else int(size) for size in wanted]
+        raise ShapeError(f"a tensor of shape {tuple(x.shape)} where {shown} is needed", "Give that shape.")
+    return ops.copied(x)
+
+
+@example("print(tf.ensure_shape(tf.placeholder(tf.float32, None), [None, 3]).shape)", "(?, 3)")
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """``x``, of which ``shape`` is known from here on; a run raises where its value has another one."""
+    wanted = TensorShape(shape)
+    value = convert_to_tensor(x)
+    if wanted.dims is None or at_once():
+        return identity(value, name=name or "EnsureShape")
+    known = value.get_shape().merge_with(wanted)
+    made = _ensured(value, [size.value for size in wanted.dims], name=name or "EnsureShape")
+    made.set_shape(known)
+    return made
+
+
+@operation("Repeat", default="repeat")
+@example("tf.repeat([1, 2], [2, 1])", "[1 1 2]")
+def repeat(input: Any, repeats: Number, axis: Number = None) -> Any:
+    """Each element along ``axis``, or of all flattened, as often as ``repeats`` says: one number, or one for each."""
+    value = ops.reshape(input, (-1,)) if axis is None else input
+    along, counts = 0 if axis is None else whole(axis), numbers(repeats)
+    if isinstance(counts, list) and len(counts) == 1:
+        counts = counts[0]
+    if not isinstance(counts, list):
+        return ops.repeat_interleave(value, whole(counts), along)
+    if len(counts) != value.shape[along]:
+        what = f"{len(counts)} repeats for {value.shape[along]} elements of axis {along}"
+        raise ShapeError(what, "Give one number, or one for each element.")
+    parts = [
+        ops.repeat_interleave(ops.narrow(value, along, k, 1), n, along) for k, n in enumerate(counts) if n
+    ]
+    return ops.cat(parts, along) if parts else ops.narrow(value, along, 0, 0)
+
+
 @operation("Reshape")
 @example("tf.reshape([1, 2, 3, 4], [2, -1])", "[[1 2]\n [3 4]]")
 def reshape(tensor: Any, shape: Number) -> Any:

@@ -18,10 +18,10 @@ from twofold.runtime.failures import end_at
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, define
 from twofold.static.functions.bodies import source_of
 from twofold.static.functions.custom_gradients import with_gradient_of
-from twofold.static.graph.context import at_once
+from twofold.static.graph.context import at_once, computed_at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import call_python
-from twofold.static.graph.graph import Operation, describe, get_default_graph
+from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph
 
 
 def in_python(
@@ -141,3 +141,28 @@ def py_func(
         return made
     outputs = with_gradient_of(made)
     return outputs if several else outputs[0]
+
+
+numpy_function = py_func
+
+
+@example("tf.py_function(lambda x: x * 2, [tf.constant([1.0, 2.0])], tf.float32)", "[2. 4.]")
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """The results of a Python function of tensors with values, called once in each run that needs them.
+
+    As ``py_func``, but the function takes tensors, whose ``numpy()`` are their values, and what it calls of ``tf`` is
+    computed at once. No derivative passes through it.
+    """
+
+    def called(*arrays: Any) -> Any:
+        with computed_at_once():
+            made = func(*[_core.from_array(numpy.array(array), False) for array in arrays])
+            if isinstance(made, (list, tuple)):
+                return [_value(item) for item in made]
+            return _value(made)
+
+    return py_func(called, inp, Tout, name=name or "EagerPyFunc")
+
+
+def _value(made: Any) -> Any:
+    return made.detach().numpy() if isinstance(made, Tensor) else made

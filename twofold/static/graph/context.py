@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +16,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
+        self.eager = False  # whether a function of a run computes its operations at once
         self.in_body = 0  # whether bodies of operations run, which declare to the core
         self.tapes: list[dict[Any, None]] = []  # what each open tape has seen read
         self.noted: Any = None  # who notes what is declared, see ``debug.declarations``
@@ -53,4 +56,15 @@ def note_declared(what: Any) -> None:
 
 def at_once() -> bool:
     """Whether an operation is computed when it is declared."""
-    return mode.eager and not local.graphs and not local.in_body
+    return (mode.eager or local.eager) and not local.graphs and not local.in_body
+
+
+@contextmanager
+def computed_at_once() -> Iterator[None]:
+    """Operations of this thread are computed, whichever graph it declares or runs."""
+    before = local.graphs, local.in_body, local.eager
+    local.graphs, local.in_body, local.eager = [], 0, True
+    try:
+        yield
+    finally:
+        local.graphs, local.in_body, local.eager = before

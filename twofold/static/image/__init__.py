@@ -9,6 +9,7 @@ from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
     from twofold.static.image.boxes import crop_and_resize, non_max_suppression, resize_area
+    from twofold.static.image.colors import *  # noqa: F403
     from twofold.static.image.distorted_boxes import draw_bounding_boxes, sample_distorted_bounding_box
     from twofold.static.image.files import *  # noqa: F403
     from twofold.static.image.transformations import *  # noqa: F403

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         space_to_batch,
         space_to_depth,
     )
+    from twofold.static.contrib import legacy_seq2seq as seq2seq
     from twofold.static.layers.normalization import fused_batch_norm
     from twofold.static.math import log_sigmoid, sigmoid, softplus, tanh
     from twofold.static.nn.activations import *  # noqa: F403

@@ -191,24 +191,25 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str |
     return conv2d(value, filters, 1, padding, dilations=rate, name=name)
 
 
-@operation("Conv2DBackpropInput")
-def _transposed(
+def _unconvolved(
+    rank: int,
     value: Any,
     filter: Any,
-    output_shape: Number,
-    strides: Number,
-    padding: Number,
-    data_format: Number,
-    dilations: Number,
+    output_shape: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any,
 ) -> Any:
-    _need(value, "an input", 4)
-    _need(filter, "a filter", 4)
+    """The input of ``output_shape`` whose convolution over ``rank`` axes has the gradient ``value``, transposed."""
+    _need(value, "an input", rank + 2)
+    _need(filter, "a filter", rank + 2)
     wanted = sizes(output_shape)
-    last = _channels_last(data_format, 2)
-    image, channels = (wanted[1:3], wanted[3]) if last else (wanted[2:], wanted[1])
-    y, w = _moved(value, 2, data_format), _kernels(filter)
+    last = _channels_last(data_format, rank)
+    image, channels = (wanted[1:-1], wanted[-1]) if last else (wanted[2:], wanted[1])
+    y, w = _moved(value, rank, data_format), _kernels(filter)
     steps, apart = (
-        _spatial(n, v, 2, data_format) for n, v in (("strides", strides), ("dilations", dilations))
+        _spatial(n, v, rank, data_format) for n, v in (("strides", strides), ("dilations", dilations))
     )
     edges = _sides(padding, image, w.shape[2:], steps, apart, last)
     counts = tuple(
@@ -220,9 +221,60 @@ def _transposed(
     if (y.shape[0], w.shape[0], *counts) != (wanted[0], *y.shape[1:]) or w.shape[1] != channels:
         fix = "Give the shape of an image whose convolution has the shape of the input."
         raise ShapeError(f"output_shape {list(wanted)} for filters of {tuple(filter.shape)}", fix)
-    deep = [ops.unsqueeze(found, 2) for found in (y, w)]
-    attrs = ((1, *steps), (0, *(low for low, _ in edges)), (1, *apart), 1, (1, *image))
-    return _moved_back(ops.squeeze(apply("convolution_transposed", *deep, attrs=attrs), 2), 2, data_format)
+    flat = rank == 2
+    lows = [low for low, _ in edges]
+    ones, none = ((1,), (0,)) if flat else ((), ())
+    deep = [ops.unsqueeze(found, 2) if flat else found for found in (y, w)]
+    attrs = ((*ones, *steps), (*none, *lows), (*ones, *apart), 1, (*ones, *image))
+    made = apply("convolution_transposed", *deep, attrs=attrs)
+    return _moved_back(ops.squeeze(made, 2) if flat else made, rank, data_format)
+
+
+@operation("Conv2DBackpropInput")
+def _transposed(
+    value: Any,
+    filter: Any,
+    output_shape: Number,
+    strides: Number,
+    padding: Number,
+    data_format: Number,
+    dilations: Number,
+) -> Any:
+    return _unconvolved(2, value, filter, output_shape, strides, padding, data_format, dilations)
+
+
+@operation("Conv3DBackpropInputV2", default="conv3d_transpose")
+@example(
+    "x, filters = tf.zeros([1, 2, 2, 2, 3]), tf.zeros([2, 2, 2, 5, 3])",
+    "print(tf.nn.conv3d_transpose(x, filters, [1, 4, 4, 4, 5], [1, 2, 2, 2, 1]).shape)",
+    "(1, 4, 4, 4, 5)",
+)
+def conv3d_transpose(
+    value: Any,
+    filter: Any,
+    output_shape: Number,
+    strides: Number,
+    padding: Number = "SAME",
+    data_format: Number = "NDHWC",
+    dilations: Number = None,
+) -> Any:
+    """The gradient of ``conv3d`` as an operation; ``filter`` is ``(depth, height, width, out, in)``.
+
+    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+    """
+    return _unconvolved(3, value, filter, output_shape, strides, padding, data_format, dilations)
+
+
+@example(
+    "x, filters = tf.zeros([1, 4, 4, 3]), tf.zeros([2, 2, 5, 3])",
+    'print(tf.nn.atrous_conv2d_transpose(x, filters, [1, 4, 4, 5], 2, "SAME").shape)',
+    "(1, 4, 4, 5)",
+)
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+) -> Any:
+    """The gradient of ``atrous_conv2d`` as an operation; ``filters`` are ``(height, width, out, in)``."""
+    return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
 
 
 @example(

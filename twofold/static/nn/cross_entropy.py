@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import int64
@@ -13,6 +15,23 @@ from twofold.static.api.op_functions import Alone, Number, operation, whole
 from twofold.static.graph.docstrings import example
 
 
+def _operands_by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, which raises ValueError where labels or logits are given without their names.
+
+    It is raised at once: the two have changed places between versions of TensorFlow.
+    """
+
+    @functools.wraps(function)
+    def checked(
+        _sentinel: Any = None, *args: Any, labels: Any = None, logits: Any = None, **more: Any
+    ) -> Any:
+        _need_names(args or _sentinel, labels, logits)
+        return function(labels=labels, logits=logits, **more)
+
+    return checked
+
+
+@_operands_by_name
 @operation("SoftmaxCrossEntropyWithLogits", name_at=4, older={"dim": "axis"})
 @example(
     "tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[2.0, 0.0]])", "[0.12692805]"
@@ -21,7 +40,6 @@ def softmax_cross_entropy_with_logits_v2(
     _sentinel: Number = None, labels: Any = None, logits: Any = None, axis: Number = None
 ) -> Any:
     """For each row minus the sum of ``labels * log(softmax(logits))``; derivatives flow to labels, too."""
-    _need_names(_sentinel, labels, logits)
     rows = ops.cast(labels, logits.dtype)
     return ops.softmax_cross_entropy_with_logits(rows, logits, -1 if axis is None else whole(axis))
 
@@ -43,13 +61,13 @@ def softmax_cross_entropy_with_logits(
     )
 
 
+@_operands_by_name
 @operation("SparseSoftmaxCrossEntropyWithLogits")
 @example("tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[2.0, 0.0]])", "[0.12692805]")
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Number = None, labels: Alone = None, logits: Any = None
 ) -> Any:
     """Minus the logarithm of ``softmax(logits)`` at the class number of each row; IndexError for no class."""
-    _need_names(_sentinel, labels, logits)
     if labels.ndim != logits.ndim - 1:
         raise ArgumentError(
             f"labels of {labels.ndim} axes for logits of {logits.ndim}",
@@ -63,6 +81,7 @@ def _need_names(sentinel: Any, labels: Any, logits: Any) -> None:
         raise ValueError("cross entropy takes labels= and logits= by name. Write both names.")
 
 
+@_operands_by_name
 @operation("SigmoidCrossEntropyWithLogits")
 @example(
     "tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 1.0], logits=[0.0, 1000.0])",
@@ -72,7 +91,6 @@ def sigmoid_cross_entropy_with_logits(
     _sentinel: Number = None, labels: Alone = None, logits: Alone = None
 ) -> Any:
     """For each element the cross entropy of ``labels`` with ``sigmoid(logits)``."""
-    _need_names(_sentinel, labels, logits)
     return ops.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 

@@ -400,3 +400,6 @@ class TestCase(unittest.TestCase):
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         """``assertRaisesWithPredicateMatch`` for errors of ``tf.errors``."""
         return self.assertRaisesWithPredicateMatch(GraphError, expected_err_re_or_predicate)
+
+
+TensorFlowTestCase = TestCase

@@ -114,10 +114,11 @@ class RNNCell:
         return found
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros for a batch."""
+        """A state of zeros for a batch of a size, or of several axes."""
         kind = as_dtype(dtype)
+        batch = batch_size if isinstance(batch_size, (list, tuple)) else [batch_size]
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return _map_sizes(self.state_size, lambda size: creation.zeros([batch_size, *size], kind))
+            return _map_sizes(self.state_size, lambda size: creation.zeros([*batch, *size], kind))
 
     def add_variable(
         self, name: str, shape: Any, dtype: Any = None, initializer: Any = None, **more: Any

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import glob
+import math
+import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, float32, float64, int32, int64, string
+from twofold.dtypes import DType, bool_, float32, float64, int32, int64, string
 from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
+from twofold.ops.axes import given_once
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor
 from twofold.static.functions.host_calls import in_python
-from twofold.static.graph.docstrings import example
+from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Tensor
 
 
@@ -140,6 +146,134 @@ def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> An
     return in_python("StringLength", _each(count, int32), [tensor], [(int32, known_sizes(tensor))], name)[0]
 
 
+def _element_by_element(
+    type: str, own: str, change: Callable[[bytes], Any], text: str, given: str, result: str
+) -> Callable[..., Any]:
+    """The function of strings that ``change`` makes of each; its example is a call with ``given``."""
+
+    def changed(input: Any, name: str | None = None) -> Any:
+        tensor = as_string_tensor(own, input)
+        return in_python(type, _each(change, string), [tensor], [(string, known_sizes(tensor))], name)[0]
+
+    return described(changed, own, text, f"tf.{own}({given})", result)
+
+
+string_strip = _element_by_element(
+    "StringStrip",
+    "string_strip",
+    bytes.strip,
+    "Each string without white space at its ends.",
+    '[" a b "]',
+    "[b'a b']",
+)
+string_lower = _element_by_element(
+    "StringLower", "strings.lower", bytes.lower, "Each string with its letters small.", '["aB"]', "[b'ab']"
+)
+string_upper = _element_by_element(
+    "StringUpper", "strings.upper", bytes.upper, "Each string with its letters large.", '["aB"]', "[b'AB']"
+)
+decode_base64 = _element_by_element(
+    "DecodeBase64",
+    "decode_base64",
+    lambda text: base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)),
+    "The bytes that each string of web-safe base64, padded or not, stands for.",
+    '["aGk"]',
+    "[b'hi']",
+)
+
+
+@example('tf.encode_base64(["hi"])', "[b'aGk']")
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any:
+    """Each string in web-safe base64, with ``=`` up to a multiple of four letters if ``pad`` is true."""
+    tensor = as_string_tensor("encode_base64", input)
+
+    def written(text: bytes) -> bytes:
+        found = base64.urlsafe_b64encode(text)
+        return found if pad else found.rstrip(b"=")
+
+    return in_python("EncodeBase64", _each(written, string), [tensor], [(string, known_sizes(tensor))], name)[
+        0
+    ]
+
+
+@example('tf.regex_replace(["a1b22"], "[0-9]+", "-")', "[b'a-b-']")
+def regex_replace(
+    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+) -> Any:
+    r"""Each string with what matches a regular expression replaced.
+
+    Args:
+        input: A tensor of strings.
+        pattern: The regular expression.
+        rewrite: What stands there instead; ``\1`` is the first group, ``\0`` all that matched.
+        replace_global: Replace all matches, not only the first.
+        name: Of the operation.
+    """
+    tensor = as_string_tensor("regex_replace", input)
+    found, count = re.compile(pattern.encode()), 0 if replace_global else 1
+    instead = re.sub(rb"\\0", rb"\\g<0>", rewrite.encode())
+    body = _each(lambda text: found.sub(instead, text, count), string)
+    return in_python("RegexReplace", body, [tensor], [(string, known_sizes(tensor))], name)[0]
+
+
+@example('tf.strings.regex_full_match(["ab", "b"], "a.*")', "[ True False]")
+def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Any:
+    """Whether a regular expression matches the whole of each string."""
+    tensor = as_string_tensor("regex_full_match", input)
+    found = re.compile(pattern.encode())
+    body = _each(lambda text: found.fullmatch(text) is not None, bool_)
+    return in_python("RegexFullMatch", body, [tensor], [(bool_, known_sizes(tensor))], name)[0]
+
+
+@example('tf.reduce_join([["a", "b"], ["c", "d"]], 1, separator="-")', "[b'a-b' b'c-d']")
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Any:
+    """The strings along ``axis`` joined, of several axes along the first one first; all in order unless one is given.
+
+    Args:
+        inputs: A tensor of strings.
+        axis: An axis or several.
+        keep_dims: Former name of ``keepdims``.
+        separator: What stands between two strings.
+        name: Of the operation.
+        reduction_indices: Former name of ``axis``.
+        keepdims: Keep the axes at size 1.
+    """
+    tensor = as_string_tensor("reduce_join", inputs)
+    along = given_once(axis=axis, reduction_indices=reduction_indices)
+    kept = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
+    between = separator.encode()
+
+    def joined(value: Any) -> Any:
+        array = numpy.asarray(value, dtype=object)
+        given = range(array.ndim)[::-1] if along is None else numpy.atleast_1d(along).tolist()
+        axes = [one % array.ndim for one in given][::-1]  # along the first one first
+        rest = [one for one in range(array.ndim) if one not in axes]
+        shape = [array.shape[one] for one in rest]
+        rows = array.transpose([*rest, *axes]).reshape(math.prod(shape), -1)
+        found = numpy.empty(len(rows), object)
+        found[:] = [between.join(row) for row in rows]
+        return found.reshape(
+            [1 if one in axes else n for one, n in enumerate(array.shape)] if kept else shape
+        )
+
+    dims = known_sizes(tensor)
+    shape: Any = None
+    if dims is not None:
+        gone = {
+            one % len(dims) for one in numpy.atleast_1d(range(len(dims)) if along is None else along).tolist()
+        }
+        shape = [1 if one in gone else size for one, size in enumerate(dims) if kept or one not in gone]
+    return in_python("ReduceJoin", joined, [tensor], [(string, shape)], name)[0]
+
+
 @example('tf.substr(["hello", "world"], 1, 3)', "[b'ell' b'orl']")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Any:
     """``len`` bytes of each string from ``pos`` on; a negative ``pos`` counts from the end."""
@@ -184,6 +318,50 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     return in_python("DecodeRaw", read, [tensor], [(dtype, None if sizes is None else (*sizes, None))], name)[
         0
     ]
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+    """The operation that writes the string ``contents`` to a file, with the folders that it lies in.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> path = os.path.join(tempfile.mkdtemp(), "new", "note")
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     session.run(tf.write_file(path, "hello"))
+    >>> open(path).read()
+    'hello'
+    """
+
+    def write(path: bytes, text: bytes) -> Any:
+        os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(text)
+        return True
+
+    given = [as_string_tensor("write_file", filename), as_string_tensor("write_file", contents)]
+    return in_python("WriteFile", write, given, [(bool_, ())], name)[0].op
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Any:
+    """The names of the files that match a pattern of the shell, or one of several, in order.
+
+    >>> import os, tempfile
+    >>> import twofold.static as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> for one in "ab":
+    ...     open(os.path.join(folder, one), "w").close()
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     print(len(session.run(tf.matching_files(folder + "/*"))))
+    2
+    """
+
+    def matched(patterns: Any) -> Any:
+        flat = numpy.asarray(patterns, dtype=object).ravel()
+        return numpy.array(sorted({path for one in flat for path in glob.glob(one)}), dtype=object)
+
+    return in_python(
+        "MatchingFiles", matched, [as_string_tensor("matching_files", pattern)], [(string, [None])], name
+    )[0]
 
 
 def read_file(filename: Any, name: str | None = None) -> Any:
