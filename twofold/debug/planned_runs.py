@@ -22,8 +22,8 @@ from twofold.runtime.tracing import here
 from twofold.static.functions.bodies import sources_of
 from twofold.static.graph.graph import Operation, describe, get_default_session
 from twofold.static.session.conversions import apart
-from twofold.static.session.feeds import call_python, feed_type, feed_value
-from twofold.static.session.session import BaseSession, Fetches, leaves
+from twofold.static.session.run_arguments import Fetches, call_python, feed_type, feed_value, leaves
+from twofold.static.session.session import BaseSession
 from twofold.static.session.subgraph import Needed, Position, number_feeds
 
 

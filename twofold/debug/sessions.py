@@ -20,7 +20,7 @@ from twofold.runtime.closure_conversion import as_tensor
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
 from twofold.static.session.cached_run import Executable
-from twofold.static.session.feeds import fed_tensor
+from twofold.static.session.run_arguments import fed_tensor
 
 Tensor = _core.Tensor
 

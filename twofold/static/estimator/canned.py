@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from twofold.errors import ArgumentError
 from twofold.runtime.calls import failed
-from twofold.static import layers, losses, nn, train
+from twofold.static import layers, nn, train
 from twofold.static.api.op_functions import refuse
+from twofold.static.api.signatures import REQUIRED, parameters, with_parameters
 from twofold.static.control_flow.dependencies import group
 from twofold.static.estimator.estimator import Estimator
 from twofold.static.estimator.heads import ClassHead, Head, RegressionHead
@@ -21,7 +22,6 @@ from twofold.static.graph.scopes import control_dependencies
 from twofold.static.train.step_counter import get_global_step
 from twofold.static.variables.variable_scope import variable_scope
 
-_SUM = losses.Reduction.SUM
 _OPTIMIZERS = {
     "Adagrad": train.AdagradOptimizer,
     "Adam": train.AdamOptimizer,
@@ -129,27 +129,86 @@ def _model(head: Head, parts: Sequence[_Linear | _Deep]) -> Callable[..., Estima
     return model_fn
 
 
-def _parts(
-    linear_columns: Any,
-    linear_optimizer: Any,
-    combiner: str,
-    columns: Any,
+def _linear_part(feature_columns: Any, optimizer: Any, sparse_combiner: str) -> list[Any]:
+    return [_Linear(tuple(feature_columns), optimizer, sparse_combiner, 0.2)]
+
+
+def _deep_part(
+    hidden_units: Any,
+    feature_columns: Any,
     optimizer: Any,
-    units: Any,
-    *deep: Any,
-) -> list[_Linear | _Deep]:
-    parts: list[_Linear | _Deep] = []
-    if columns:
-        if not units:
+    activation_fn: Any,
+    dropout: Any,
+    batch_norm: bool,
+) -> list[Any]:
+    return [_Deep(tuple(feature_columns), optimizer, tuple(hidden_units), activation_fn, dropout, batch_norm)]
+
+
+def _both_parts(
+    dnn_feature_columns: Any,
+    dnn_hidden_units: Any,
+    linear_feature_columns: Any,
+    linear_optimizer: Any,
+    linear_sparse_combiner: str,
+    batch_norm: bool,
+    **deep: Any,
+) -> list[Any]:
+    parts: list[Any] = []
+    if dnn_feature_columns:
+        if not dnn_hidden_units:
             raise failed("estimator", ArgumentError("no dnn_hidden_units", "Give the sizes of the layers."))
-        parts.append(_Deep(tuple(columns), optimizer, tuple(units), *deep))
-    if linear_columns:
-        parts.append(_Linear(tuple(linear_columns), linear_optimizer, combiner, 0.005))
+        given = {key.removeprefix("dnn_"): value for key, value in deep.items()}
+        parts += _deep_part(dnn_hidden_units, dnn_feature_columns, batch_norm=batch_norm, **given)
+    if linear_feature_columns:
+        columns = tuple(linear_feature_columns)
+        parts.append(_Linear(columns, linear_optimizer, linear_sparse_combiner, 0.005))
     if not parts:
         raise failed(
             "estimator", ArgumentError("no columns", "Give linear_feature_columns or dnn_feature_columns.")
         )
     return parts
+
+
+_KINDS: dict[Callable[..., list[Any]], str] = {
+    _linear_part: (
+        "feature_columns, model_dir=None, {head}, optimizer='Ftrl', config=None, partitioner=None, "
+        "warm_start_from=None, loss_reduction='weighted_sum', sparse_combiner='sum'"
+    ),
+    _deep_part: (
+        "hidden_units, feature_columns, model_dir=None, {head}, optimizer='Adagrad', activation_fn=None, "
+        "dropout=None, input_layer_partitioner=None, config=None, warm_start_from=None, "
+        "loss_reduction='weighted_sum', batch_norm=False"
+    ),
+    _both_parts: (
+        "model_dir=None, linear_feature_columns=None, linear_optimizer='Ftrl', dnn_feature_columns=None, "
+        "dnn_optimizer='Adagrad', dnn_hidden_units=None, dnn_activation_fn=None, dnn_dropout=None, {head}, "
+        "input_layer_partitioner=None, config=None, warm_start_from=None, loss_reduction='weighted_sum', "
+        "batch_norm=False, linear_sparse_combiner='sum'"
+    ),
+}
+"""The parameters of models of each kind of parts, around those of their heads."""
+_HEADS: dict[type[Head], str] = {
+    ClassHead: "n_classes=2, weight_column=None, label_vocabulary=None",
+    RegressionHead: "label_dimension=1, weight_column=None",
+}
+
+
+def _taking(parts: Callable[..., list[Any]], head: Callable[..., Head]) -> Callable[..., None]:
+    """The ``__init__`` of an estimator of these parts with this head."""
+
+    def initialize(
+        self: Estimator, model_dir: Any, config: Any, warm_start_from: Any, loss_reduction: str, **own: Any
+    ) -> None:
+        refused = [key for key in own if key.endswith("partitioner")]
+        refuse(type(self).__name__, **{key: own.pop(key) for key in refused})
+        width, weight, *names = [own.pop(key) for key in labels]
+        made = _model(head(width, weight, loss_reduction, *names), parts(**own))
+        Estimator.__init__(self, made, model_dir, config, warm_start_from=warm_start_from)
+
+    labels = parameters(_HEADS[head])  # type: ignore[index]
+    public = parameters(_KINDS[parts].format(head=_HEADS[head]))  # type: ignore[index]
+    activations = {key: nn.relu for key in public if key.endswith("activation_fn")}
+    return with_parameters(initialize, {"self": REQUIRED, **public, **activations})
 
 
 class LinearClassifier(Estimator):
@@ -178,46 +237,13 @@ class LinearClassifier(Estimator):
     1.0
     """
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        refuse("LinearClassifier", partitioner=partitioner)
-        head = ClassHead(n_classes, weight_column, loss_reduction, label_vocabulary)
-        part = _Linear(tuple(feature_columns), optimizer, sparse_combiner, 0.2)
-        super().__init__(_model(head, [part]), model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _taking(_linear_part, ClassHead)
 
 
 class LinearRegressor(Estimator):
     """A linear model of columns that tells ``label_dimension`` numbers; otherwise as ``LinearClassifier``."""
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-        partitioner: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        sparse_combiner: str = "sum",
-    ) -> None:
-        refuse("LinearRegressor", partitioner=partitioner)
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        part = _Linear(tuple(feature_columns), optimizer, sparse_combiner, 0.2)
-        super().__init__(_model(head, [part]), model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _taking(_linear_part, RegressionHead)
 
 
 class DNNClassifier(Estimator):
@@ -240,56 +266,13 @@ class DNNClassifier(Estimator):
         batch_norm: Whether hidden layers are normalised over the batch.
     """
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = nn.relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        refuse("DNNClassifier", input_layer_partitioner=input_layer_partitioner)
-        head = ClassHead(n_classes, weight_column, loss_reduction, label_vocabulary)
-        part = _Deep(
-            tuple(feature_columns), optimizer, tuple(hidden_units), activation_fn, dropout, batch_norm
-        )
-        super().__init__(_model(head, [part]), model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _taking(_deep_part, ClassHead)
 
 
 class DNNRegressor(Estimator):
     """Dense layers over columns that tell ``label_dimension`` numbers; otherwise as ``DNNClassifier``."""
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Any = nn.relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-    ) -> None:
-        refuse("DNNRegressor", input_layer_partitioner=input_layer_partitioner)
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        part = _Deep(
-            tuple(feature_columns), optimizer, tuple(hidden_units), activation_fn, dropout, batch_norm
-        )
-        super().__init__(_model(head, [part]), model_dir, config, warm_start_from=warm_start_from)
+    __init__ = _taking(_deep_part, RegressionHead)
 
 
 class DNNLinearCombinedClassifier(Estimator):
@@ -299,75 +282,10 @@ class DNNLinearCombinedClassifier(Estimator):
     most the rate 0.005 for the linear part; at least one of them has columns.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Any = nn.relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        refuse("DNNLinearCombinedClassifier", input_layer_partitioner=input_layer_partitioner)
-        head = ClassHead(n_classes, weight_column, loss_reduction, label_vocabulary)
-        wide = (linear_feature_columns, linear_optimizer, linear_sparse_combiner)
-        deep = (
-            dnn_feature_columns,
-            dnn_optimizer,
-            dnn_hidden_units,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-        )
-        super().__init__(
-            _model(head, _parts(*wide, *deep)), model_dir, config, warm_start_from=warm_start_from
-        )
+    __init__ = _taking(_both_parts, ClassHead)
 
 
 class DNNLinearCombinedRegressor(Estimator):
     """The sum of a linear model and dense layers that tells numbers; otherwise as the classifier of this kind."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Any = nn.relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        input_layer_partitioner: Any = None,
-        config: Any = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = _SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ) -> None:
-        refuse("DNNLinearCombinedRegressor", input_layer_partitioner=input_layer_partitioner)
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        wide = (linear_feature_columns, linear_optimizer, linear_sparse_combiner)
-        deep = (
-            dnn_feature_columns,
-            dnn_optimizer,
-            dnn_hidden_units,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-        )
-        super().__init__(
-            _model(head, _parts(*wide, *deep)), model_dir, config, warm_start_from=warm_start_from
-        )
+    __init__ = _taking(_both_parts, RegressionHead)

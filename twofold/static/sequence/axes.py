@@ -31,7 +31,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Graph, Tensor, describe, owner_of
 from twofold.static.graph.inference import Source
 from twofold.static.graph.tensor_shape import fits, shape_text
-from twofold.static.session.feeds import feed_value
+from twofold.static.session.run_arguments import feed_value
 
 WASTE = 0.05
 """How much padding lanes have at most, as a part of the rows."""

@@ -15,7 +15,7 @@ from twofold.ir.types import TensorType, tensor_type
 from twofold.static.graph.graph import Graph, Operation
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
-from twofold.static.session.feeds import check_feed
+from twofold.static.session.run_arguments import check_feed
 from twofold.static.session.subgraph import NUMBER, Subgraph
 
 Tensor = _core.Tensor

@@ -17,8 +17,8 @@ from twofold.static.functions.bodies import sources_of
 from twofold.static.graph.graph import Operation
 from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
-from twofold.static.session.feeds import call_python, feed_value
 from twofold.static.session.partition import Step
+from twofold.static.session.run_arguments import call_python, feed_value
 from twofold.static.session.subgraph import Needed, Position, number_feeds
 
 

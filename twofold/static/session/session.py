@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -22,7 +22,6 @@ from twofold.static.graph.graph import (
     describe,
     get_default_graph,
     need_session,
-    operation_of,
     owner_of,
 )
 from twofold.static.graph.inference import Source
@@ -30,78 +29,20 @@ from twofold.static.session.cached_run import Executable
 from twofold.static.session.config import ConfigProto, traces_run
 from twofold.static.session.conversions import apart, conversion_of
 from twofold.static.session.execution import PartialRun, Run
-from twofold.static.session.feeds import feed_type, kept_feeds, repaired
 from twofold.static.session.partition import Step
+from twofold.static.session.run_arguments import (
+    NESTED,
+    Fetches,
+    feed_type,
+    kept_feeds,
+    leaves,
+    nested_key,
+    repaired,
+)
 from twofold.static.session.subgraph import Needed, Position, StepRequest, Subgraph
 
 Tensor = _core.Tensor
 _MOST_EXECUTABLES = 4096  # of a session
-
-
-class Fetches:
-    """The leaves of a nested fetch, and how the results are put together again."""
-
-    def __init__(self, session: BaseSession, fetches: Any) -> None:
-        self.session = session
-        self.sources: list[Source] = []
-        self.operations: list[Operation] = []
-        self.key: list[Any] = []
-        self.rebuild = self._structure(fetches)
-
-    def _structure(self, item: Any) -> Callable[[Sequence[Any]], Any]:
-        if isinstance(item, Mapping):
-            parts = {key: self._structure(value) for key, value in item.items()}
-            kind: Any = type(item)
-            return lambda arrays: kind((key, part(arrays)) for key, part in parts.items())
-        if isinstance(item, (list, tuple)):
-            nested = [self._structure(value) for value in item]
-            if hasattr(item, "_fields"):
-                return lambda arrays: type(item)(*[part(arrays) for part in nested])
-            kind_ = tuple if isinstance(item, tuple) else list
-            return lambda arrays: kind_(part(arrays) for part in nested)
-        if (registered := conversion_of(item)) is not None:
-            inner, contract = registered.fetch(item)
-            rebuilt = self._structure(inner)
-            return lambda arrays: contract(rebuilt(arrays))
-        if hasattr(item, "parts"):
-            each = [self._leaf(part, False) for part in item.parts]
-            return lambda arrays: item.fetched([part(arrays) for part in each])
-        return self._leaf(item)
-
-    def _leaf(self, item: Any, apart: bool = True) -> Callable[[Sequence[Any]], Any]:
-        element = self.session._element(item, "fetch")
-        if isinstance(element, Operation):
-            self.operations.append(element)
-            return lambda arrays: None
-        operation, index = operation_of(element), owner_of(element)[1]  # type: ignore[index]
-        self.sources.append((operation, index))
-        offset = len(self.sources) - 1
-        axes = operation.graph.sequence_axes
-        lengths = axes.lengths_of(element) if axes and apart else None
-        if lengths is None:
-            return lambda arrays: arrays[offset]
-        self.sources.append(lengths)
-        return lambda arrays: axes.apart(arrays[offset], arrays[offset + 1])
-
-
-_NESTED = (list, tuple, dict)
-
-
-def leaves(fetches: Any) -> Iterator[Any]:
-    """What is fetched by nested lists, tuples and dicts."""
-    if type(fetches) in _NESTED:
-        for item in fetches.values() if type(fetches) is dict else fetches:
-            yield from leaves(item)
-    else:
-        yield fetches
-
-
-def _nested_key(fetches: Any) -> Any:
-    """Equal for equal structures of the very same tensors."""
-    kind = type(fetches)
-    if kind is dict:
-        return (kind, *fetches, *map(_nested_key, fetches.values()))
-    return (kind, *map(_nested_key, fetches)) if kind in _NESTED else id(fetches)
 
 
 class BaseSession:
@@ -235,9 +176,9 @@ class BaseSession:
         return Run(self, position, repaired(position.feeds, tuple(feeds.values())), self._next_run())
 
     def _quick_nested(self, fetches: Any, feed_dict: Any) -> Any:
-        if type(fetches) not in _NESTED:
+        if type(fetches) not in NESTED:
             return None
-        return self._quick.get((_nested_key(fetches), *map(id, feed_dict or ())))
+        return self._quick.get((nested_key(fetches), *map(id, feed_dict or ())))
 
     def _traced(self, fetches: Any, feed_dict: Any, metadata: Any) -> Any:
         traced = import_module("twofold.static.session.run_metadata").traced
@@ -391,11 +332,11 @@ class BaseSession:
             isinstance(item, (Tensor, Operation)) or hasattr(item, "_as_graph_element") for item in items
         ):
             return
-        flat = type(fetches) is list and not any(type(item) in _NESTED for item in fetches)
+        flat = type(fetches) is list and not any(type(item) in NESTED for item in fetches)
         if flat:
             key: Any = (tuple(map(id, fetches)), *map(id, feeds))
-        elif type(fetches) in _NESTED:
-            key = (_nested_key(fetches), *map(id, feeds))
+        elif type(fetches) in NESTED:
+            key = (nested_key(fetches), *map(id, feeds))
         else:
             key = (id(fetches), *map(id, feeds)) if feeds else id(fetches)
         if len(self._quick) >= _MOST_EXECUTABLES:

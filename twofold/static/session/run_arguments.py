@@ -1,9 +1,12 @@
-"""Values that are fed, checked against what they are fed for; what functions of the host return."""
+"""The arguments of a run: nested fetches, and values that are fed, checked against what they are fed for.
+
+What functions of the host return is checked as values that are fed are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -13,11 +16,15 @@ from twofold.errors import GraphError
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
-from twofold.static.graph.graph import Operation, describe
+from twofold.static.graph.graph import Operation, describe, operation_of, owner_of
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import encode, holds_strings
 from twofold.static.graph.tensor_shape import fits, shape_text, sizes_of_shape
+from twofold.static.session.conversions import conversion_of
 from twofold.tracebacks import ends_in_callback
+
+if TYPE_CHECKING:
+    from twofold.static.session.session import BaseSession
 
 Tensor = _core.Tensor
 
@@ -152,3 +159,69 @@ def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarr
             raise _wrong_shape(tensor, tensor.dtype, array.shape)
         found.append(array)
     return found
+
+
+class Fetches:
+    """The leaves of a nested fetch, and how the results are put together again."""
+
+    def __init__(self, session: BaseSession, fetches: Any) -> None:
+        self.session = session
+        self.sources: list[Source] = []
+        self.operations: list[Operation] = []
+        self.key: list[Any] = []
+        self.rebuild = self._structure(fetches)
+
+    def _structure(self, item: Any) -> Callable[[Sequence[Any]], Any]:
+        if isinstance(item, Mapping):
+            parts = {key: self._structure(value) for key, value in item.items()}
+            kind: Any = type(item)
+            return lambda arrays: kind((key, part(arrays)) for key, part in parts.items())
+        if isinstance(item, (list, tuple)):
+            nested = [self._structure(value) for value in item]
+            if hasattr(item, "_fields"):
+                return lambda arrays: type(item)(*[part(arrays) for part in nested])
+            kind_ = tuple if isinstance(item, tuple) else list
+            return lambda arrays: kind_(part(arrays) for part in nested)
+        if (registered := conversion_of(item)) is not None:
+            inner, contract = registered.fetch(item)
+            rebuilt = self._structure(inner)
+            return lambda arrays: contract(rebuilt(arrays))
+        if hasattr(item, "parts"):
+            each = [self._leaf(part, False) for part in item.parts]
+            return lambda arrays: item.fetched([part(arrays) for part in each])
+        return self._leaf(item)
+
+    def _leaf(self, item: Any, apart: bool = True) -> Callable[[Sequence[Any]], Any]:
+        element = self.session._element(item, "fetch")
+        if isinstance(element, Operation):
+            self.operations.append(element)
+            return lambda arrays: None
+        operation, index = operation_of(element), owner_of(element)[1]  # type: ignore[index]
+        self.sources.append((operation, index))
+        offset = len(self.sources) - 1
+        axes = operation.graph.sequence_axes
+        lengths = axes.lengths_of(element) if axes and apart else None
+        if lengths is None:
+            return lambda arrays: arrays[offset]
+        self.sources.append(lengths)
+        return lambda arrays: axes.apart(arrays[offset], arrays[offset + 1])
+
+
+NESTED = (list, tuple, dict)
+
+
+def leaves(fetches: Any) -> Iterator[Any]:
+    """What is fetched by nested lists, tuples and dicts."""
+    if type(fetches) in NESTED:
+        for item in fetches.values() if type(fetches) is dict else fetches:
+            yield from leaves(item)
+    else:
+        yield fetches
+
+
+def nested_key(fetches: Any) -> Any:
+    """Equal for equal structures of the very same tensors."""
+    kind = type(fetches)
+    if kind is dict:
+        return (kind, *fetches, *map(nested_key, fetches.values()))
+    return (kind, *map(nested_key, fetches)) if kind in NESTED else id(fetches)
