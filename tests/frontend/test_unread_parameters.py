@@ -228,6 +228,8 @@ REASONS: dict[tuple[str, str], str] = {
     ("_embedding", "reuse"): "the layer that calls it has opened the scope that reuses",
     ("_layer_normalization", "name"): "the layer that calls it has opened the scope of this name",
     ("_layer_normalization", "reuse"): "the layer that calls it has opened the scope that reuses",
+    ("_prelu", "name"): "the layer that calls it has opened the scope of this name",
+    ("_prelu", "reuse"): "the layer that calls it has opened the scope that reuses",
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {

@@ -112,3 +112,10 @@ def test_a_name_that_is_not_warm_started_raises(estimator):
         tf.get_variable("w", [3, 1])
         with pytest.raises(ValueError, match="names v"):
             tf.train.warm_start(estimator.model_dir, var_name_to_prev_var_name={"v": "w"})
+
+
+def test_directories_are_named_by_bytes(estimator):
+    folder = estimator.export_savedmodel(os.fsencode(estimator.model_dir), receive)
+    assert isinstance(folder, bytes) and tf.saved_model.contains_saved_model(folder)
+    predict = tf.contrib.predictor.from_saved_model(folder)
+    assert predict({"x": X})["y"].shape == (10, 1)

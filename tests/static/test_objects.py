@@ -244,3 +244,17 @@ def test_a_set_of_variables_is_initialised():
         made = {tf.Variable(1.0), tf.Variable(2.0)}
         session.run(tf.variables_initializer(made))
         assert sorted(session.run(list(made))) == [1.0, 2.0]
+
+
+def test_operators_of_tensors_are_given_to_classes_around_them():
+    class Around:
+        def __init__(self, value):
+            self.value = tf.constant(value)
+
+    for name in tf.Tensor.OVERLOADABLE_OPERATORS:
+        method = getattr(tf.Tensor, name)
+        setattr(Around, name, lambda self, *others, method=method: method(self.value, *others))
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = Around([1.0, 2.0])
+        assert session.run([x + 1.0, 1.0 - x, -x, x[1]])[1].tolist() == [0.0, -1.0]
+    assert "__eq__" not in tf.Tensor.OVERLOADABLE_OPERATORS

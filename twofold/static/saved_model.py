@@ -159,7 +159,7 @@ class SavedModelBuilder:
     """
 
     def __init__(self, export_dir: Any) -> None:
-        self._folder = os.fspath(export_dir)
+        self._folder = os.fsdecode(export_dir)
         if os.path.isdir(self._folder) and os.listdir(self._folder):
             raise AssertionError(
                 f"SavedModelBuilder: {self._folder} exists and is not empty, at {here()}. Give a new directory."
@@ -257,7 +257,7 @@ def simple_save(
 @example('print(tf.saved_model.contains_saved_model("."))', "False")
 def contains_saved_model(export_dir: Any) -> bool:
     """Whether a directory holds a saved model."""
-    return os.path.isfile(os.path.join(os.fspath(export_dir), _FILE))
+    return os.path.isfile(os.path.join(os.fsdecode(export_dir), _FILE))
 
 
 maybe_saved_model_directory = contains_saved_model
@@ -282,7 +282,7 @@ def load(
         OSError: There is no saved model.
         RuntimeError: No graph has these tags.
     """
-    folder, wanted = os.fspath(export_dir), set(tags)
+    folder, wanted = os.fsdecode(export_dir), set(tags)
     if not contains_saved_model(folder):
         raise OSError(
             f"load: {folder} holds no saved_model.pb, at {here()}. Give a directory of a saved model."

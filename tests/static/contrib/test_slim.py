@@ -135,3 +135,36 @@ def test_initializers_regularizers_and_variables_have_modules() -> None:
     weights = tf.get_variable("weights", [2, 2], initializer=slim.initializers.xavier_initializer())
     assert slim.variables.get_variables_by_name("weights") == [weights]
     assert slim.regularizers.l2_regularizer is slim.l2_regularizer
+
+
+def test_each_new_checkpoint_is_measured(tmp_path: Any) -> None:
+    w = tf.get_variable("w", [])
+    tf.train.get_or_create_global_step()
+    saver, waited, measured = tf.train.Saver(), [], []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+
+        def save(value: float) -> None:
+            w.load(value, session)
+            saver.save(session, str(tmp_path / "model"), len(waited))
+
+        save(1.0)
+
+        def timed_out() -> bool:
+            waited.append(None)
+            if len(waited) < 3:
+                save(1.0 + len(waited))
+            return len(waited) == 3
+
+        with tf.Graph().as_default() as graph:
+            other = tf.get_variable("w", [])
+            seen = tf.py_func(lambda x: measured.append(float(x)) or x, [other], tf.float32)
+            options = {"eval_op": seen, "final_op": other * 2.0, "eval_interval_secs": 0, "timeout": 0}
+            last = slim.evaluation.evaluation_loop(
+                "", str(tmp_path), str(tmp_path / "eval"), timeout_fn=timed_out, **options
+            )
+            count = len(graph.get_operations())
+            assert (last, measured, len(waited)) == (6.0, [1.0, 2.0, 3.0], 3)
+            options |= {"final_op": other, "max_number_of_evaluations": 1}
+            assert slim.evaluation.evaluation_loop("", str(tmp_path), None, **options) == 3.0
+            assert count < 60

@@ -205,3 +205,52 @@ def test_layer_normalization(session, axis):
     plain = L.LayerNormalization(axis, center=False, scale=False)
     plain(tf.constant(x))
     assert plain.weights == []
+
+
+def test_edges_of_images_of_each_rank():
+    rng = numpy.random.default_rng(0)
+    layers = tf.keras.layers
+    x, y, z = (rng.normal(size=(2, *[4] * count, 3)).astype("f") for count in (1, 2, 3))
+    cases = [
+        (layers.ZeroPadding1D((1, 2)), x, numpy.pad(x, [(0, 0), (1, 2), (0, 0)])),
+        (layers.ZeroPadding2D(((1, 0), (0, 2))), y, numpy.pad(y, [(0, 0), (1, 0), (0, 2), (0, 0)])),
+        (layers.ZeroPadding3D(1), z, numpy.pad(z, [(0, 0), *[(1, 1)] * 3, (0, 0)])),
+        (layers.Cropping1D((0, 2)), x, x[:, :2]),
+        (layers.Cropping1D(), x, x[:, 1:3]),
+        (layers.Cropping2D(), y, y),
+        (layers.Cropping3D(1), z, z[:, 1:3, 1:3, 1:3]),
+        (layers.UpSampling1D(3), x, x.repeat(3, 1)),
+        (layers.UpSampling3D((1, 2, 3)), z, z.repeat(2, 2).repeat(3, 3)),
+        (layers.GlobalMaxPooling3D(), z, z.max((1, 2, 3))),
+        (layers.GlobalAveragePooling3D(), z, z.mean((1, 2, 3))),
+    ]
+    with tf.Graph().as_default(), tf.Session() as session:
+        for layer, given, wanted in cases:
+            made = layer(tf.constant(given))
+            assert made.shape == wanted.shape
+            numpy.testing.assert_allclose(session.run(made), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_rectifiers_with_limits_and_variables():
+    x = numpy.array([[-2.0, 0.25, 1.0], [3.0, -0.5, 0.5]], "f")
+    layers = tf.keras.layers
+    with tf.Graph().as_default(), tf.Session() as session:
+        beyond = layers.ReLU(max_value=2.0, negative_slope=0.5, threshold=0.5)(tf.constant(x))
+        numpy.testing.assert_allclose(session.run(beyond), [[-1.25, -0.125, 1.0], [2.0, -0.5, 0.5]])
+        assert session.run(layers.ThresholdedReLU(0.4)(tf.constant(x))).tolist() == [[0, 0, 1], [3, 0, 0.5]]
+        layer = layers.PReLU(tf.keras.initializers.Constant(0.25))
+        made = layer(tf.constant(x))
+        session.run(tf.global_variables_initializer())
+        numpy.testing.assert_allclose(session.run(made), numpy.where(x > 0, x, x / 4))
+        assert [(one.name, one.shape) for one in layer.weights] == [("p_re_lu/alpha:0", (3,))]
+
+
+def test_channels_are_dropped_whole_while_training():
+    with tf.Graph().as_default(), tf.Session() as session:
+        ones = tf.ones([20, 3, 3, 10])
+        made = session.run(tf.keras.layers.SpatialDropout2D(0.5)(ones, training=True))
+        assert set(made.ravel().tolist()) == {0.0, 2.0} and (made.std((1, 2)) == 0).all()
+        noisy = tf.keras.layers.GaussianDropout(0.5)
+        made = session.run(noisy(ones, training=True))
+        assert abs(made.mean() - 1) < 0.1 and abs(made.std() - 1) < 0.1
+        assert (session.run(noisy(ones, training=False)) == 1).all()

@@ -7,6 +7,8 @@ from typing import Any
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.contrib.checkpoints import checkpoints_iterator as checkpoints_iterator
+from twofold.static.contrib.checkpoints import wait_for_new_checkpoint as wait_for_new_checkpoint
 
 
 class HParams:

@@ -151,14 +151,16 @@ def _both_parts(
     linear_optimizer: Any,
     linear_sparse_combiner: str,
     batch_norm: bool,
-    **deep: Any,
+    dnn_optimizer: Any,
+    dnn_activation_fn: Any,
+    dnn_dropout: float | None,
 ) -> list[Any]:
     parts: list[Any] = []
     if dnn_feature_columns:
         if not dnn_hidden_units:
             raise failed("estimator", ArgumentError("no dnn_hidden_units", "Give the sizes of the layers."))
-        given = {key.removeprefix("dnn_"): value for key, value in deep.items()}
-        parts += _deep_part(dnn_hidden_units, dnn_feature_columns, batch_norm=batch_norm, **given)
+        deep = (dnn_optimizer, dnn_activation_fn, dnn_dropout, batch_norm)
+        parts += _deep_part(dnn_hidden_units, dnn_feature_columns, *deep)
     if linear_feature_columns:
         columns = tuple(linear_feature_columns)
         parts.append(_Linear(columns, linear_optimizer, linear_sparse_combiner, 0.005))

@@ -72,7 +72,7 @@ class Estimator:
         self.config = config or RunConfig()
         self._warm_start = warm_start_from
         chosen = model_dir or self.config.model_dir
-        self.model_dir = os.fspath(chosen) if chosen else tempfile.mkdtemp()
+        self.model_dir = os.fsdecode(chosen) if chosen else tempfile.mkdtemp()
         self.params, self._model_fn = dict(params or {}), model_fn
 
     def latest_checkpoint(self) -> str | None:

@@ -148,7 +148,7 @@ def written(base: Any, receiver: ServingInputReceiver, spec: EstimatorSpec, path
         scaffold = spec.scaffold.finalize()
         scaffold.saver.restore(session, path)
         session.run(scaffold.local_init_op)
-        folder = _new_folder(os.fspath(base))
+        folder = _new_folder(os.fsdecode(base))
         builder = saved_model.SavedModelBuilder(folder)
         parts = {"main_op": scaffold.local_init_op, "saver": scaffold.saver}
         builder.add_meta_graph_and_variables(session, ["serve"], found, **parts)

@@ -136,6 +136,8 @@ GlobalAveragePooling1D = _overall("GlobalAveragePooling1D", math.reduce_mean, "m
 GlobalAveragePooling2D = _overall("GlobalAveragePooling2D", math.reduce_mean, "mean", 2)
 GlobalMaxPooling1D = _overall("GlobalMaxPooling1D", math.reduce_max, "largest element", 1)
 GlobalMaxPooling2D = _overall("GlobalMaxPooling2D", math.reduce_max, "largest element", 2)
+GlobalAveragePooling3D = _overall("GlobalAveragePooling3D", math.reduce_mean, "mean", 3)
+GlobalMaxPooling3D = _overall("GlobalMaxPooling3D", math.reduce_max, "largest element", 3)
 
 
 def _rows(inputs: Any) -> Any:
@@ -156,27 +158,29 @@ def _pairs(widths: Any, count: int) -> list[list[int]]:
     return [[one, one] if isinstance(one, int) else list(one) for one in given]
 
 
-def _zero_padding(inputs: Any, padding: Any, count: int) -> Any:
-    return creation.pad(inputs, [[0, 0], *_pairs(padding, count), [0, 0]])
+def _padding(count: int) -> Callable[..., Any]:
+    def function(inputs: Any, padding: Any = 1) -> Any:
+        given = padding if count > 1 or isinstance(padding, int) else [padding]
+        return creation.pad(inputs, [[0, 0], *_pairs(given, count), [0, 0]])
+
+    return function
 
 
-def _zero_padding1d(inputs: Any, padding: Any = 1) -> Any:
-    return _zero_padding(inputs, padding if isinstance(padding, int) else [padding], 1)
+def _cropping(count: int) -> Callable[..., Any]:
+    def function(inputs: Any, cropping: Any = 1 if count < 2 else 0) -> Any:
+        given = cropping if count > 1 or isinstance(cropping, int) else [cropping]
+        return inputs[(slice(None), *[slice(low, -high or None) for low, high in _pairs(given, count)])]
+
+    return function
 
 
-def _zero_padding2d(inputs: Any, padding: Any = 1) -> Any:
-    return _zero_padding(inputs, padding, 2)
+def _up_sampling(count: int) -> Callable[..., Any]:
+    def function(inputs: Any, size: Any = 2) -> Any:
+        for axis, times in enumerate([size] * count if isinstance(size, int) else size, 1):
+            inputs = shape_ops.repeat(inputs, int(times), axis)
+        return inputs
 
-
-def _cropping2d(inputs: Any, cropping: Any = 0) -> Any:
-    (top, bottom), (left, right) = _pairs(cropping, 2)
-    return inputs[:, top : -bottom or None, left : -right or None, :]
-
-
-def _up_sampling1d(inputs: Any, size: int = 2) -> Any:
-    wide = shape_ops.tile(shape_ops.expand_dims(inputs, 2), [1, 1, size, 1])
-    steps = inputs.type_.shape[1]
-    return shape_ops.reshape(wide, [_rows(inputs), steps * size if steps >= 0 else -1, inputs.type_.shape[2]])
+    return function
 
 
 def _up_sampling2d(
@@ -218,13 +222,24 @@ RepeatVector = layer_of(
     "[4, 2]",
     "(4, 3, 2)",
 )
-ZeroPadding1D = layer_of("ZeroPadding1D", _zero_padding1d, "Zeros around.", "(1)", "[1, 2, 3]", "(1, 4, 3)")
-ZeroPadding2D = layer_of(
-    "ZeroPadding2D", _zero_padding2d, "Zeros around.", "(1)", "[1, 2, 2, 3]", "(1, 4, 4, 3)"
+
+
+def _edges(name: str, function: Callable[..., Any], words: str, count: int, size: int) -> Any:
+    """The layer that changes the sizes of ``count`` axes, which are 4 in its example, to ``size``."""
+    shapes = [", ".join(["1", *[str(one)] * count, "3"]) for one in (4, size)]
+    return layer_of(f"{name}{count}D", function, words, "()", f"[{shapes[0]}]", f"({shapes[1]})")
+
+
+ZeroPadding1D, ZeroPadding2D, ZeroPadding3D = (
+    _edges("ZeroPadding", _padding(count), "Zeros around.", count, 6) for count in (1, 2, 3)
 )
-Cropping2D = layer_of("Cropping2D", _cropping2d, "Without edges.", "(1)", "[1, 4, 4, 3]", "(1, 2, 2, 3)")
-UpSampling1D = layer_of(
-    "UpSampling1D", _up_sampling1d, "Each step ``size`` times.", "(2)", "[1, 2, 3]", "(1, 4, 3)"
+Cropping1D, Cropping2D, Cropping3D = (
+    _edges("Cropping", _cropping(count), "Without edges.", count, 2 if count < 2 else 4)
+    for count in (1, 2, 3)
+)
+UpSampling1D, UpSampling3D = (
+    _edges("UpSampling", _up_sampling(count), "Each element ``size`` times along each axis.", count, 8)
+    for count in (1, 3)
 )
 UpSampling2D = layer_of(
     "UpSampling2D",
@@ -238,8 +253,10 @@ UpSampling2D = layer_of(
 
 def _relu(inputs: Any, max_value: Any = None, negative_slope: Any = 0.0, threshold: Any = 0.0) -> Any:
     if threshold:
-        raise ValueError(f"ReLU: threshold {threshold} is not offered. Leave it out.")
-    made = nn.leaky_relu(inputs, negative_slope) if negative_slope else nn.relu(inputs)
+        beyond = math.cast(math.greater_equal(inputs, threshold), inputs.dtype)
+        made = inputs * beyond + negative_slope * (inputs - threshold) * (1.0 - beyond)
+    else:
+        made = nn.leaky_relu(inputs, negative_slope) if negative_slope else nn.relu(inputs)
     return made if max_value is None else math.minimum(made, max_value)
 
 
@@ -256,22 +273,96 @@ LeakyReLU = layer_of(
     "[2]",
     "(2,)",
 )
+
+
+def _prelu(
+    inputs: Any,
+    alpha_initializer: Any = "zeros",
+    alpha_regularizer: Any = None,
+    alpha_constraint: Any = None,
+    shared_axes: Any = None,
+    reuse: Any = None,
+    trainable: bool = True,
+    name: Any = None,
+) -> Any:
+    shared = [shared_axes] if isinstance(shared_axes, int) else shared_axes or []
+    shape = [1 if axis in shared else size for axis, size in enumerate(inputs.type_.shape) if axis]
+    options = {"trainable": trainable, "constraint": alpha_constraint}
+    alpha = get_variable("alpha", shape, inputs.dtype, alpha_initializer, alpha_regularizer, **options)
+    return nn.relu(inputs) - alpha * nn.relu(-inputs)
+
+
+PReLU = layer_of(
+    "PReLU",
+    _prelu,
+    "``x``, below zero ``alpha * x`` with a variable (He et al. 2015).",
+    "()",
+    "[2, 3]",
+    "(2, 3)",
+)
+ThresholdedReLU = layer_of(
+    "ThresholdedReLU",
+    lambda inputs, theta=1.0: inputs * math.cast(math.greater(inputs, theta), inputs.dtype),
+    "``x`` where it is above ``theta``, else 0 (Konda et al. 2015).",
+    "()",
+    "[2]",
+    "(2,)",
+)
 ELU = layer_of("ELU", _elu, "``x``, below zero ``alpha * (exp(x) - 1)``.", "()", "[2]", "(2,)")
 Softmax = layer_of(
     "Softmax", lambda inputs, axis=-1: nn.softmax(inputs, axis), "``tf.nn.softmax``.", "()", "[2]", "(2,)"
 )
 
 
-def _noisy(inputs: Any, stddev: Any, training: Any = None) -> Any:
-    def noise() -> Any:
-        return inputs + random.random_normal(shape_ops.shape(inputs), stddev=stddev, dtype=inputs.dtype)
-
+def _while_training(change: Callable[[Any], Any], inputs: Any, training: Any) -> Any:
     if isinstance(training, (bool, int)):
-        return noise() if training else inputs
-    return cond(training, noise, lambda: shape_ops.identity(inputs))
+        return change(inputs) if training else inputs
+    return cond(training, lambda: change(inputs), lambda: shape_ops.identity(inputs))
+
+
+def _normal(inputs: Any, mean: float, stddev: Any) -> Any:
+    return random.random_normal(shape_ops.shape(inputs), mean, stddev, inputs.dtype)
+
+
+def _noisy(inputs: Any, stddev: Any, training: Any = None) -> Any:
+    return _while_training(lambda value: value + _normal(value, 0.0, stddev), inputs, training)
+
+
+def _scaled(inputs: Any, rate: float, training: Any = None) -> Any:
+    stddev = (rate / (1.0 - rate)) ** 0.5
+    return _while_training(lambda value: value * _normal(value, 1.0, stddev), inputs, training)
+
+
+def _dropped_channels(inputs: Any, rate: float, training: Any = None) -> Any:
+    sizes = shape_ops.shape(inputs)
+    kept = [sizes[0], *[1] * (inputs.type_.ndim - 2), sizes[-1]]
+    return _while_training(lambda value: nn.dropout(value, rate=rate, noise_shape=kept), inputs, training)
 
 
 GaussianNoise = layer_of("GaussianNoise", _noisy, "Normal noise while training.", "(0.1)", "[2, 3]", "(2, 3)")
+GaussianDropout = layer_of(
+    "GaussianDropout",
+    _scaled,
+    "Normal factors of mean 1 and variance ``rate / (1 - rate)`` while training.",
+    "(0.1)",
+    "[2, 3]",
+    "(2, 3)",
+)
+SpatialDropout1D, SpatialDropout2D, SpatialDropout3D = (
+    layer_of(
+        f"SpatialDropout{count}D",
+        _dropped_channels,
+        "Whole channels of zeros while training.",
+        "(0.1)",
+        shape,
+        wanted,
+    )
+    for count, shape, wanted in (
+        (1, "[2, 4, 3]", "(2, 4, 3)"),
+        (2, "[2, 4, 4, 3]", "(2, 4, 4, 3)"),
+        (3, "[2, 4, 4, 4, 3]", "(2, 4, 4, 4, 3)"),
+    )
+)
 
 
 def _embedding(

@@ -13,6 +13,7 @@ from twofold.dtypes import DType, Size, bfloat16, finfo, iinfo, string
 from twofold.errors import GraphError
 from twofold.frontend.control import DECLARING, Declaring
 from twofold.ir.types import tensor_type
+from twofold.ops.base import METHODS
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
@@ -209,6 +210,9 @@ def install() -> None:
         "get_shape": _get_shape,
         "set_shape": _set_shape,
         "consumers": _consumers,
+        "OVERLOADABLE_OPERATORS": frozenset(
+            {"__getitem__", *(name for name in METHODS if name.startswith("__"))} - {"__eq__", "__ne__"}
+        ),
     }
     for name, member in shown.items():
         setattr(Tensor, name, member)

@@ -267,7 +267,7 @@ class CheckpointSaverHook(_StepHook):
             raise ArgumentError(
                 f"CheckpointSaverHook: both saver and scaffold, at {here()}", "Give one of them."
             )
-        self._folder = os.fspath(checkpoint_dir)
+        self._folder = os.fsdecode(checkpoint_dir)
         self._path = os.path.join(self._folder, checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._given, self._scaffold, self._listeners = saver, scaffold, list(listeners or [])

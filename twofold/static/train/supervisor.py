@@ -140,7 +140,7 @@ class Supervisor:
         self.graph, self.is_chief = graph or get_default_graph(), is_chief
         self.init_feed_dict, self.init_fn = init_feed_dict, init_fn
         self.save_summaries_secs, self.save_model_secs = save_summaries_secs, save_model_secs
-        self._grace, self._folder = stop_grace_secs, None if logdir is None else os.fspath(logdir)
+        self._grace, self._folder = stop_grace_secs, None if logdir is None else os.fsdecode(logdir)
         self.save_path = None if self._folder is None else os.path.join(self._folder, checkpoint_basename)
         self.coord = Coordinator()
         with self.graph.as_default():

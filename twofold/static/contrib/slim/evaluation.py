@@ -1,11 +1,15 @@
-"""A checkpoint measured: ``slim.evaluation``."""
+"""Checkpoints measured, once or as long as a training goes on: ``slim.evaluation``."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.static.api.op_functions import refuse
 from twofold.static.api.signatures import takes
+from twofold.static.contrib.checkpoints import checkpoints_iterator as checkpoints_iterator
+from twofold.static.contrib.checkpoints import wait_for_new_checkpoint as wait_for_new_checkpoint
 from twofold.static.saving.saver import Saver
 from twofold.static.summary import FileWriter, merge_all
 from twofold.static.train import get_or_create_global_step
@@ -31,21 +35,92 @@ def evaluate_once(
     **options: Any,
 ) -> Any:
     """Restore a checkpoint, run ``eval_op`` ``num_evals`` times, and write a summary; the value of ``final_op``."""
-    refuse("slim.evaluation.evaluate_once", hooks=options["hooks"])
-    step = get_or_create_global_step()
-    shown = merge_all() if options["summary_op"] is _DEFAULT else options["summary_op"]
-    scaffold = Scaffold(saver=Saver(options["variables_to_restore"]))
-    with SingularMonitoredSession(
-        None, scaffold, master, options["session_config"], checkpoint_filename_with_path=checkpoint_path
-    ) as session:
-        if initial_op is not None:
-            session.run(initial_op, initial_op_feed_dict)
-        if eval_op is not None:
-            for _ in range(num_evals):
-                session.run(eval_op, eval_op_feed_dict)
-        found = None if final_op is None else session.run(final_op, final_op_feed_dict)
-        if shown is not None and logdir is not None:
-            writer = FileWriter(logdir)
-            writer.add_summary(session.run(shown, options["summary_op_feed_dict"]), session.run(step))
-            writer.close()
+    refuse("slim.evaluation.evaluate_once", hooks=options.pop("hooks"))
+    steps = (
+        num_evals,
+        initial_op,
+        initial_op_feed_dict,
+        eval_op,
+        eval_op_feed_dict,
+        final_op,
+        final_op_feed_dict,
+    )
+    return _evaluation(master, logdir, steps, **options)(checkpoint_path)
+
+
+@takes(
+    initial_op=None,
+    initial_op_feed_dict=None,
+    eval_op=None,
+    eval_op_feed_dict=None,
+    final_op=None,
+    final_op_feed_dict=None,
+    summary_op=_DEFAULT,
+    summary_op_feed_dict=None,
+    variables_to_restore=None,
+    eval_interval_secs=60,
+    max_number_of_evaluations=None,
+    session_config=None,
+    timeout=None,
+    timeout_fn=None,
+    hooks=None,
+)
+def evaluation_loop(master: str, checkpoint_dir: Any, logdir: Any, num_evals: int = 1, **options: Any) -> Any:
+    """``evaluate_once`` of each new checkpoint of a directory; the last value of ``final_op``.
+
+    It ends after ``max_number_of_evaluations``, or once none is found for ``timeout`` seconds and ``timeout_fn``, if
+    given, returns true. ``eval_interval_secs`` is the least time between the beginnings of two evaluations.
+    """
+    refuse("slim.evaluation.evaluation_loop", hooks=options.pop("hooks"))
+    waits = [options.pop(key) for key in ("eval_interval_secs", "timeout", "timeout_fn")]
+    most = options.pop("max_number_of_evaluations")
+    steps = (num_evals, *[options.pop(key) for key in _STEPS])
+    evaluate = _evaluation(master, logdir, steps, **options)
+    found = None
+    for path in itertools.islice(checkpoints_iterator(checkpoint_dir, *waits), most):
+        found = evaluate(path)
     return found
+
+
+_STEPS = (
+    "initial_op",
+    "initial_op_feed_dict",
+    "eval_op",
+    "eval_op_feed_dict",
+    "final_op",
+    "final_op_feed_dict",
+)
+
+
+def _evaluation(
+    master: str,
+    logdir: Any,
+    steps: Sequence[Any],
+    summary_op: Any,
+    summary_op_feed_dict: Any,
+    variables_to_restore: Any,
+    session_config: Any,
+) -> Callable[[str], Any]:
+    """The function that evaluates a checkpoint; what it needs of the graph is declared once."""
+    count, initial, initial_feeds, each, each_feeds, final, final_feeds = steps
+    step = get_or_create_global_step()
+    shown = merge_all() if summary_op is _DEFAULT else summary_op
+    scaffold = Scaffold(saver=Saver(variables_to_restore))
+
+    def evaluate(path: str) -> Any:
+        with SingularMonitoredSession(
+            None, scaffold, master, session_config, checkpoint_filename_with_path=path
+        ) as session:
+            if initial is not None:
+                session.run(initial, initial_feeds)
+            if each is not None:
+                for _ in range(count):
+                    session.run(each, each_feeds)
+            found = None if final is None else session.run(final, final_feeds)
+            if shown is not None and logdir is not None:
+                writer = FileWriter(logdir)
+                writer.add_summary(session.run(shown, summary_op_feed_dict), session.run(step))
+                writer.close()
+        return found
+
+    return evaluate
