@@ -35,6 +35,7 @@ from twofold.static.arrays.indexing import flat_indices
 from twofold.static.functions.host_calls import Assert, in_python
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, need_session
+from twofold.static.graph.graph_elements import OfValues
 from twofold.static.graph.inference import known_sizes_of
 from twofold.static.graph.scopes import control_dependencies, name_scope
 from twofold.static.graph.tensor_shape import TensorShape
@@ -56,7 +57,7 @@ class SparseTensorValue(NamedTuple):
     "tf.sparse_tensor_to_dense(x)",
     "[[0. 5. 0.]\n [0. 0. 6.]]",
 )
-class SparseTensor:
+class SparseTensor(OfValues):
     """A sparse tensor of a graph: ``indices`` [count, rank] and ``dense_shape`` [rank] of int64, ``values`` [count]."""
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -84,29 +85,10 @@ class SparseTensor:
         return SparseTensorValue(*arrays)
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
-    def graph(self) -> Any:
-        """The graph of the values."""
-        return self.values.graph
-
-    @property
-    def op(self) -> Any:
-        """The operation that computes the values."""
-        return self.values.op
-
-    @property
     def shape(self) -> TensorShape:
         """The dense shape, where it is a constant."""
         constant = self.dense_shape.op.constant
         return TensorShape([None] * self.rank if constant is None else constant.detach().numpy().tolist())
-
-    def get_shape(self) -> TensorShape:
-        """``shape``."""
-        return self.shape
 
     @property
     def rank(self) -> int:

@@ -23,7 +23,7 @@ from twofold.static.arrays import shape_ops
 from twofold.static.functions.bodies import tensor_of
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, Tensor
-from twofold.static.graph.graph_elements import Slot
+from twofold.static.graph.graph_elements import OfValues, Slot
 from twofold.static.graph.inference import Source
 from twofold.static.graph.tensor_shape import TensorShape
 from twofold.static.math import cast
@@ -43,7 +43,7 @@ class IndexedSlicesValue(NamedTuple):
     "print(session.run(rows.indices), session.run(tf.convert_to_tensor(rows))[:, 0])",
     "[2 0 2] [1. 0. 2.]",
 )
-class IndexedSlices:
+class IndexedSlices(OfValues):
     """Slices ``values[k]`` at the rows ``indices[k]`` of a tensor of zeros of ``dense_shape``; equal indices add up.
 
     Where a tensor is expected it becomes the dense one.
@@ -77,24 +77,9 @@ class IndexedSlices:
         return IndexedSlicesValue(*arrays, *[None] * (3 - len(arrays)))
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
     def name(self) -> str:
         """The name of the values."""
         return self.values.name
-
-    @property
-    def op(self) -> Operation:
-        """The operation that computes the values."""
-        return self.values.op
-
-    @property
-    def graph(self) -> Any:
-        """The graph of the values."""
-        return self.values.graph
 
     @property
     def device(self) -> str:
@@ -106,10 +91,6 @@ class IndexedSlices:
         """The dense shape, where it is a constant."""
         constant = None if self.dense_shape is None else self.dense_shape.op.constant
         return TensorShape(None if constant is None else constant.detach().numpy().tolist())
-
-    def get_shape(self) -> TensorShape:
-        """``shape``."""
-        return self.shape
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"

@@ -90,3 +90,29 @@ def check_same_dtype(*values: Any) -> list[Any]:
         what = f"a number with a fraction beside {dtypes[0].name}"
         raise DTypeError(what, "Cast the tensor with tf.cast, or give a whole number.")
     return list(values)
+
+
+class OfValues:
+    """What has ``values``, those of some elements of a tensor, and is in their graph."""
+
+    values: Any
+    shape: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def op(self) -> Any:
+        """The operation that computes the values."""
+        return self.values.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the values."""
+        return self.values.graph
+
+    def get_shape(self) -> Any:
+        """``shape``."""
+        return self.shape
