@@ -150,3 +150,24 @@ def test_shapes_are_ensured():
             session.run(made, {x: numpy.ones((3, 3))})
         with pytest.raises(ValueError):
             tf.ensure_shape(tf.ones([3, 3]), [2, None])
+
+
+def test_paddings_are_not_negative():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, widths = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.int32, [2, 2])
+        made = tf.pad(x, widths)
+        given = numpy.ones((3, 2))
+        assert session.run(made, {x: given, widths: [[0, 1], [2, 0]]}).shape == (4, 4)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Pad with 0 or more"):
+            session.run(made, {x: given, widths: [[0, 1], [-1, 0]]})
+        with pytest.raises(ValueError, match="Pad with 0 or more"):
+            tf.pad(given, [[-1, 0], [0, 0]])
+
+
+def test_seeds_are_taken_back_and_batches_have_axes():
+    with tf.Graph().as_default() as graph:
+        tf.set_random_seed(3)
+        tf.set_random_seed(None)
+        assert graph.seed is None
+        state = tf.nn.rnn_cell.BasicLSTMCell(4).zero_state([3], tf.float32)
+        assert state.c.shape == (3, 4)

@@ -181,8 +181,11 @@ def pad(tensor: Any, paddings: Number, mode: Number = "CONSTANT", constant_value
         raise ShapeError(what, "Give one pair for each axis.")
     if own == "symmetric":
         return _mirrored(tensor, [[whole(width) for width in pair] for pair in pairs])
-    for before, after in reversed(pairs):
-        flat += [whole(before), whole(after)]
+    for axis, (before, after) in reversed(list(enumerate(pairs))):
+        widths = whole(before), whole(after)
+        if any(width < 0 for width in widths):
+            raise ShapeError(f"paddings {widths} of axis {axis}", "Pad with 0 or more elements.")
+        flat += widths
     return ops.pad(
         tensor, flat, own, _as_tensor_of(constant_values, tensor.dtype) if own == "constant" else None
     )
