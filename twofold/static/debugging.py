@@ -184,7 +184,7 @@ def assert_rank_in(
     return no_op(name or "assert_rank_in")
 
 
-@example("tf.debugging.assert_proper_iterable([1, 2])", "None")
+@example("print(tf.assert_proper_iterable([1, 2]))", "None")
 def assert_proper_iterable(values: Any) -> None:
     """Raise TypeError unless ``values`` is iterable, and neither a tensor, an array nor a string."""
     wrong = isinstance(values, (str, bytes, numpy.ndarray)) or is_tensor_like(values)
