@@ -61,6 +61,54 @@ def test_elements_with_a_dtype_keep_it_in_a_list():
 
 
 @pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        (lambda t: [t([1.0]), t([2.0])], (2,)),
+        (lambda t: [[t([[1.0]])], [t(2.0)]], (2, 1)),
+        (lambda t: [[t([1.0]), t([2.0])], t([3.0, 4.0])], (2, 2)),
+        (lambda t: [[1.0, 2.0], t([3.0, 4.0])], (2, 2)),
+        (lambda t: [[2.0], t([[1.0]])], (2, 1)),
+        (lambda t: [numpy.array([1.0]), t([2.0])], (2, 1)),
+        (lambda t: (t([1.0]), 2), (2,)),
+    ],
+)
+def test_a_tensor_of_one_element_is_a_number_in_a_list(data, shape):
+    values = [float(value) for value in numpy.arange(1.0, 5.0)]
+    for make in (torch.tensor, torch.as_tensor, torch.Tensor, torch.zeros(1).new_tensor):
+        made = make(data(torch.tensor))
+        assert tuple(made.shape) == shape
+        assert sorted(made.flatten().tolist()) == values[: made.numel()]
+
+
+@pytest.mark.parametrize("data", [[[1.0, 2.0]], [[3.0], [1.0, 2.0]], [[]]])
+def test_a_tensor_of_many_elements_is_no_number(data):
+    with pytest.raises(ValueError, match="one number is expected"):
+        torch.tensor([torch.tensor(values) for values in data])
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        (lambda t: [2.0, t(1.0, dtype=torch.float64)], torch.float64),
+        (lambda t: [1, t(2.0, dtype=torch.float16)], torch.float16),
+        (lambda t: [t(2), 1.5], torch.float32),
+        (lambda t: [t([1]), t([2.0])], torch.float32),
+        (lambda t: [t(1.0, dtype=torch.bfloat16), 1], torch.bfloat16),
+        (lambda t: [t(True), t(2, dtype=torch.int8)], torch.int8),
+        (lambda t: [1j, t(2.0, dtype=torch.float64)], torch.complex128),
+        (lambda t: [numpy.float32(2), 1.5], torch.float32),
+        (lambda t: [1.5, numpy.float64(1)], torch.float64),
+    ],
+)
+def test_the_elements_of_a_list_are_promoted(data, dtype):
+    made = torch.tensor(data(torch.tensor))
+    assert made.dtype is dtype
+    assert made.tolist() == [
+        complex(one).real if not made.is_complex() else complex(one) for one in data(torch.tensor)
+    ]
+
+
+@pytest.mark.parametrize(
     ("data", "dtype", "shape"),
     [
         (3, torch.int64, ()),

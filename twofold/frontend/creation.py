@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, uint64
+from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, promote, uint64
 from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
 from twofold.frontend.options import (
@@ -46,7 +47,7 @@ def _array(data: Any, dtype: DType | None) -> numpy.ndarray:
     if isinstance(data, numpy.ndarray):
         array = data
     else:
-        array = _nested(_plain(data) if isinstance(data, (list, tuple)) and _holds_tensor(data) else data)
+        array = _nested(data)
         array = _exact(data, array, dtype)
     if dtype is None and not isinstance(_first(data), (numpy.ndarray, numpy.generic, Tensor)):
         if array.dtype == numpy.float64:
@@ -89,20 +90,93 @@ def _first(data: Any) -> Any:
     return data
 
 
+def _without_tensors(data: Any) -> Any:
+    """``data`` with arrays in the place of tensors; the elements of the innermost lists are one number each.
+
+    As in PyTorch, the first elements tell how many levels of lists there are, and a tensor at the innermost level is
+    a number, of whatever shape. Raises ShapeError where such a tensor has not one element.
+    """
+    return _numbers(data, _levels(data)) if _holds_tensor(data) else data
+
+
+def _promoted_dtype(data: Any) -> DType | None:
+    """The dtype that all elements of lists promote to; None where none has a dtype of its own."""
+    found: DType | None = None
+    own = False
+    seen: set[Any] = set()
+    for key, element in _elements(data):
+        if key in seen:
+            continue
+        seen.add(key)
+        dtype = _dtype_of(element)
+        if dtype is None:
+            return None
+        own |= isinstance(element, (Tensor, numpy.ndarray, numpy.generic))
+        found = dtype if found is None else promote(found, dtype)
+    return found if own else None
+
+
+def _levels(data: Any) -> int:
+    levels = 0
+    while isinstance(data, (list, tuple)):
+        levels += 1
+        if not data:
+            return levels
+        data = data[0]
+    return levels + data.ndim if isinstance(data, numpy.ndarray) else levels
+
+
 def _holds_tensor(data: Iterable[Any]) -> bool:
     return any(
         isinstance(item, Tensor) or (isinstance(item, (list, tuple)) and _holds_tensor(item)) for item in data
     )
 
 
-def _plain(data: Any) -> Any:
+def _numbers(data: Any, levels: int) -> Any:
     if isinstance(data, Tensor):
-        return data.detach().numpy()
-    return [_plain(item) for item in data] if isinstance(data, (list, tuple)) else data
+        if data.ndim < levels or math.prod(data.shape[levels:]) != 1:
+            raise ShapeError(
+                f"a tensor of shape {tuple(data.shape)} is an element of lists where one number is expected",
+                "Use stack for a list of tensors, or cat.",
+            )
+        data = data.detach()
+        array = (data.to(float32) if data.dtype is bfloat16 else data).numpy()
+        return array.reshape(array.shape[:levels])
+    return [_numbers(item, levels - 1) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _elements(data: Any) -> Iterator[tuple[Any, Any]]:
+    """The tensors, arrays and numbers in nested lists, with keys that are equal for those of one dtype."""
+    for item in data:
+        if isinstance(item, (list, tuple)):
+            yield from _elements(item)
+        elif isinstance(item, (Tensor, numpy.ndarray, numpy.generic)):
+            yield item.dtype, item
+        else:
+            yield type(item), item
+
+
+def _dtype_of(element: Any) -> DType | None:
+    if isinstance(element, Tensor):
+        return element.dtype
+    if isinstance(element, (numpy.ndarray, numpy.generic)):
+        return as_dtype(element.dtype) if element.dtype.kind in "biufc" else None
+    if isinstance(element, bool):
+        return bool_
+    if isinstance(element, int):
+        return int64
+    if isinstance(element, float):
+        return get_default_dtype()
+    return get_default_dtype().complex if isinstance(element, complex) else None
 
 
 def _of_data(data: Any, dtype: DType | None) -> Tensor:
     """A tensor of a copy of numbers, lists and arrays; of the default dtype where they are Python floats."""
+    if isinstance(data, (list, tuple)):
+        promoted = None if dtype is not None else _promoted_dtype(data)
+        data = _without_tensors(data)
+        if promoted is not None:
+            return _converted(_nested(data), promoted, False)
     array = _array(data, dtype)
     if dtype is not None:
         _check_values(data, array, dtype)
@@ -140,8 +214,9 @@ def tensor(
 ) -> Tensor:
     """A new leaf that holds a copy of ``data``: numbers, nested lists, an array or a tensor.
 
-    Python floats become float32 (see ``set_default_dtype``), integers int64; arrays, and lists of
-    them, of their elements or of tensors, keep their dtype.
+    Python floats become float32 (see ``set_default_dtype``), integers int64; arrays, their elements and tensors keep
+    their dtype, and lists have the one that all their elements promote to. A tensor of one element, of any shape, is a
+    number among others in a list; ``stack`` joins tensors of more.
 
     >>> import twofold as torch
     >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])
