@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from twofold.errors import LinAlgError
 from twofold.frontend.sampling import Generator as Generator
+
+_LinAlgError = LinAlgError
 
 
 def _get_tracing_state() -> None:

@@ -327,3 +327,12 @@ def test_what_a_function_kept_is_freed():
     del y
     gc.collect()
     assert gone() is None
+
+
+def test_a_function_of_old_style_says_what_to_change() -> None:
+    class Old(torch.autograd.Function):
+        def forward(self, x):
+            return x
+
+    with pytest.raises(RuntimeError, match="static methods"):
+        Old()(torch.ones(2))

@@ -103,3 +103,11 @@ def test_fold_adds_up_what_unfold_took_apart():
     counts = nn.Fold((5, 6), (2, 3), padding=1, stride=(1, 2))(torch.ones_like(columns))
     again = F.fold(columns, (5, 6), (2, 3), padding=1, stride=(1, 2))
     numpy.testing.assert_allclose(again.numpy(), (x * counts).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["zeros", "circular"])
+def test_a_layer_convolves_with_a_weight_that_a_program_computes(mode: str) -> None:
+    layer = torch.nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode, bias=False)
+    x = torch.arange(50.0).reshape(1, 2, 5, 5)
+    assert torch.equal(layer._conv_forward(x, 2 * layer.weight, None), layer(2 * x))
+    assert layer._reversed_padding_repeated_twice == [2, 2, 1, 1]

@@ -7,6 +7,8 @@ import pickle
 from typing import Any
 
 import numpy
+import collections
+
 import pytest
 
 import twofold as torch
@@ -292,3 +294,25 @@ def test_children_do_not_hide_methods():
     assert [name for name, _ in net.named_parameters()] == ["parameters.0"]
     assert [parameter.tolist() for parameter in net.parameters()] == [[1, 1]]
     assert list(copy.deepcopy(net).state_dict()) == ["parameters.0"]
+
+
+def test_registries_that_a_program_makes_are_read() -> None:
+    module = torch.nn.Linear(2, 3)
+    weight, bias = module.weight, module.bias
+    module._parameters = collections.OrderedDict(bias=bias)
+    assert module.bias is bias and list(module.parameters()) == [bias]
+    with pytest.raises(AttributeError, match="weight"):
+        module.weight  # noqa: B018
+    module._parameters["weight"] = weight
+    assert module.weight is weight and module(torch.ones(2)).shape == (3,)
+    module._parameters["weight"] = torch.zeros(3, 2)
+    assert torch.equal(module(torch.ones(2)), bias)
+
+
+def test_all_ways_to_change_a_registry_change_the_attributes() -> None:
+    module = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())
+    name, last = module._modules.popitem()
+    assert name == "1" and isinstance(last, torch.nn.Tanh) and not hasattr(module, "1")
+    assert module._modules.setdefault("new", last) is last and module.new is last
+    module._modules |= {"other": torch.nn.Sigmoid()}
+    assert isinstance(module.other, torch.nn.Sigmoid) and len(module) == 3

@@ -254,3 +254,9 @@ def test_the_driver_for_full_ranks_asks_no_tolerance() -> None:
     a, b = torch.tensor([[1.0, 0.0], [0.0, 0.1], [0.0, 0.0]]), torch.tensor([[1.0], [1.0], [0.0]])
     assert torch.linalg.lstsq(a, b, rcond=0.5, driver="gels").solution.flatten().tolist() == [1.0, 10.0]
     assert torch.linalg.lstsq(a, b, rcond=0.5, driver="gelsd").solution.flatten().tolist() == [1.0, 0.0]
+
+
+def test_the_error_of_singular_matrices_has_its_names():
+    assert torch._C._LinAlgError is torch.linalg.LinAlgError
+    with pytest.raises(torch._C._LinAlgError, match="singular"):
+        torch.linalg.inv(torch.zeros(2, 2)).sum().item()

@@ -223,3 +223,9 @@ def test_reversed_axes_of_all_sizes_and_dtypes(shape: tuple[int, ...], dtype: st
             numpy.testing.assert_array_equal(found.numpy(), numpy.flip(values, along))
             turned = found.permute(tuple(reversed(range(len(shape))))).contiguous()
             numpy.testing.assert_array_equal(turned.numpy(), numpy.flip(values, along).T)
+
+
+def test_negative_repetitions_are_refused():
+    for call in (lambda x: x.repeat(-1), lambda x: torch.tile(x, (2, -1))):
+        with pytest.raises(RuntimeError, match="negative"):
+            call(torch.ones(2))

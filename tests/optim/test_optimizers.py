@@ -265,3 +265,9 @@ def test_the_first_step_of_a_parameter_that_comes_twice_starts_its_momentum_twic
     assert twice.item() == 1.0 - 2 * 0.25 * 2
     optimizer.step()  # the buffer goes on from 2 by 3 to 3.5
     assert twice.item() == -0.25 * (3 + 3.5)
+
+
+def test_adagrad_has_its_state_before_the_first_step() -> None:
+    weight = torch.ones(2, requires_grad=True)
+    state = optim.Adagrad([weight], initial_accumulator_value=0.5).state[weight]
+    assert state["step"] == 0 and state["sum"].tolist() == [0.5, 0.5]

@@ -112,6 +112,13 @@ class Function:
 
     setup_context: Any = None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise RuntimeError: a Function is not made and called as in PyTorch before 1.5."""
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method: make forward and backward static methods, "
+            f"and call {type(self).__name__}.apply(...)."
+        )
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the results."""

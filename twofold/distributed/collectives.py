@@ -22,13 +22,13 @@ def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
 
 
-def _check_root(what: str, rank: int | None) -> None:
+def check_root(what: str, rank: int | None) -> None:
     """Raise ValueError for a process that is not in the group."""
     if rank not in (0, None):
         raise ValueError(f"{what}: there is no process {rank} in a group of 1. Use 0.")
 
 
-def _only(what: str, values: Any) -> Any:
+def only(what: str, values: Any) -> Any:
     """The value for, or from, the only process; ValueError where there is not exactly one."""
     if values is None or len(values) != 1:
         count = "none" if values is None else len(values)
@@ -69,8 +69,8 @@ def reduce(
     group_dst: int | None = None,
 ) -> Work | None:
     """As ``all_reduce``, for one process alone."""
-    _check_root("reduce", dst)
-    _check_root("reduce", group_dst)
+    check_root("reduce", dst)
+    check_root("reduce", group_dst)
     return all_reduce(tensor, op, group, async_op)
 
 
@@ -82,8 +82,8 @@ def broadcast(
     group_src: int | None = None,
 ) -> Work | None:
     """Give every process the tensor of one."""
-    _check_root("broadcast", src)
-    _check_root("broadcast", group_src)
+    check_root("broadcast", src)
+    check_root("broadcast", group_src)
     member(group)
     return _done(async_op)
 
@@ -93,7 +93,7 @@ def all_gather(
 ) -> Work | None:
     """Write the tensors of all processes to a list of as many."""
     member(group)
-    _write(_only("all_gather", tensor_list), tensor)
+    _write(only("all_gather", tensor_list), tensor)
     return _done(async_op)
 
 
@@ -116,7 +116,7 @@ def reduce_scatter(
     """Write what ``op`` makes of the tensors that all processes have for this one."""
     ReduceOp(op)
     member(group)
-    _write(output, _only("reduce_scatter", input_list))
+    _write(output, only("reduce_scatter", input_list))
     return _done(async_op)
 
 
@@ -140,8 +140,8 @@ def gather(
     group_dst: int | None = None,
 ) -> Work | None:
     """Write the tensors of all processes to a list of one process."""
-    _check_root("gather", dst)
-    _check_root("gather", group_dst)
+    check_root("gather", dst)
+    check_root("gather", group_dst)
     return all_gather(gather_list or [], tensor, group, async_op)
 
 
@@ -154,9 +154,9 @@ def scatter(
     group_src: int | None = None,
 ) -> Work | None:
     """Write to each process its tensor of a list of one process."""
-    _check_root("scatter", src)
-    _check_root("scatter", group_src)
-    return all_gather([tensor], _only("scatter", scatter_list), group, async_op)
+    check_root("scatter", src)
+    check_root("scatter", group_src)
+    return all_gather([tensor], only("scatter", scatter_list), group, async_op)
 
 
 def all_to_all(
@@ -166,13 +166,13 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:
     """Write to each process the tensors that all have for it."""
-    return all_gather(output_tensor_list, _only("all_to_all", input_tensor_list), group, async_op)
+    return all_gather(output_tensor_list, only("all_to_all", input_tensor_list), group, async_op)
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Enter the objects of all processes in a list of as many."""
     member(group)
-    _only("all_gather_object", object_list)
+    only("all_gather_object", object_list)
     object_list[0] = obj
 
 
@@ -184,8 +184,8 @@ def gather_object(
     group_dst: int | None = None,
 ) -> None:
     """Enter the objects of all processes in a list of one process."""
-    _check_root("gather_object", dst)
-    _check_root("gather_object", group_dst)
+    check_root("gather_object", dst)
+    check_root("gather_object", group_dst)
     all_gather_object(object_gather_list or [], obj, group)
 
 
@@ -197,8 +197,8 @@ def broadcast_object_list(
     group_src: int | None = None,
 ) -> None:
     """Give every process the objects of one."""
-    _check_root("broadcast_object_list", src)
-    _check_root("broadcast_object_list", group_src)
+    check_root("broadcast_object_list", src)
+    check_root("broadcast_object_list", group_src)
     check_device(device)
     member(group)
 

@@ -141,13 +141,21 @@ class _Conv(_Convolution):
                 found += [self.padding[axis]] * 2
         return found
 
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        return self._margins()
+
     def forward(self, input: Tensor) -> Tensor:
         """The input convolved."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The input convolved with another weight and bias, as layers that compute theirs want it."""
         convolve = getattr(F, f"conv{self.axes}d")
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins(), mode=self.padding_mode), 0
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv1d(_Conv):

@@ -94,6 +94,11 @@ class Module(Hooked):
     # Attributes
 
     def __getattr__(self, name: str) -> Any:
+        # Registered members are among the attributes, but for those of a registry that a program put there.
+        for registry in _REGISTRIES:
+            found = self.__dict__.get(registry)
+            if found is not None and name in found:
+                return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -131,6 +136,9 @@ class Module(Hooked):
                 )
             found[name] = value if kind == "parameter" else registered(kind.split()[-1], self, name, value)
             return
+        if name in _REGISTRIES and isinstance(attributes.get(name), Registry):
+            value = dict(value) if value is attributes[name] else value
+            attributes[name].clear()
         object.__setattr__(self, name, value)
 
     def _need(self, registry: str, what: str) -> None:

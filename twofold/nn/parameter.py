@@ -97,6 +97,22 @@ class Registry(dict[str, Any]):
             self._forget(name)
         return super().pop(name, *default)
 
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last entry out and return its name and value."""
+        name, value = super().popitem()
+        self._forget(name)
+        return name, value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The entry of a name, which becomes ``default`` if there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other: Any) -> Registry:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
     def update(self, *args: Any, **kwargs: Any) -> None:
         """Set several entries."""
         for name, value in dict(*args, **kwargs).items():

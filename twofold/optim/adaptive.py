@@ -76,6 +76,11 @@ class Adagrad(Optimizer):
             "fused": fused,
         }
         super().__init__(params, defaults)
+        for (
+            group
+        ) in self.param_groups:  # programs that compute steps themselves read the state before the first one
+            for param in group["params"]:
+                self._state_of(param, group)
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "sum": _full_like(param, group["initial_accumulator_value"])}

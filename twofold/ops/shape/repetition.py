@@ -27,6 +27,8 @@ def tile(input: Any, *repetitions: Any, dims: Any = None) -> Any:
     counts = shapes.integers(repetitions if dims is None else (dims,))
     ndim = max(len(counts), len(input.shape))
     counts = (1,) * (ndim - len(counts)) + counts
+    if any(isinstance(count, int) and count < 0 for count in counts):
+        raise ShapeError(f"repetitions {counts}, some of them negative", "Give numbers from 0.")
     shape = (1,) * (ndim - len(input.shape)) + tuple(input.shape)
     return _repeated(input, shape, counts, before=True)
 
