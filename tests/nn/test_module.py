@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import pickle
 from typing import Any
 
 import numpy
-import collections
-
 import pytest
 
 import twofold as torch
