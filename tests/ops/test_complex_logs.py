@@ -1,6 +1,7 @@
 """Logarithms of sums of complex exponentials."""
 
 import numpy
+import pytest
 
 import twofold as torch
 
@@ -39,3 +40,20 @@ def test_gradients_are_shares():
     last, z.grad = z.grad, None
     torch.logcumsumexp(z, 0)[-1].real.backward()
     numpy.testing.assert_allclose(z.grad.numpy(), last.numpy(), rtol=1e-9)
+
+
+def test_division_by_zero_divides_each_part():
+    dividends = torch.tensor([1 + 2j, 0j, -1j, 3 - 4j])
+    with numpy.errstate(all="ignore"):
+        expected = dividends.numpy() / numpy.complex64(0)
+    for divisor in (0, torch.tensor(0.0), torch.tensor(0j), torch.zeros(4, dtype=torch.complex64)):
+        numpy.testing.assert_array_equal((dividends / divisor).numpy(), expected)
+    assert str(torch.tensor([0j]).reciprocal()) == "tensor([inf+nanj])"
+
+
+def test_parts_that_start_at_an_odd_element_are_no_complex_numbers():
+    numbers = torch.arange(9.0)
+    assert torch.view_as_complex(numbers[2:8].reshape(3, 2)).tolist() == [2 + 3j, 4 + 5j, 6 + 7j]
+    for parts in (numbers[1:].reshape(4, 2), numbers.reshape(3, 3)[:, :2], numbers[:8].reshape(2, 4)[:, ::2]):
+        with pytest.raises(RuntimeError, match="side by side"):
+            torch.view_as_complex(parts)

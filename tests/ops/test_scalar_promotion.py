@@ -133,3 +133,10 @@ def test_tensors_without_axes_count_by_their_kind(function: Any) -> None:
 def test_the_logarithm_of_the_only_class_has_the_dtype_of_the_score() -> None:
     for dtype in (torch.float16, torch.bfloat16, f32):
         assert torch.log_softmax(torch.tensor(2.5, dtype=dtype), 0).dtype is dtype
+
+
+def test_alpha_of_a_number_beside_bools_is_no_bool():
+    flags = torch.tensor([False, True])
+    assert torch.add(flags, 2.5, alpha=2.5).tolist() == [6.25, 7.25]
+    assert torch.add(flags, 3, alpha=2).tolist() == [6, 7]
+    assert torch.add(flags, True, alpha=True).tolist() == [True, True]

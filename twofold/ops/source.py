@@ -102,6 +102,10 @@ class full:
 
     @staticmethod
     def call(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+        if math.prod(getattr(fill_value, "shape", ())) != 1:
+            raise ArgumentError(
+                f"a value of shape {tuple(fill_value.shape)}", "Give one number to fill with."
+            )
         found = dtype_of_scalar(fill_value) if dtype is None else as_dtype(dtype)
         need_fitting(fill_value, found)
         return apply("full", fill_value, attrs=(shape_of((size,)), found))

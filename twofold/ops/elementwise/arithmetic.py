@@ -24,7 +24,7 @@ def _with_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, int) and alpha == 1 and alpha is not True:
         return apply(name, input, other)
     need_whole_alpha(alpha, input, other)
-    bools = all(getattr(operand, "dtype", bool_) is bool_ for operand in (input, other))
+    bools = all(isinstance(one, bool) or getattr(one, "dtype", None) is bool_ for one in (input, other))
     return apply(f"{name}_scaled", input, other, bool(alpha) if bools else alpha)
 
 

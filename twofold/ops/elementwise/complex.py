@@ -243,6 +243,12 @@ class view_as_real:
     compute = _view_as_real
 
 
+def _side_by_side(parts: Any) -> bool:
+    """Whether the last axis is dense in memory, and each pair of its elements starts at an even one."""
+    *steps, last = parts.stride()
+    return last == 1 and not parts.storage_offset() % 2 and not any(step % 2 for step in steps)
+
+
 def _view_as_complex(x: Any) -> Any:
     if not x.ndim or x.shape[-1] != 2:
         raise ShapeError(
@@ -274,7 +280,7 @@ class view_as_complex:
         if input.dtype.kind == "f" and input.dtype not in (float32, float64):
             return apply("view_as_complex", ops.cast(input, float32))
         result = apply("view_as_complex", input)
-        if getattr(result, "_base", result) is None and not result._is_symbolic:
+        if not getattr(result, "_is_symbolic", True) and not _side_by_side(input):
             what = f"parts {input.stride()} apart in memory, from element {input.storage_offset()}"
             raise ShapeError(
                 what, "They must lie side by side, from an even element: use contiguous() first."

@@ -33,12 +33,16 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """By the larger part of the divisor first, so that nothing overflows on the way (Smith 1962)."""
+    """By the larger part of the divisor first, so that nothing overflows on the way (Smith 1962).
+
+    Where the divisor is 0, each part is divided by it, as in NumPy and PyTorch.
+    """
     (x, y), (u, v) = parts(a), parts(b)
+    zero = ops.logical_and(ops.equal(u, 0.0), ops.equal(v, 0.0))
     wide = ops.abs(u) >= ops.abs(v)
     large, small = ops.where(wide, u, v), ops.where(wide, v, u)
-    ratio = small / large
-    scale = large + small * ratio
+    ratio = ops.where(zero, 0.0, small / large)
+    scale = ops.where(zero, 0.0, large + small * ratio)
     real = ops.where(wide, x + y * ratio, x * ratio + y) / scale
     imag = ops.where(wide, y - x * ratio, y * ratio - x) / scale
     return ops.complex(real, imag)
