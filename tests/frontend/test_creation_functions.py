@@ -192,3 +192,30 @@ def test_the_class_of_tensors_is_the_default_type():
         assert torch.ones(2, dtype=torch.float32).type(torch.Tensor).dtype is torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("make", [int, numpy.int64, numpy.int32, torch.tensor])
+def test_whole_numbers_make_whole_ranges(make):
+    for found in (torch.arange(make(3)), torch.arange(0, make(3)), torch.arange(end=make(3))):
+        assert found.dtype is torch.int64 and found.tolist() == [0, 1, 2]
+    assert torch.arange(make(1), 2.5).dtype is torch.float32
+    assert torch.arange(torch.tensor([2, 3]).max()).tolist() == [0, 1, 2]
+
+
+def test_numpy_numbers_fill_as_python_numbers_do():
+    assert torch.full((2,), numpy.float64(1.5)).dtype is torch.float32
+    assert torch.full((2,), numpy.int64(3)).tolist() == [3, 3]
+    torch.set_default_dtype(torch.float64)
+    try:
+        for made in (torch.full((2,), numpy.float32(1.5)), torch.arange(numpy.float32(2.5))):
+            assert made.dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_a_tensor_without_axes_is_a_size(name):
+    two = torch.tensor([1, 2]).max()
+    assert getattr(torch, name)(two).shape == (2,)
+    assert getattr(torch, name)(two, 3).shape == getattr(torch, name)((two, 3)).shape == (2, 3)
+    assert torch.ones(1).new_zeros(two).shape == torch.ones(1).new_empty(two).shape == (2,)

@@ -229,3 +229,18 @@ def test_negative_repetitions_are_refused():
     for call in (lambda x: x.repeat(-1), lambda x: torch.tile(x, (2, -1))):
         with pytest.raises(RuntimeError, match="negative"):
             call(torch.ones(2))
+
+
+def test_tensors_without_axes_are_starts_and_lengths():
+    x, one, two = torch.arange(4), torch.tensor(1), torch.tensor(2)
+    assert torch.narrow(x, 0, one, two).tolist() == x.narrow(0, 1, two).tolist() == [1, 2]
+    assert torch.index_select(torch.ones(3, 2), 0, one).shape == (1, 2)
+    assert torch.nn.functional.one_hot(one, torch.tensor(3)).tolist() == [0, 1, 0]
+
+
+def test_a_scale_by_position_may_be_a_tensor():
+    x, y, scale = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor(2.0)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert x.add(scale, y).tolist() == torch.add(x, scale, y).tolist() == [7.0, 10.0]
+        assert x.sub(scale, y).tolist() == [-5.0, -6.0]
+        assert x.clone().addcdiv_(scale, x, x).tolist() == [3.0, 4.0]

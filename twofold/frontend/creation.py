@@ -297,12 +297,12 @@ def leaf(made: Tensor, requires_grad: bool) -> Tensor:
 
 
 def _of_numbers(arguments: Sequence[Any]) -> DType | None:
-    """The default dtype of what is made of Python numbers with fractions; None where there are none, or tensors."""
-    if any(isinstance(one, (Tensor, numpy.generic)) for one in arguments):
+    """The default dtype of what is made of numbers with fractions; None where there are none, or tensors."""
+    if any(isinstance(one, Tensor) for one in arguments):
         return None
-    if any(isinstance(one, complex) for one in arguments):
+    if any(isinstance(one, (complex, numpy.complexfloating)) for one in arguments):
         return get_default_dtype().complex
-    return get_default_dtype() if any(isinstance(one, float) for one in arguments) else None
+    return get_default_dtype() if any(isinstance(one, (float, numpy.floating)) for one in arguments) else None
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -145,7 +146,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             f"one_hot is only applicable to index tensors of int64, not {tensor.dtype.name}",
             "Convert it with .long().",
         )
-    return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if num_classes == -1 else num_classes)
+    count = operator.index(num_classes)
+    return FUNCTIONS["one_hot"](tensor, int(tensor.max().item()) + 1 if count == -1 else count)
 
 
 def rrelu(

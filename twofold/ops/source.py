@@ -61,11 +61,20 @@ class iota(Source):
 def shape_of(size: Sequence[Any]) -> Shape:
     """A shape from ``(2, 3)`` or ``((2, 3),)``; raises ShapeError for a negative size."""
     if len(size) == 1 and not isinstance(size[0], int):
-        size = tuple(size[0]) if hasattr(size[0], "__iter__") else size
+        several = hasattr(size[0], "__iter__") and getattr(size[0], "shape", None) != ()
+        size = tuple(size[0]) if several else size
     shape = tuple(whole_number(length, "a size") for length in size)
     if any(length < 0 for length in shape):
         raise ShapeError(f"a size is negative in {shape}", "Sizes start at 0.")
     return shape
+
+
+def _python_number(value: Any) -> Any:
+    """The Python number in a NumPy scalar or a tensor without axes; others, and placeholders, as they are."""
+    if isinstance(value, numpy.generic):
+        return value.item()
+    is_tensor = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_tensor and not getattr(value, "_is_symbolic", False) else value
 
 
 def dtype_of_scalar(value: Any) -> DType:
@@ -106,6 +115,8 @@ class full:
             raise ArgumentError(
                 f"a value of shape {tuple(fill_value.shape)}", "Give one number to fill with."
             )
+        if isinstance(fill_value, numpy.generic):
+            fill_value = fill_value.item()
         found = dtype_of_scalar(fill_value) if dtype is None else as_dtype(dtype)
         need_fitting(fill_value, found)
         return apply("full", fill_value, attrs=(shape_of((size,)), found))
@@ -241,9 +252,11 @@ class arange:
     compute = _arange
 
     @staticmethod
-    def call(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
-        if end is None:
-            start, end = 0, start
+    def call(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
+        if start is None and end is None:
+            raise ArgumentError("no end", "Give it, as in arange(5).")
+        start, end = (0, start) if end is None else (0 if start is None else start, end)
+        start, end, step = _python_number(start), _python_number(end), _python_number(step)
         if step == 0:
             raise ArgumentError("step is 0", "Use a positive or negative step.")
         if any(isinstance(x, float) and not math.isfinite(x) for x in (start, end, step)):

@@ -568,6 +568,8 @@ class index_select:
 
     @staticmethod
     def call(input: Any, dim: int, index: Any) -> Any:
+        if input.shape and not index.shape:
+            index = ops.reshape(index, (1,))
         return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
 
     @staticmethod

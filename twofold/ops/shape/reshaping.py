@@ -294,7 +294,7 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis]
-    first = index_of(start)
+    first, length = index_of(start), index_of(length)
     first += size if first < 0 else 0
     if not 0 <= first <= size:
         raise IndexRangeError(f"start {start} of axis {axis} with size {size}", "Start inside the axis.")
