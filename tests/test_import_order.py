@@ -64,6 +64,7 @@ ORDER = [
         "jit",
         "linalg",
         "masked",
+        "return_types",
         "multiprocessing",
         "onnx",
         "random",

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         optim,
         profiler,
         random,
+        return_types,
         safetensors,
         serialization,
         signal,

@@ -432,7 +432,7 @@ FUNCTIONS: dict[str, str] = {
     ),
     "twofold.ops.source": (
         "full,.full zeros ones zeros_like,empty_like,.zeros_like,.empty_like ones_like,.ones_like "
-        "full_like,.full_like arange,.arange linspace,.linspace logspace,.logspace eye"
+        "full_like,.full_like arange linspace,.linspace logspace,.logspace eye"
     ),
     "twofold.ops.special.bessel": (
         "i0,special.i0,special.modified_bessel_i0,.i0,!i0 special.i0e special.i1,special.modified_bessel_i1 "

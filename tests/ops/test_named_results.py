@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -38,3 +39,18 @@ def test_the_results_have_names(name: str) -> None:
     assert isinstance(found, tuple)
     for value, one in zip(found, names.split(), strict=True):
         assert getattr(found, one) is value
+
+
+def test_the_results_print_as_those_of_the_function() -> None:
+    found = torch.max(torch.tensor([[1.0, 3.0], [2.0, 4.0]]), 1)
+    assert (
+        repr(found)
+        == str(found)
+        == ("twofold.return_types.max(\nvalues=tensor([3., 4.]),\nindices=tensor([1, 1]))")
+    )
+    assert isinstance(found, torch.return_types.max) and not isinstance(X.min(1), torch.return_types.max)
+    assert type(torch.linalg.eigh(X)) is torch.return_types.linalg_eigh
+    copied = pickle.loads(pickle.dumps(X.sort()))
+    assert type(copied) is torch.return_types.sort and torch.equal(copied.values, X.sort().values)
+    with pytest.raises(AttributeError, match="relu"):
+        torch.return_types.relu  # noqa: B018

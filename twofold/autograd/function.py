@@ -15,6 +15,7 @@ from twofold.ir.graph import interned
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.control_flow.user_gradient import Pullback
+from twofold.ops.signatures import shows
 from twofold.runtime.closure_conversion import closure_convert, record_calls
 from twofold.runtime.failures import end_in
 from twofold.runtime.tracing import here
@@ -118,6 +119,8 @@ class Function:
             "Legacy autograd function with non-static forward method: make forward and backward static methods, "
             f"and call {type(self).__name__}.apply(...)."
         )
+
+    shows(__call__, __call__, without=("args", "kwargs"))
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -91,7 +91,7 @@ def _first(data: Any) -> Any:
 
 
 def _without_tensors(data: Any) -> Any:
-    """``data`` with arrays in the place of tensors; the elements of the innermost lists are one number each.
+    """``data`` with arrays for tensors; the elements of the innermost lists are one number each.
 
     As in PyTorch, the first elements tell how many levels of lists there are, and a tensor at the innermost level is
     a number, of whatever shape. Raises ShapeError where such a tensor has not one element.

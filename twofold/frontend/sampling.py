@@ -207,7 +207,9 @@ def randint(
 
     >>> import twofold as torch
     >>> torch.randint(3, 9, (1000,)).aminmax()
-    MinAndMax(min=tensor(3), max=tensor(8))
+    twofold.return_types.aminmax(
+    min=tensor(3),
+    max=tensor(8))
     """
     wanted = _Options(int64, **options)
     if high is not None and size is None and not isinstance(high, int):

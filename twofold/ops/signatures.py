@@ -51,7 +51,7 @@ def scales_first(*scales: str) -> Callable[[Any], Any]:
                 return function(*args, **options)
             head, operands = args[:-last], args[-last:]
             numbers = [one for one in head if isinstance(one, Number)]
-            if len(head) == 2 and getattr(head[1], "shape", None) == ():
+            if len(head) == 2 and not numbers and getattr(head[1], "shape", None) == ():
                 numbers = [*numbers, head[1]]  # a tensor without axes is a number
             if len(head) - len(numbers) != 1 or len(numbers) > len(scales):
                 return function(*args, **options)  # which says what it takes

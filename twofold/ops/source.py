@@ -247,6 +247,7 @@ class arange:
     """
 
     creates = "value"
+    methods = ()
     signature = "start, step"
     samples = lambda: [_call((5, int64), 3, -2), _call((7, float32), 0.5, 0.1), _call((0, int64), 0, 1)]
     compute = _arange

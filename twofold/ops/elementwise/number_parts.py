@@ -23,6 +23,7 @@ from twofold.ops.base import (
 from twofold.ops.building_blocks import no_slope
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.examples import example
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import nonzero, reals
 
 
@@ -155,6 +156,9 @@ class MantissaAndExponent(NamedTuple):
     exponent: Any
 
 
+_FREXP = return_type("frexp", MantissaAndExponent)
+
+
 @public("frexp", methods=("frexp",))
 def frexp(input: Any) -> MantissaAndExponent:
     """``(mantissa, exponent)`` with ``input = mantissa * 2**exponent`` and ``|mantissa|`` in [1/2, 1).
@@ -165,7 +169,7 @@ def frexp(input: Any) -> MantissaAndExponent:
     >>> torch.frexp(torch.tensor([10.0, -0.25])).mantissa
     tensor([ 0.6250, -0.5000])
     """
-    return MantissaAndExponent(apply("frexp_mantissa", input), apply("frexp_exponent", input))
+    return _FREXP(apply("frexp_mantissa", input), apply("frexp_exponent", input))
 
 
 @public(methods=("ldexp",), inplace="value")

@@ -15,6 +15,7 @@ from twofold.ops.base import Host, apply, convert, filled, host, normalize_axis,
 from twofold.ops.examples import example
 from twofold.ops.indexing import sorting_routines
 from twofold.ops.indexing.leading import MOST_LEADING, leading_of_axis
+from twofold.ops.return_types import return_type
 
 
 class Sorted(NamedTuple):
@@ -22,6 +23,9 @@ class Sorted(NamedTuple):
 
     values: Any
     indices: Any
+
+
+_SORT, _TOPK = return_type("sort", Sorted), return_type("topk", Sorted)
 
 
 class AlongAxis(Host):
@@ -148,13 +152,15 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fal
 
     >>> import twofold as torch
     >>> torch.sort(torch.tensor([3.0, 1.0, 2.0]), descending=True)
-    Sorted(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
+    twofold.return_types.sort(
+    values=tensor([3., 2., 1.]),
+    indices=tensor([0, 2, 1]))
     """
     order = ops.argsort(input, dim, descending)
     # found by itself: who wants the values alone does not wait for the positions
     attrs = (normalize_axis(dim, len(input.shape)), bool(descending))
     values = apply("ordered_values", input, attrs=attrs)
-    return Sorted(values if values.dtype is input.dtype else ops.cast(values, input.dtype), order)
+    return _SORT(values if values.dtype is input.dtype else ops.cast(values, input.dtype), order)
 
 
 @public(methods=("topk",))
@@ -166,16 +172,18 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
     >>> import twofold as torch
     >>> torch.topk(torch.tensor([3.0, 1.0, 2.0]), 2)
-    Sorted(values=tensor([3., 2.]), indices=tensor([0, 2]))
+    twofold.return_types.topk(
+    values=tensor([3., 2.]),
+    indices=tensor([0, 2]))
     """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis] if input.shape else 1
     if not 0 <= k <= size:
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", "Use no more than there are.")
     if not input.shape:
-        return Sorted(input, ops.argsort(input))
+        return _TOPK(input, ops.argsort(input))
     positions = apply("leading_indices", input, attrs=(axis, int(k), bool(largest)))
-    return Sorted(ops.gather(input, axis, positions), positions)
+    return _TOPK(ops.gather(input, axis, positions), positions)
 
 
 @public(methods=("msort",))

@@ -41,6 +41,7 @@ from twofold.ops.linear_algebra.triangular import (
     well_conditioned,
 )
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 from twofold.ops.shape.movement import sum_to
 
@@ -50,6 +51,9 @@ class CholeskyInfo(NamedTuple):
 
     L: Any
     info: Any
+
+
+_LINALG_CHOLESKY_EX = return_type("linalg_cholesky_ex", CholeskyInfo)
 
 
 def positive_definite(shape: tuple[int, ...]) -> Any:
@@ -182,11 +186,13 @@ def cholesky_ex(input: Any, *, upper: bool = False, check_errors: bool = False) 
 
     >>> import twofold as torch
     >>> torch.linalg.cholesky_ex(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
-    CholeskyInfo(L=tensor([[2., 0.],
-            [1., 2.]]), info=tensor(0, dtype=twofold.int32))
+    twofold.return_types.linalg_cholesky_ex(
+    L=tensor([[2., 0.],
+            [1., 2.]]),
+    info=tensor(0, dtype=twofold.int32))
     """
     factor, info = _factored(input, upper, bool(check_errors))
-    return CholeskyInfo(factor, as_int32(info))
+    return _LINALG_CHOLESKY_EX(factor, as_int32(info))
 
 
 @linalg_function()

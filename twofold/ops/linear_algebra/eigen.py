@@ -24,6 +24,7 @@ from twofold.ops.linear_algebra.matrices import (
 )
 from twofold.ops.linear_algebra.singular_values import Eigen, converged
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 
@@ -95,6 +96,9 @@ class eigenvalues_alone(MatrixOperation):
         return [example((), whole), example((), (3, 3), dtype=complex64), example((), (0, 2, 2))]
 
 
+_LINALG_EIG = return_type("linalg_eig", Eigen)
+
+
 @linalg_function()
 @autocast("float32")
 def eig(A: Any) -> Eigen:
@@ -107,7 +111,7 @@ def eig(A: Any) -> Eigen:
     >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.abs().tolist()
     [1.0, 1.0]
     """
-    return Eigen(*eig_packed.results(A))
+    return _LINALG_EIG(*eig_packed.results(A))
 
 
 @linalg_function()

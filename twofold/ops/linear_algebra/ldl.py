@@ -27,6 +27,7 @@ from twofold.ops.linear_algebra.matrices import (
     raise_first,
     with_batch,
 )
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 
@@ -37,12 +38,18 @@ class LDLFactor(NamedTuple):
     pivots: Any
 
 
+_LINALG_LDL_FACTOR = return_type("linalg_ldl_factor", LDLFactor)
+
+
 class LDLFactorInfo(NamedTuple):
     """LD and pivots, and for each matrix the number of the first zero block (0: none)."""
 
     LD: Any
     pivots: Any
     info: Any
+
+
+_LINALG_LDL_FACTOR_EX = return_type("linalg_ldl_factor_ex", LDLFactorInfo)
 
 
 @host
@@ -133,7 +140,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     tensor(0, dtype=twofold.int32)
     """
     packed, pivots, info = ldl_packed.results(A, attrs=(bool(hermitian), bool(check_errors)))
-    return LDLFactorInfo(packed, as_int32(pivots), as_int32(info))
+    return _LINALG_LDL_FACTOR_EX(packed, as_int32(pivots), as_int32(info))
 
 
 @linalg_function()
@@ -149,7 +156,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> LDLFactor:
             [0.2000, 1.8000]])
     """
     packed, pivots, _ = ldl_packed.results(A, attrs=(bool(hermitian), True))
-    return LDLFactor(packed, as_int32(pivots))
+    return _LINALG_LDL_FACTOR(packed, as_int32(pivots))
 
 
 @linalg_function()

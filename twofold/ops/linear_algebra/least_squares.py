@@ -27,6 +27,7 @@ from twofold.ops.linear_algebra.matrices import (
 from twofold.ops.linear_algebra.matrix_functions import pseudo_inverse_gradient
 from twofold.ops.linear_algebra.singular_values import svd_packed
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -39,6 +40,9 @@ class LeastSquares(NamedTuple):
     residuals: Any
     rank: Any
     singular_values: Any
+
+
+_LINALG_LSTSQ = return_type("linalg_lstsq", LeastSquares)
 
 
 def _pieces(count: int, shape: Shape) -> Pieces:
@@ -143,7 +147,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Le
     residuals = real(residuals)
     if driver == "gelsy" or rows <= columns:
         residuals = ops.narrow(ops.ravel(residuals), 0, 0, 0)
-    return LeastSquares(
+    return _LINALG_LSTSQ(
         ops.squeeze(solution, -1) if vector else solution,
         residuals,
         ops.zeros(0, dtype=int64) if driver == "gels" else apply("cast", real(rank), attrs=(int64,)),

@@ -30,6 +30,7 @@ from twofold.ops.linear_algebra.matrices import (
 )
 from twofold.ops.linear_algebra.triangular import solve_left, solve_right, well_conditioned
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 
@@ -40,6 +41,9 @@ class LUFactor(NamedTuple):
     pivots: Any
 
 
+_LINALG_LU_FACTOR = return_type("linalg_lu_factor", LUFactor)
+
+
 class LUFactorInfo(NamedTuple):
     """LU and pivots, and for each matrix the number of the first zero pivot (0: none)."""
 
@@ -48,12 +52,18 @@ class LUFactorInfo(NamedTuple):
     info: Any
 
 
+_LINALG_LU_FACTOR_EX = return_type("linalg_lu_factor_ex", LUFactorInfo)
+
+
 class PLU(NamedTuple):
     """The permutation, the unit lower and the upper triangular factor."""
 
     P: Any
     L: Any
     U: Any
+
+
+_LINALG_LU = return_type("linalg_lu", PLU)
 
 
 @host
@@ -199,7 +209,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
     """
     _need_pivot(pivot)
     lu, pivots, info = lu_packed.results(A, attrs=(bool(check_errors),))
-    return LUFactorInfo(lu, as_int32(pivots), as_int32(info))
+    return _LINALG_LU_FACTOR_EX(lu, as_int32(pivots), as_int32(info))
 
 
 @linalg_function()
@@ -209,12 +219,14 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LUFactor:
 
     >>> import twofold as torch
     >>> torch.linalg.lu_factor(torch.tensor([[2.0, 4.0], [1.0, 5.0]]))
-    LUFactor(LU=tensor([[2.0000, 4.0000],
-            [0.5000, 3.0000]]), pivots=tensor([1, 2], dtype=twofold.int32))
+    twofold.return_types.linalg_lu_factor(
+    LU=tensor([[2.0000, 4.0000],
+            [0.5000, 3.0000]]),
+    pivots=tensor([1, 2], dtype=twofold.int32))
     """
     _need_pivot(pivot)
     lu, pivots, _ = lu_packed.results(A, attrs=(True,))
-    return LUFactor(lu, as_int32(pivots))
+    return _LINALG_LU_FACTOR(lu, as_int32(pivots))
 
 
 @public("lu", methods=("lu",))
@@ -288,7 +300,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
         left, top = ops.narrow(LU_data, -1, 0, size), ops.narrow(LU_data, -2, 0, size)
         low = ops.add(ops.tril(left, -1), ops.eye(rows, size, dtype=LU_data.dtype))
         up = ops.triu(top)
-    return PLU(p, low, up)
+    return _LINALG_LU(p, low, up)
 
 
 @composite

@@ -26,6 +26,7 @@ from twofold.ops.linear_algebra.matrices import (
 )
 from twofold.ops.linear_algebra.triangular import solve_left, solve_right
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 _MODES = ("reduced", "complete", "r")
@@ -38,11 +39,17 @@ class QR(NamedTuple):
     R: Any
 
 
+_LINALG_QR, _QR = return_type("linalg_qr", QR), return_type("qr", QR)
+
+
 class Reflections(NamedTuple):
     """R above the diagonal and the vectors of the reflections below it, and their factors."""
 
     a: Any
     tau: Any
+
+
+_GEQRF = return_type("geqrf", Reflections)
 
 
 @host
@@ -113,7 +120,7 @@ def qr(A: Any, mode: str = "reduced") -> QR:
     if mode not in _MODES:
         raise ArgumentError(f"mode={mode!r}", "Use 'reduced', 'complete' or 'r'.")
     q, r = qr_packed.results(A, attrs=(mode,))
-    return QR(ops.reshape(q, (0,)) if mode == "r" and not _count(q) else q, r)
+    return _LINALG_QR(ops.reshape(q, (0,)) if mode == "r" and not _count(q) else q, r)
 
 
 def _count(x: Any) -> int:
@@ -133,7 +140,7 @@ def qr_(input: Any, some: bool = True) -> QR:
     >>> torch.allclose(Q @ R, torch.tensor([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5)
     True
     """
-    return QR(*qr_packed.results(input, attrs=("reduced" if some else "complete",)))
+    return _QR(*qr_packed.results(input, attrs=("reduced" if some else "complete",)))
 
 
 @host
@@ -167,7 +174,7 @@ def geqrf(input: Any) -> Reflections:
     >>> torch.allclose(R.T @ R, torch.tensor([[25.0, 11.0], [11.0, 5.0]]), atol=1e-4)
     True
     """
-    return Reflections(*geqrf_packed.results(input))
+    return _GEQRF(*geqrf_packed.results(input))
 
 
 def _compact(vectors: Any, factors: Any, rows: int) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from twofold.ops.linear_algebra.matrices import (
     safe_reciprocal,
 )
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 
@@ -34,6 +35,9 @@ class SVD(NamedTuple):
     Vh: Any
 
 
+_LINALG_SVD = return_type("linalg_svd", SVD)
+
+
 class SVDColumns(NamedTuple):
     """Left singular vectors, singular values, right singular vectors, both in columns."""
 
@@ -42,11 +46,17 @@ class SVDColumns(NamedTuple):
     V: Any
 
 
+_SVD = return_type("svd", SVDColumns)
+
+
 class Eigen(NamedTuple):
     """Eigenvalues, and eigenvectors in columns."""
 
     eigenvalues: Any
     eigenvectors: Any
+
+
+_LINALG_EIGH = return_type("linalg_eigh", Eigen)
 
 
 def converged(function: Any, a: Any, *rest: Any) -> Any:
@@ -160,7 +170,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> SVD:
     """
     _check_driver(driver)
     u, s, vh = svd_packed.results(A, attrs=(bool(full_matrices),))
-    return SVD(u, real(s), vh)
+    return _LINALG_SVD(u, real(s), vh)
 
 
 @linalg_function()
@@ -189,10 +199,10 @@ def svd_(input: Any, some: bool = True, compute_uv: bool = True) -> SVDColumns:
     if not compute_uv:
         shape, rows, columns = tuple(input.shape), input.shape[-2], input.shape[-1]
         u, v = (ops.zeros(*shape[:-2], size, size, dtype=input.dtype) for size in (rows, columns))
-        return SVDColumns(u, apply("singular_values", input), v)
+        return _SVD(u, apply("singular_values", input), v)
     u, s, vh = svd_packed.results(input, attrs=(not some,))
     transposed = ops.transpose(vh, -2, -1)
-    return SVDColumns(u, real(s), ops.conj(transposed) if transposed.dtype.kind == "c" else transposed)
+    return _SVD(u, real(s), ops.conj(transposed) if transposed.dtype.kind == "c" else transposed)
 
 
 @host
@@ -272,7 +282,7 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
     [1.0, 3.0]
     """
     values, vectors = eigh_packed.results(A, attrs=(_triangle(UPLO),))
-    return Eigen(real(values), vectors)
+    return _LINALG_EIGH(real(values), vectors)
 
 
 @linalg_function()

@@ -36,6 +36,7 @@ from twofold.ops.linear_algebra.singular_values import svd
 from twofold.ops.linear_algebra.triangular import complex_matrices, well_conditioned
 from twofold.ops.promotion import autocast
 from twofold.ops.reduction.scan import products_of_others
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 from twofold.ops.shape.movement import axis_numbers
 
@@ -47,6 +48,9 @@ class InverseInfo(NamedTuple):
     info: Any
 
 
+_LINALG_INV_EX = return_type("linalg_inv_ex", InverseInfo)
+
+
 class SolveInfo(NamedTuple):
     """The solutions, and for each matrix the number of the first zero pivot (0: none)."""
 
@@ -54,11 +58,17 @@ class SolveInfo(NamedTuple):
     info: Any
 
 
+_LINALG_SOLVE_EX = return_type("linalg_solve_ex", SolveInfo)
+
+
 class SignAndLogarithm(NamedTuple):
     """The sign of the determinant (a number of magnitude 1, or 0), and the logarithm of its magnitude."""
 
     sign: Any
     logabsdet: Any
+
+
+_LINALG_SLOGDET = return_type("linalg_slogdet", SignAndLogarithm)
 
 
 @composite
@@ -185,10 +195,12 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> InverseInfo:
 
     >>> import twofold as torch
     >>> torch.linalg.inv_ex(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
-    InverseInfo(inverse=tensor([[0.5000, 0.0000],
-            [0.0000, 0.2500]]), info=tensor(0, dtype=twofold.int32))
+    twofold.return_types.linalg_inv_ex(
+    inverse=tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]),
+    info=tensor(0, dtype=twofold.int32))
     """
-    return InverseInfo(apply("inverse_matrix", A, attrs=(bool(check_errors),)), apply("zero_pivot", A))
+    return _LINALG_INV_EX(apply("inverse_matrix", A, attrs=(bool(check_errors),)), apply("zero_pivot", A))
 
 
 def _is_vector(a: Any, b: Any) -> bool:
@@ -265,7 +277,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     tensor(2, dtype=twofold.int32)
     """
     x = apply("linear_solve", A, B, attrs=(bool(left), bool(check_errors)))
-    return SolveInfo(x, apply("zero_pivot", A))
+    return _LINALG_SOLVE_EX(x, apply("zero_pivot", A))
 
 
 @host
@@ -403,10 +415,12 @@ def slogdet(A: Any) -> SignAndLogarithm:
 
     >>> import twofold as torch
     >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
-    SignAndLogarithm(sign=tensor(-1.), logabsdet=tensor(0.6931))
+    twofold.return_types.linalg_slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.6931))
     """
     sign, logarithm = slogdet_packed.results(A)
-    return SignAndLogarithm(sign, real(logarithm))
+    return _LINALG_SLOGDET(sign, real(logarithm))
 
 
 @public(methods=("logdet",))

@@ -27,6 +27,7 @@ from twofold.ops.linear_algebra.matrices import (
     with_batch,
 )
 from twofold.ops.promotion import autocast
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample
 
 _ROWS = 4  # of X that are found together
@@ -39,6 +40,9 @@ class TriangularSolve(NamedTuple):
 
     solution: Any
     cloned_coefficient: Any
+
+
+_TRIANGULAR_SOLVE = return_type("triangular_solve", TriangularSolve)
 
 
 def triangle(x: Any, upper: bool, unit: bool = False) -> Any:
@@ -337,4 +341,4 @@ def triangular_solve(
         solution = apply("solve_triangular", transposed_a, b, attrs=(not upper, True, bool(unitriangular)))
     else:
         solution = apply("solve_triangular", A, b, attrs=(bool(upper), True, bool(unitriangular)))
-    return TriangularSolve(solution, ops.copied(A))
+    return _TRIANGULAR_SOLVE(solution, ops.copied(A))

@@ -20,6 +20,7 @@ from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.reduction.reductions import ValuesAndIndices
 from twofold.ops.reduction.scan import SHAPES, Scan, both_ways, delayed, doubled, flip
+from twofold.ops.return_types import return_type
 from twofold.ops.shape.movement import axis_numbers
 
 
@@ -202,10 +203,12 @@ cummin_indices = _positions("cummin_indices", "running_argmin")
 
 
 def _running(name: str, offsets: str, description: str, extremes: list[int], positions: list[int]) -> Any:
+    kind = return_type(name, ValuesAndIndices)
+
     def running(input: Any, dim: int) -> ValuesAndIndices:
         axis = normalize_axis(dim, len(input.shape))
         indices = apply(offsets, input, attrs=(axis,))
-        return ValuesAndIndices(ops.gather(input, axis, indices), indices)
+        return kind(ops.gather(input, axis, indices), indices)
 
     running.__name__ = name
     running.__doc__ = shown(

@@ -31,6 +31,7 @@ from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
 from twofold.ops.indexing import sorting_routines
 from twofold.ops.reduction.reductions import ValuesAndIndices
+from twofold.ops.return_types import return_type
 from twofold.ops.shape.movement import slice_axis
 
 
@@ -39,13 +40,18 @@ def _need_elements(input: Any, axis: int, what: str) -> None:
         raise ShapeError(f"the {what} of no elements", "Use an axis that has some.")
 
 
-def _selected(input: Any, axis: int, positions: Any, keepdim: bool) -> ValuesAndIndices:
+_KTHVALUE, _MODE = return_type("kthvalue", ValuesAndIndices), return_type("mode", ValuesAndIndices)
+
+
+def _selected(
+    kind: type[ValuesAndIndices], input: Any, axis: int, positions: Any, keepdim: bool
+) -> ValuesAndIndices:
     """The elements at ``positions``, which has size 1 on the axis."""
     values = ops.gather(input, axis, positions)
     if keepdim or not len(input.shape):
-        return ValuesAndIndices(values, positions)
+        return kind(values, positions)
     shape = (*input.shape[:axis], *input.shape[axis + 1 :])
-    return ValuesAndIndices(ops.reshape(values, shape), ops.reshape(positions, shape))
+    return kind(ops.reshape(values, shape), ops.reshape(positions, shape))
 
 
 @public(methods=("kthvalue",))
@@ -54,16 +60,18 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Values
 
     >>> import twofold as torch
     >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2)
-    ValuesAndIndices(values=tensor(2.), indices=tensor(2))
+    twofold.return_types.kthvalue(
+    values=tensor(2.),
+    indices=tensor(2))
     """
     axis = normalize_axis(dim, len(input.shape))
     size = input.shape[axis] if len(input.shape) else 1
     if not 1 <= k <= size:
         raise ArgumentError(f"k {k} for size {size} of axis {axis}", f"Use a number from 1 to {size}.")
     if not len(input.shape):
-        return _selected(input, axis, ops.argsort(input), keepdim)
+        return _selected(_KTHVALUE, input, axis, ops.argsort(input), keepdim)
     positions = apply("leading_indices", input, attrs=(axis, int(k), False))
-    return _selected(input, axis, slice_axis(positions, axis, k - 1, 1), keepdim)
+    return _selected(_KTHVALUE, input, axis, slice_axis(positions, axis, k - 1, 1), keepdim)
 
 
 @composite
@@ -107,12 +115,14 @@ class median_index:
 
 
 def _median(name: str, ignore: bool, description: str, result: str) -> Any:
+    kind = return_type(name, ValuesAndIndices)
+
     def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if dim is None:
             return apply("whole_median", input, attrs=(ignore,))
         axis = normalize_axis(dim, len(input.shape))
         _need_elements(input, axis, "median")
-        return _selected(input, axis, apply("median_index", input, attrs=(axis, ignore)), keepdim)
+        return _selected(kind, input, axis, apply("median_index", input, attrs=(axis, ignore)), keepdim)
 
     median.__name__ = name
     median.__doc__ = shown(
@@ -121,7 +131,9 @@ def _median(name: str, ignore: bool, description: str, result: str) -> Any:
         f">>> torch.{name}(torch.tensor([4.0, 1.0, float('nan'), 3.0]))",
         result,
         f">>> torch.{name}(torch.tensor([[4.0, 1.0, 3.0]]), dim=1)",
-        "ValuesAndIndices(values=tensor([3.]), indices=tensor([2]))",
+        f"twofold.return_types.{name}(",
+        "values=tensor([3.]),",
+        "indices=tensor([2]))",
     )
     return public(name, methods=(name,))(median)
 
@@ -199,11 +211,13 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
 
     >>> import twofold as torch
     >>> torch.mode(torch.tensor([3, 1, 3, 2]))
-    ValuesAndIndices(values=tensor(3), indices=tensor(2))
+    twofold.return_types.mode(
+    values=tensor(3),
+    indices=tensor(2))
     """
     axis = normalize_axis(dim, len(input.shape))
     _need_elements(input, axis, "mode")
-    return _selected(input, axis, apply("mode_index", input, attrs=(axis,)), keepdim)
+    return _selected(_MODE, input, axis, apply("mode_index", input, attrs=(axis,)), keepdim)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

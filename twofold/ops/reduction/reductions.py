@@ -32,6 +32,7 @@ from twofold.ops.base import (
 )  # fmt: skip
 from twofold.ops.elementwise import complex_functions
 from twofold.ops.reduction.scan import products_of_others
+from twofold.ops.return_types import return_type
 from twofold.ops.samples import Sample, reals, reduction_samples
 from twofold.ops.shape.movement import axis_numbers
 from twofold.ops.shape.shapes import inverse
@@ -500,6 +501,9 @@ class ValuesAndIndices(NamedTuple):
     indices: Any
 
 
+_MAX, _MIN = return_type("max", ValuesAndIndices), return_type("min", ValuesAndIndices)
+
+
 def _selected_gradient(ct: Any, y: Any, x: Any, axis: int, keepdims: bool, largest: bool) -> tuple[Any]:
     """All of it goes to the element whose index ``argmax`` gives."""
     first = apply("argmax" if largest else "argmin", x, attrs=((axis,),))
@@ -533,12 +537,11 @@ def _extreme(largest: bool, input: Any, dim: Any, keepdim: bool) -> Any:
     if not isinstance(dim, int):
         return apply("maximum" if largest else "minimum", input, dim)
     (axis,) = normalize_axes(dim, input.ndim) or (None,)
+    kind = _MAX if largest else _MIN
     if axis is None:
-        return ValuesAndIndices(input, apply("argmax", input, attrs=((),)))
+        return kind(input, apply("argmax", input, attrs=((),)))
     values = apply("select_extreme", input, attrs=(axis, bool(keepdim), largest))
-    return ValuesAndIndices(
-        values, apply("argmax" if largest else "argmin", input, attrs=((axis,), bool(keepdim)))
-    )
+    return kind(values, apply("argmax" if largest else "argmin", input, attrs=((axis,), bool(keepdim))))
 
 
 @public("max", methods=("max",))
@@ -549,7 +552,9 @@ def max_(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
     tensor(7.)
     >>> torch.max(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
-    ValuesAndIndices(values=tensor([5., 7.]), indices=tensor([1, 0]))
+    twofold.return_types.max(
+    values=tensor([5., 7.]),
+    indices=tensor([1, 0]))
     """
     return _extreme(True, input, given_once(dim=dim, other=other), keepdim)
 
@@ -562,7 +567,9 @@ def min_(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]))
     tensor(1.)
     >>> torch.min(torch.tensor([[1.0, 5.0], [7.0, 4.0]]), dim=1)
-    ValuesAndIndices(values=tensor([1., 4.]), indices=tensor([0, 1]))
+    twofold.return_types.min(
+    values=tensor([1., 4.]),
+    indices=tensor([0, 1]))
     """
     return _extreme(False, input, given_once(dim=dim, other=other), keepdim)
 
@@ -574,12 +581,17 @@ class MinAndMax(NamedTuple):
     max: Any
 
 
+_AMINMAX = return_type("aminmax", MinAndMax)
+
+
 @public(methods=("aminmax",))
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> MinAndMax:
     """The smallest and the largest element over ``dim``.
 
     >>> import twofold as torch
     >>> torch.aminmax(torch.tensor([3.0, 1.0, 2.0]))
-    MinAndMax(min=tensor(1.), max=tensor(3.))
+    twofold.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(3.))
     """
-    return MinAndMax(ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim))
+    return _AMINMAX(ops.amin(input, dim, keepdim), ops.amax(input, dim, keepdim))
