@@ -115,3 +115,12 @@ def test_the_function_of_the_package_gives_positions_too():
     values, positions = torch.adaptive_max_pool1d(x, 2)
     assert values.tolist() == [[[4.0, 3.0]]] and positions.tolist() == [[[1, 2]]]
     assert torch.nn.functional.adaptive_max_pool1d(x, 2).tolist() == values.tolist()
+
+
+def test_sizes_of_windows_may_be_numbers_of_numpy():
+    x, two = torch.arange(16.0).reshape(1, 4, 4), numpy.int64(2)
+    assert torch.equal(torch.nn.MaxPool2d(two)(x), torch.nn.MaxPool2d(2)(x))
+    assert torch.equal(torch.nn.functional.avg_pool2d(x, two, two), torch.nn.functional.avg_pool2d(x, 2))
+    pooled, indices = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    unpooled = torch.nn.functional.max_unpool2d(pooled, indices, two)
+    assert torch.equal(unpooled, torch.nn.functional.max_unpool2d(pooled, indices, 2))

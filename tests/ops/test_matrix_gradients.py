@@ -206,3 +206,9 @@ def test_second_derivatives_of_a_determinant_need_no_inverse(name: str) -> None:
         moved[position] = step
         wanted[position] = ((cofactors(a + moved) - cofactors(a - moved)) * weights).sum() / (2 * step)
     numpy.testing.assert_allclose(second, wanted, rtol=1e-7, atol=1e-8 * abs(wanted).max())
+
+
+def test_the_order_of_a_norm_may_be_a_number_of_numpy_or_a_tensor():
+    x = torch.tensor([3.0, -4.0])
+    for order in (numpy.float32(1), numpy.int64(1), torch.tensor(1.0)):
+        assert torch.norm(x, order).item() == x.norm(order).item() == 7.0

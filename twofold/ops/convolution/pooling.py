@@ -77,7 +77,11 @@ def sliding(
     """The windows of each axis from PyTorch's arguments, checked."""
     count = len(sizes)
     kernels = each(kernel_size, count, "kernel_size")
-    steps = kernels if stride is None or stride == () or stride == [] else each(stride, count, "stride")
+    steps = (
+        kernels
+        if stride is None or (isinstance(stride, (tuple, list)) and not stride)
+        else each(stride, count, "stride")
+    )
     pads, apart = each(padding, count, "padding"), each(dilation, count, "dilation")
     if min(kernels) < 1 or min(steps) < 1 or min(apart) < 1:
         raise ArgumentError(

@@ -153,7 +153,11 @@ def _unpooled_sizes(sizes: Any, kernel: Any, stride: Any, padding: Any, output_s
     """The sizes before pooling: those asked for, if they are less than a stride from the smallest."""
     count = len(sizes)
     kernel = each(kernel, count, "kernel_size")
-    steps = kernel if stride is None or stride == () else each(stride, count, "stride")
+    steps = (
+        kernel
+        if stride is None or (isinstance(stride, (tuple, list)) and not stride)
+        else each(stride, count, "stride")
+    )
     pads = each(padding, count, "padding")
     usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(sizes, steps, kernel, pads, strict=True))
     if output_size is None:

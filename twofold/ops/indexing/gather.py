@@ -1,8 +1,7 @@
 """Gathering and scattering along an axis, with indices that are checked in the kernel.
 
 Primitive form: data ``[outer, size, inner]``, values ``[outer, count, inner]`` and an int64 index
-``[outer or 1, count, inner or 1]``. Reshapes, which cost nothing, bring every public form to it. A negative
-index counts from the end; one outside fails with ``kernels.index_error_code``.
+``[outer or 1, count, inner or 1]``, to which public forms are reshaped. Negative indices count from the end.
 """
 
 from __future__ import annotations
@@ -568,9 +567,8 @@ class index_select:
 
     @staticmethod
     def call(input: Any, dim: int, index: Any) -> Any:
-        if input.shape and not index.shape:
-            index = ops.reshape(index, (1,))
-        return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+        axis = normalize_axis(dim, len(input.shape))
+        return apply("index_select", input, index if index.shape else ops.reshape(index, (1,)), attrs=(axis,))
 
     @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:

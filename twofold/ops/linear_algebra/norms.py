@@ -217,6 +217,8 @@ def norm_(
     """
     if out is not None:  # the public function sees to the keyword
         raise ArgumentError("out is given by its position", "Give it by name: out=...")
+    if isinstance(p, numpy.generic) or getattr(p, "shape", None) == ():
+        p = p.item()
     if p == "nuc":
         return matrix_norm(input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if p is not None and p != "fro" and not isinstance(p, _NUMBERS):
