@@ -315,3 +315,13 @@ def test_all_ways_to_change_a_registry_change_the_attributes() -> None:
     assert module._modules.setdefault("new", last) is last and module.new is last
     module._modules |= {"other": torch.nn.Sigmoid()}
     assert isinstance(module.other, torch.nn.Sigmoid) and len(module) == 3
+
+
+def test_the_prefix_of_a_wrapping_module_is_taken_from_a_state() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    state = nn.parallel.DataParallel(model).state_dict()
+    assert all(name.startswith("module.") for name in state)
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert set(state) == set(model.state_dict()) and set(state._metadata) == set(model.state_dict()._metadata)
+    model.load_state_dict(state)
+    assert nn.modules.utils._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)

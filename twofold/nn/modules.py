@@ -28,7 +28,7 @@ from twofold.nn import (
     transformer,
 )
 from twofold.nn.module import Module
-from twofold.nn.state import IncompatibleKeys
+from twofold.nn.state import IncompatibleKeys, consume_prefix_in_state_dict_if_present
 
 _FILES: dict[str, tuple[ModuleType, ...]] = {
     "activation": (activation, attention),
@@ -94,7 +94,20 @@ _TUPLES = {
     name: _ntuple(count + 1) for count, name in enumerate(("_single", "_pair", "_triple", "_quadruple"))
 }
 
-_contents: dict[str, dict[str, Any]] = {"utils": {**_TUPLES, "_ntuple": _ntuple}}
+
+def _reverse_repeat_tuple(values: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The values in reverse order, each ``count`` times: padding of axes, as ``pad`` wants it."""
+    return tuple(value for value in reversed(values) for _ in range(count))
+
+
+_contents: dict[str, dict[str, Any]] = {
+    "utils": {
+        **_TUPLES,
+        "_ntuple": _ntuple,
+        "_reverse_repeat_tuple": _reverse_repeat_tuple,
+        "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
+    }
+}
 for _name, _sources in _FILES.items():
     _contents[_name] = {key: value for source in _sources for key, value in _layers(source).items()}
     globals().update(_contents[_name])

@@ -24,6 +24,23 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix from the names of a state, in place, such as the "module." that a wrapping module puts there.
+
+    >>> from twofold.nn.modules.utils import consume_prefix_in_state_dict_if_present
+    >>> state = {"module.weight": 1, "bias": 2}
+    >>> consume_prefix_in_state_dict_if_present(state, "module.")
+    >>> state
+    {'bias': 2, 'weight': 1}
+    """
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        state_dict[name[len(prefix) :]] = state_dict.pop(name)
+    metadata = getattr(state_dict, "_metadata", {})
+    for name in [name for name in metadata if name]:
+        if name == prefix.replace(".", "") or name.startswith(prefix):
+            metadata[name[len(prefix) :]] = metadata.pop(name)
+
+
 def state_of(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """The state of ``module`` and all below it."""
     if destination is None:
