@@ -219,3 +219,17 @@ def test_a_tensor_without_axes_is_a_size(name):
     assert getattr(torch, name)(two).shape == (2,)
     assert getattr(torch, name)(two, 3).shape == getattr(torch, name)((two, 3)).shape == (2, 3)
     assert torch.ones(1).new_zeros(two).shape == torch.ones(1).new_empty(two).shape == (2,)
+
+
+def test_tensors_without_axes_fill_as_numbers_do():
+    assert torch.full((2,), torch.tensor(1.5, dtype=torch.float64)).dtype is torch.float32
+    assert torch.full((2,), torch.tensor(3, dtype=torch.int8)).dtype is torch.int64
+    assert torch.full((2,), torch.tensor(True)).dtype is torch.bool
+    with pytest.raises(RuntimeError, match="one number"):
+        torch.full((2,), torch.tensor([1.0, 2.0]))
+
+
+def test_complex_ends_make_a_complex_line():
+    found = torch.linspace(1, 1j, 3)
+    assert found.dtype is torch.complex64 and found.tolist() == [1, 0.5 + 0.5j, 1j]
+    assert torch.linspace(0, torch.tensor(2j), 2, dtype=torch.complex128).dtype is torch.complex128

@@ -300,9 +300,15 @@ def _of_numbers(arguments: Sequence[Any]) -> DType | None:
     """The default dtype of what is made of numbers with fractions; None where there are none, or tensors."""
     if any(isinstance(one, Tensor) for one in arguments):
         return None
-    if any(isinstance(one, (complex, numpy.complexfloating)) for one in arguments):
+    if any(isinstance(one, complex) for one in arguments):
         return get_default_dtype().complex
-    return get_default_dtype() if any(isinstance(one, (float, numpy.floating)) for one in arguments) else None
+    return get_default_dtype() if any(isinstance(one, float) for one in arguments) else None
+
+
+def _python_number(value: Any) -> Any:
+    """The Python number in a NumPy scalar or a tensor without axes; others, and placeholders, as they are."""
+    is_number = isinstance(value, Tensor) and not value.ndim and not value._is_symbolic
+    return value.item() if is_number or isinstance(value, numpy.generic) else value
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
@@ -310,6 +316,8 @@ def _leaf_maker(op: Any) -> Callable[..., Tensor]:
 
     def made(*args: Any, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
              memory_format: Any = None, out: Tensor | None = None, **kwargs: Any) -> Tensor:  # fmt: skip
+        args = tuple(map(_python_number, args))
+        kwargs = {name: _python_number(value) for name, value in kwargs.items()}
         if out is not None and has_dtype:
             kwargs.setdefault("dtype", out.dtype)
         if kwargs.get("dtype", 0) is None:

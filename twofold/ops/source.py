@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, as_dtype, bool_, complex64, float32, float64, int64
+from twofold.dtypes import DType, as_dtype, bool_, complex64, complex128, float32, float64, int64
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import ConstantOp, InputOp
@@ -69,14 +69,6 @@ def shape_of(size: Sequence[Any]) -> Shape:
     return shape
 
 
-def _python_number(value: Any) -> Any:
-    """The Python number in a NumPy scalar or a tensor without axes; others, and placeholders, as they are."""
-    if isinstance(value, numpy.generic):
-        return value.item()
-    is_tensor = getattr(value, "shape", None) == () and hasattr(value, "item")
-    return value.item() if is_tensor and not getattr(value, "_is_symbolic", False) else value
-
-
 def dtype_of_scalar(value: Any) -> DType:
     """The default dtype of a Python scalar, or the dtype of a tensor."""
     if isinstance(value, bool):
@@ -115,8 +107,6 @@ class full:
             raise ArgumentError(
                 f"a value of shape {tuple(fill_value.shape)}", "Give one number to fill with."
             )
-        if isinstance(fill_value, numpy.generic):
-            fill_value = fill_value.item()
         found = dtype_of_scalar(fill_value) if dtype is None else as_dtype(dtype)
         need_fitting(fill_value, found)
         return apply("full", fill_value, attrs=(shape_of((size,)), found))
@@ -257,7 +247,6 @@ class arange:
         if start is None and end is None:
             raise ArgumentError("no end", "Give it, as in arange(5).")
         start, end = (0, start) if end is None else (0 if start is None else start, end)
-        start, end, step = _python_number(start), _python_number(end), _python_number(step)
         if step == 0:
             raise ArgumentError("step is 0", "Use a positive or negative step.")
         if any(isinstance(x, float) and not math.isfinite(x) for x in (start, end, step)):
@@ -322,8 +311,15 @@ class linspace:
     @staticmethod
     def call(start: Any, end: Any, steps: int, *, endpoint: bool = True, dtype: Any = float32) -> Any:
         _need_scalars(start, end)
-        attrs = (_count_of(steps), bool(endpoint), as_dtype(dtype or float32))
-        return apply("linspace", start, end, attrs=attrs)
+        found = as_dtype(dtype or float32)
+        if isinstance(start, complex) or isinstance(end, complex):
+            part = float64 if found in (float64, complex128) else float32
+            start, end = complex(start), complex(end)
+            parts = ((start.real, end.real), (start.imag, end.imag))
+            return ops.complex(
+                *(linspace.call(*ends, steps, endpoint=endpoint, dtype=part) for ends in parts)
+            )
+        return apply("linspace", start, end, attrs=(_count_of(steps), bool(endpoint), found))
 
 
 @composite
