@@ -171,6 +171,7 @@ if TYPE_CHECKING:
     from twofold.nn.losses_of_torch import (
         kl_div_of_torch as kl_div,
     )
+    from twofold.nn.recurrent_of_torch import gru, lstm, rnn_relu, rnn_tanh
     from twofold.runtime.batching import no_batching
     from twofold.runtime.statistics import stats
     from twofold.serialization import load, save

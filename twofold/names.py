@@ -58,6 +58,7 @@ NAMES: dict[str, dict[str, str]] = {
             "binary_cross_entropy_with_logits=binary_cross_entropy_with_logits_of_torch "
             "kl_div=kl_div_of_torch"
         ),
+        "twofold.nn.recurrent_of_torch": "gru lstm rnn_relu rnn_tanh",
         "twofold.runtime.batching": "no_batching",
         "twofold.runtime.statistics": "stats",
         "twofold.serialization": "load save",

@@ -238,3 +238,56 @@ def test_gradients_flow_through_packing() -> None:
     padded, _ = rnn.pad_packed_sequence(packed, True)
     (padded * padded).sum().backward()
     assert x.grad.tolist() == [[2, 0, 0], [2, 2, 2]]
+
+
+def _unrolled(kind: str, x: torch.Tensor, params: list, layers: int, directions: int) -> torch.Tensor:
+    """The output of layers, step by step with the cells."""
+    cell = getattr(torch, f"{kind}_cell")
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            w_ih, w_hh, b_ih, b_hh = params[4 * (directions * layer + direction) :][:4]
+            hidden = torch.zeros(x.shape[1], w_hh.shape[1])
+            state: Any = (hidden, hidden) if kind == "lstm" else hidden
+            steps = []
+            for one in x.flip(0) if direction else x:
+                state = cell(one, state, w_ih, w_hh, b_ih, b_hh)
+                steps.append(state[0] if kind == "lstm" else state)
+            outputs.append(torch.stack(steps).flip(0) if direction else torch.stack(steps))
+        x = torch.cat(outputs, -1)
+    return x
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_layers_as_functions_of_their_weights(kind: str, directions: int) -> None:
+    layers, gates = 2, {"lstm": 4, "gru": 3}.get(kind, 1)
+    x = torch.randn(5, 2, 3)
+    params: list[torch.Tensor] = []
+    for number in range(layers * directions):
+        width = 3 if number < directions else 4 * directions
+        params += [0.5 * torch.randn(4 * gates, size) for size in (width, 4)]
+        params += [0.5 * torch.randn(4 * gates) for _ in range(2)]
+    zeros = torch.zeros(layers * directions, 2, 4)
+    hx = (zeros, zeros) if kind == "lstm" else zeros
+    run = getattr(torch, kind)
+    expected = _unrolled(kind, x, params, layers, directions)
+    output, *last = run(x, hx, params, True, layers, 0.0, False, directions == 2, False)
+    torch.testing.assert_close(output, expected)
+    assert len(last) == (2 if kind == "lstm" else 1) and last[0].shape == zeros.shape
+    swapped = run(x.transpose(0, 1), hx, params, True, layers, 0.5, False, directions == 2, True)[0]
+    torch.testing.assert_close(swapped.transpose(0, 1), expected)
+    packed = run(
+        x.reshape(10, 3), torch.tensor([2] * 5), hx, params, True, layers, 0.0, False, directions == 2
+    )
+    torch.testing.assert_close(packed[0].reshape(expected.shape), expected)
+    with pytest.raises(RuntimeError, match="parameters"):
+        run(x, hx, params[:-1], True, layers, 0.0, False, directions == 2, False)
+
+
+def test_functions_take_weights_with_a_projection_and_without_biases() -> None:
+    layer = torch.nn.LSTM(3, 4, bias=False, proj_size=2)
+    x, h, c = torch.randn(5, 2, 3), torch.zeros(1, 2, 2), torch.zeros(1, 2, 4)
+    params = [layer.weight_ih_l0, layer.weight_hh_l0, layer.weight_hr_l0]
+    output, _, _ = torch.lstm(x, (h, c), params, False, 1, 0.0, False, False, False)
+    assert torch.equal(output, layer(x)[0])

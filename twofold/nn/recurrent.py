@@ -30,7 +30,7 @@ Tensor = _core.Tensor
 F: Any = functional
 
 
-class _Steps:
+class Steps:
     """How the rows of a layer's input are divided into steps, and where states begin and end."""
 
     def __init__(self, sizes: numpy.ndarray, packed: bool) -> None:
@@ -66,7 +66,7 @@ class _Steps:
 
 
 def _projected(
-    x: Tensor, bias: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], reverse: bool, steps: _Steps
+    x: Tensor, bias: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], reverse: bool, steps: Steps
 ) -> tuple[Tensor, list[Tensor]]:
     """A layer whose hidden states are projected: step by step, as the projection lies in the way of one."""
     w_hh, w_hr = weights
@@ -98,7 +98,7 @@ def _projected_step(values: Sequence[Tensor], part: int) -> Tensor:
 
 
 def _direction(
-    name: str, x: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], reverse: bool, steps: _Steps
+    name: str, x: Tensor, weights: Sequence[Tensor], states: Sequence[Tensor], reverse: bool, steps: Steps
 ) -> tuple[Tensor, list[Tensor]]:
     """Outputs of all rows, and the last states, of one direction of one layer."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
@@ -115,6 +115,34 @@ def _direction(
     last = steps.last(found, reverse)
     parts = [last[:, k * hidden : (k + 1) * hidden] for k in range(cell.states)]
     return found[:, :hidden] if cell.states > 1 else found, parts
+
+
+def run_layers(
+    name: str,
+    rows: Tensor,
+    steps: Steps,
+    initial: Sequence[Tensor],
+    weights: Sequence[Sequence[Any]],
+    directions: int,
+    dropped: float,
+) -> tuple[Tensor, list[Tensor]]:
+    """The output of the last layer, and the last states of all, for the weights of each direction of each layer.
+
+    Between layers elements become 0 with the probability ``dropped``.
+    """
+    last: list[list[Tensor]] = [[] for _ in initial]
+    for first in range(0, len(weights), directions):
+        outputs = []
+        for number in range(first, first + directions):
+            states = [one[number] for one in initial]
+            out, ends = _direction(name, rows, weights[number], states, number > first, steps)
+            outputs.append(out)
+            for gathered, end in zip(last, ends, strict=True):
+                gathered.append(end)
+        rows = FUNCTIONS["cat"](outputs, 1) if len(outputs) > 1 else outputs[0]
+        if dropped and first + directions < len(weights):
+            rows = dropout(rows, dropped, True)
+    return rows, [FUNCTIONS["stack"](ends) for ends in last]
 
 
 _STEMS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
@@ -210,18 +238,18 @@ class RNNBase(Module):
                 shown += f", {name}={value}"
         return shown
 
-    def _rows(self, input: Any, states: Any) -> tuple[Tensor, _Steps, Any]:
+    def _rows(self, input: Any, states: Any) -> tuple[Tensor, Steps, Any]:
         """The input as rows step by step, and the initial states in the same order."""
         given = input.data if isinstance(input, PackedSequence) else input
         if isinstance(input, PackedSequence):
             if states is not None and input.sorted_indices is not None:
                 states = [one.index_select(1, input.sorted_indices) for one in states]
             rows, sizes = input.data, input.batch_sizes.numpy()
-            steps = _Steps(sizes, True)
+            steps = Steps(sizes, True)
         else:
             input = input.transpose(0, 1) if self.batch_first else input
             rows = input.reshape((-1, input.shape[2]))
-            steps = _Steps(numpy.full(input.shape[0], input.shape[1]), False)
+            steps = Steps(numpy.full(input.shape[0], input.shape[1]), False)
         weight = getattr(self, self._names[0][0])
         if rows.dtype is not weight.dtype and not _core.autocast_state()[0]:
             raise ValueError(
@@ -257,30 +285,11 @@ class RNNBase(Module):
                 )
         return list(states)
 
-    def _layers(self, rows: Tensor, steps: _Steps, initial: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    def _layers(self, rows: Tensor, steps: Steps, initial: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """The output of the last layer, and the last states of all."""
-        last: list[list[Tensor]] = [[] for _ in initial]
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(self._directions):
-                number = layer * self._directions + direction
-                weights: list[Any] = [getattr(self, name, None) for name in self._names[number]]
-                states = [one[number] for one in initial]
-                out, ends = _direction(
-                    self.mode.lower(),
-                    rows,
-                    weights,
-                    states,
-                    direction == 1,
-                    steps,
-                )
-                outputs.append(out)
-                for gathered, end in zip(last, ends, strict=True):
-                    gathered.append(end)
-            rows = FUNCTIONS["cat"](outputs, 1) if len(outputs) > 1 else outputs[0]
-            if layer < self.num_layers - 1:
-                rows = dropout(rows, self.dropout, self.training)
-        return rows, [FUNCTIONS["stack"](ends) for ends in last]
+        weights = [[getattr(self, name, None) for name in names] for names in self._names]
+        dropped = self.dropout if self.training else 0.0
+        return run_layers(self.mode.lower(), rows, steps, initial, weights, self._directions, dropped)
 
     def _run(self, input: Any, states: Any) -> tuple[Any, list[Tensor]]:
         packed = isinstance(input, PackedSequence)
