@@ -233,3 +233,12 @@ def test_complex_ends_make_a_complex_line():
     found = torch.linspace(1, 1j, 3)
     assert found.dtype is torch.complex64 and found.tolist() == [1, 0.5 + 0.5j, 1j]
     assert torch.linspace(0, torch.tensor(2j), 2, dtype=torch.complex128).dtype is torch.complex128
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"])
+def test_a_tensor_without_axes_is_a_model_of_others(name):
+    model = torch.tensor(2, dtype=torch.float64)
+    for made in (getattr(torch, name)(model), getattr(torch, name)(input=model)):
+        assert made.shape == () and made.dtype is torch.float64
+    assert torch.full_like(model, torch.tensor(3)).item() == 3.0
+    assert torch.full_like(model, torch.tensor(3)).dtype is torch.float64

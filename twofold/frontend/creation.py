@@ -312,12 +312,13 @@ def _python_number(value: Any) -> Any:
 
 
 def _leaf_maker(op: Any) -> Callable[..., Tensor]:
-    has_dtype = "dtype" in inspect.signature(op.call).parameters
+    parameters = inspect.signature(op.call).parameters
+    has_dtype, operands = "dtype" in parameters, int("input" in parameters)
 
     def made(*args: Any, device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
              memory_format: Any = None, out: Tensor | None = None, **kwargs: Any) -> Tensor:  # fmt: skip
-        args = tuple(map(_python_number, args))
-        kwargs = {name: _python_number(value) for name, value in kwargs.items()}
+        args = (*args[:operands], *map(_python_number, args[operands:]))
+        kwargs = {name: value if name == "input" else _python_number(value) for name, value in kwargs.items()}
         if out is not None and has_dtype:
             kwargs.setdefault("dtype", out.dtype)
         if kwargs.get("dtype", 0) is None:
