@@ -141,7 +141,7 @@ PyObject* with_numbers(PyObject* value, const int64_t*& next) {
       if (!item) Py_CLEAR(made);
       else PyTuple_SET_ITEM(made, i, item);
     }
-    if (made && !PyTuple_CheckExact(value)) {  // a named tuple
+    if (made && !PyTuple_CheckExact(value) && PyObject_HasAttrString(value, "_fields")) {  // a named tuple
       PyObject* named = PyObject_CallObject(reinterpret_cast<PyObject*>(Py_TYPE(value)), made);
       Py_DECREF(made);
       return named;

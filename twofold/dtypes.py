@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy
 
+from twofold import _core
+
 
 class DType:
     """An element type, such as ``float32``; each exists once, so dtypes compare by identity.
@@ -132,12 +134,14 @@ BY_NAME = {dtype.name: dtype for dtype in ALL}
 _BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 
 
-class Size(tuple):
-    """A shape: a tuple of sizes.
+class Size(_core.SizeBase):
+    """A shape: a tuple of sizes, and so are its slices, sums with tuples, and multiples.
 
     >>> import twofold as torch
     >>> torch.Size((2, 3)).numel()
     6
+    >>> torch.zeros(2, 3, 4).shape[1:]
+    twofold.Size([3, 4])
     """
 
     __slots__ = ()

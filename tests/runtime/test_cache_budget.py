@@ -87,6 +87,22 @@ def test_traces_of_always_new_programs_stay_within_the_budget() -> None:
         assert 0 < found["count"] < 300
 
 
+@in_a_process_of_its_own
+def test_a_cache_too_small_for_what_repeats_takes_budget_from_others() -> None:
+    programs = patterns(20, seed=3)
+    share = caches()["traces"]["budget"]
+    for _ in range(8):
+        for pattern in programs:
+            computed(pattern)
+    before = caches()["traces"]
+    assert before["bytes"] > share
+    for pattern in programs:
+        computed(pattern)
+    after = caches()
+    assert after["traces"]["misses"] == before["misses"]
+    assert sum(cache["budget"] for cache in after.values()) <= SMALL
+
+
 def test_op_instances_that_a_plan_makes_are_not_kept_for_long() -> None:
     program = """
         import itertools

@@ -98,7 +98,7 @@ def _key_text(value: Any, any_numbers: bool = False) -> str:
     if isinstance(value, DType):
         return value.name
     if isinstance(value, tuple):
-        kind = "" if type(value) is tuple else type(value).__qualname__
+        kind = type(value).__qualname__ if hasattr(value, "_fields") else ""
         return f"{kind}({','.join([_key_text(item, any_numbers) for item in value])})"
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"

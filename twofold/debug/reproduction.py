@@ -132,7 +132,7 @@ def _written(value: Any) -> str | None:
         return _literal(value)
     if isinstance(value, DType):
         return f"torch.{value.name}"
-    if type(value) is tuple:
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
         parts = [_written(one) for one in value]
         if all(part is not None for part in parts):
             return f"({', '.join(str(part) for part in parts)}{',' * (len(parts) == 1)})"

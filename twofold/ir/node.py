@@ -19,8 +19,8 @@ __all__ = ["Attributes", "Node", "make_node", "mapped", "rebuilt", "topological"
 
 
 def rebuilt(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple of ``items`` of the class of ``value``, which may be a named tuple."""
-    return tuple(items) if type(value) is tuple else type(value)(*items)
+    """A tuple of ``items``, of the class of ``value`` if that is a named tuple."""
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 
 
 def mapped(value: Any, function: Callable[[Any], Any]) -> Any:
