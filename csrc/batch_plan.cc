@@ -405,7 +405,7 @@ class BatchPlanner {
     plan_->members.reserve(by_->heads.size());
     // The priorities of keys do not change while they are queued.
     std::vector<uint32_t> available;
-    auto goes_later = [&](uint32_t a, uint32_t b) { return comes_before(keys_[b], keys_[a]); };
+    auto goes_later = [&](uint32_t a, uint32_t b) { return keys_[b].comes_before(keys_[a]); };
     auto make_ready = [&](uint32_t i) {
       Key& key = keys_[by_->key[i]];
       key.ready.push_back(i);
@@ -427,7 +427,7 @@ class BatchPlanner {
       const auto chain = chains_.find(ready[0]);
       if (chain != chains_.end()) add_chain(chain->second);
       else add_launch(ready);
-      if (ready.size() == 1 && chain == chains_.end()) count_alone(key);
+      if (ready.size() == 1 && chain == chains_.end()) key.count_alone(plan_->alone);
       for (uint32_t i : ready) {
         for (uint32_t k = first_user[i]; k < first_user[i + 1]; ++k) {
           if (--pending[users[k]] == 0) make_ready(users[k]);
@@ -463,19 +463,6 @@ class BatchPlanner {
     by_->moves[i] = movement.number >= 0 || (source >= 0 && by_->moves[static_cast<size_t>(source)]);
     const int32_t number = movement.number >= 0 ? ~refs[movement.number] : -1;
     if (by_->moves[i]) plan_->moving.push_back({i, source, movement.offset, movement.step, number});
-  }
-
-  void count_alone(const Key& key) {
-    CallsAlone& alone = plan_->alone;
-    if (key.apart == Apart::kLarge) ++alone.large;
-    else if (key.apart == Apart::kHost) ++alone.host;
-    else if (key.count == 1) ++alone.only;
-    else ++alone.waiting;
-  }
-
-  static bool comes_before(const Key& a, const Key& b) {
-    const int64_t left = a.depths * b.count, right = b.depths * a.count;
-    return left != right ? left < right : a.ready.front() < b.ready.front();
   }
 
   template <class Visit>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "body.h"
+#include "batch_plan.h"
 #include "pair_numbers.h"
 
 namespace twofold {
@@ -53,6 +53,19 @@ struct Key {
   uint32_t count = 0;
   std::vector<uint32_t> ready;
   Apart apart = Apart::kNo;
+
+  bool comes_before(const Key& other) const {
+    const int64_t left = depths * other.count, right = other.depths * count;
+    return left != right ? left < right : ready.front() < other.ready.front();
+  }
+
+  // Counts one of its calls, which is not batched, by the reason.
+  void count_alone(CallsAlone& alone) const {
+    if (apart == Apart::kLarge) ++alone.large;
+    else if (apart == Apart::kHost) ++alone.host;
+    else if (count == 1) ++alone.only;
+    else ++alone.waiting;
+  }
 };
 
 // A call, and one whose result, or a slice of it, it reads.

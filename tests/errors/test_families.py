@@ -440,8 +440,8 @@ MISTAKES = {
     "tile negative": (
         RuntimeError,
         lambda: torch.tile(ones(2), (-1,)),
-        "tile: shape (-2,) does not say one size per axis: input float32[2] (here.py:N), at here.py:N. "
-        "Give sizes, of which one may be -1.",
+        "tile: repetitions (-1,), some of them negative: input float32[2] (here.py:N), at here.py:N. "
+        "Give numbers from 0.",
     ),
     "pad": (
         ValueError,

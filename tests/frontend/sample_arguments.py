@@ -59,7 +59,20 @@ ATTENTION = sample(
     real(6, 6),
     real(6),
 )
+
+
+def recurrent(gates: int, states: int) -> Sample:
+    """A call of a recurrent layer of three units on sequences of four steps, as a function of its weights."""
+    weights = [real(3 * gates, 2), real(3 * gates, 3), real(3 * gates), real(3 * gates)]
+    begun = [real(1, 4, 3) for _ in range(states)]
+    return sample(real(4, 4, 2), begun if states > 1 else begun[0], weights, True, 1, 0.0, False, False)
+
+
 SAMPLES: dict[str, list[Sample]] = {
+    "lstm": [recurrent(4, 2)],
+    "gru": [recurrent(3, 1)],
+    "rnn_tanh": [recurrent(1, 1)],
+    "rnn_relu": [recurrent(1, 1)],
     "allclose": [sample(SORTED, SORTED + 0.1), sample(NAN, NAN)],
     "isclose": [sample(SORTED, SORTED + 0.1), sample(NAN, NAN)],
     "arange": [sample(0, 7)],

@@ -235,6 +235,9 @@ def test_tensors_without_axes_are_starts_and_lengths():
     x, one, two = torch.arange(4), torch.tensor(1), torch.tensor(2)
     assert torch.narrow(x, 0, one, two).tolist() == x.narrow(0, 1, two).tolist() == [1, 2]
     assert torch.index_select(torch.ones(3, 2), 0, one).shape == (1, 2)
+    assert torch.take(torch.ones(3, 2), one).shape == () and torch.take(torch.ones(3, 2), one, 0).shape == (
+        2,
+    )
     assert torch.nn.functional.one_hot(one, torch.tensor(3)).tolist() == [0, 1, 0]
 
 

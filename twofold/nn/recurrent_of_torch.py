@@ -30,13 +30,26 @@ def _weights(
     return found
 
 
+def _tensors(name: str, values: Any) -> list[Tensor]:
+    found = list(values) if isinstance(values, (list, tuple)) else [values]
+    for one in found:
+        if not isinstance(one, Tensor):
+            raise TypeError(
+                f"{name}: {type(one).__name__} where a tensor is needed. Give tensors, and lists of them."
+            )
+    return found
+
+
 def _run(name: str, arguments: Sequence[Any]) -> tuple[Tensor, list[Tensor]]:
     """The output and the last states, from the arguments of either form."""
     input, sizes = arguments[:2]
     packed = isinstance(arguments[3], (list, tuple))
     hx, params, has_biases, num_layers, dropout, train, bidirectional = arguments[packed + 1 : packed + 8]
     batch_first = bool(arguments[8]) and not packed
-    states = [hx] if isinstance(hx, Tensor) else list(hx)
+    if not isinstance(num_layers, int):
+        raise TypeError(f"{name}: {type(num_layers).__name__} as num_layers. Give a whole number.")
+    _tensors(name, input)
+    states, params = _tensors(name, hx), _tensors(name, params)
     directions = 2 if bidirectional else 1
     projected = len(states) > 1 and states[0].shape[-1] != states[1].shape[-1]
     weights = _weights(params, has_biases, projected, num_layers * directions)

@@ -567,8 +567,9 @@ class index_select:
 
     @staticmethod
     def call(input: Any, dim: int, index: Any) -> Any:
-        axis = normalize_axis(dim, len(input.shape))
-        return apply("index_select", input, index if index.shape else ops.reshape(index, (1,)), attrs=(axis,))
+        # as in PyTorch; in ``take``, as in the array API, an index without axes removes the axis
+        index = ops.reshape(index, (1,)) if getattr(index, "shape", None) == () else index
+        return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
 
     @staticmethod
     def compute(x: Any, index: Any, axis: int) -> Any:
@@ -595,6 +596,5 @@ def take(input: Any, index: Any, axis: int | None = None) -> Any:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, 0]))
     tensor([4, 1])
     """
-    if axis is None:
-        return ops.index_select(ops.ravel(input), 0, index)
-    return ops.index_select(input, axis, index)
+    axis, input = (0, ops.ravel(input)) if axis is None else (axis, input)
+    return apply("index_select", input, index, attrs=(normalize_axis(axis, len(input.shape)),))
