@@ -41,7 +41,6 @@ PyType_Slot slots[] = {
     {Py_mp_subscript, slot<subscript>()},
     {Py_nb_add, slot<add>()},
     {Py_nb_multiply, slot<multiply>()},
-    {Py_tp_doc, const_cast<char*>("A tuple of which slices, sums and multiples are of the same class.")},
     {0, nullptr},
 };
 

@@ -1,4 +1,4 @@
-// The base class of shapes.
+// The base class of shapes: a tuple of which slices, sums and multiples are of the same class.
 #pragma once
 
 #include <Python.h>
