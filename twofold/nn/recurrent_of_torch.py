@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -109,76 +109,35 @@ def lstm(
     return output, hidden, cell
 
 
-def gru(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Layers of ``nn.GRU`` with the given parameters, as ``lstm``: the output and the last states.
+def _of_one_state(name: str, layer: str) -> Callable[..., tuple[Tensor, Tensor]]:
+    def layers(
+        input: Tensor,
+        hx: Tensor,
+        params: Sequence[Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        given = (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+        output, (hidden,) = _run(name, given)
+        return output, hidden
+
+    layers.__name__ = layers.__qualname__ = name
+    layers.__doc__ = f"""Layers of ``nn.{layer}`` with the given parameters, as ``lstm``: output and last states.
 
     >>> import twofold as torch
-    >>> layer = torch.nn.GRU(2, 3)
+    >>> layer = torch.nn.{layer}
     >>> x, h = torch.ones(4, 1, 2), torch.zeros(1, 1, 3)
-    >>> output, _ = torch.gru(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)
+    >>> output, _ = torch.{name}(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)
     >>> torch.equal(output, layer(x)[0])
     True
     """
-    given = (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    output, (hidden,) = _run("gru", given)
-    return output, hidden
+    return layers
 
 
-def rnn_tanh(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Layers of ``nn.RNN`` with the given parameters, as ``lstm``: the output and the last states.
-
-    >>> import twofold as torch
-    >>> layer = torch.nn.RNN(2, 3)
-    >>> x, h = torch.ones(4, 1, 2), torch.zeros(1, 1, 3)
-    >>> output, _ = torch.rnn_tanh(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)
-    >>> torch.equal(output, layer(x)[0])
-    True
-    """
-    given = (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    output, (hidden,) = _run("rnn_tanh", given)
-    return output, hidden
-
-
-def rnn_relu(
-    input: Tensor,
-    hx: Tensor,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """As ``rnn_tanh``, with ``relu`` for ``tanh``.
-
-    >>> import twofold as torch
-    >>> layer = torch.nn.RNN(2, 3, nonlinearity="relu")
-    >>> x, h = torch.ones(4, 1, 2), torch.zeros(1, 1, 3)
-    >>> output, _ = torch.rnn_relu(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)
-    >>> torch.equal(output, layer(x)[0])
-    True
-    """
-    given = (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
-    output, (hidden,) = _run("rnn_relu", given)
-    return output, hidden
+gru = _of_one_state("gru", "GRU(2, 3)")
+rnn_tanh = _of_one_state("rnn_tanh", "RNN(2, 3)")
+rnn_relu = _of_one_state("rnn_relu", "RNN(2, 3, nonlinearity='relu')")
