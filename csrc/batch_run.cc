@@ -175,10 +175,10 @@ class BatchRun {
     return true;
   }
 
-  // Concatenates values; contiguous ones are copied at once.
+  // Concatenates values; contiguous ones are copied at once. `parts` is scratch memory.
   class Joined {
    public:
-    explicit Joined(void* target) : target_(static_cast<char*>(target)) {}
+    Joined(void* target, std::vector<CopiedPart>& parts) : target_(static_cast<char*>(target)), parts_(parts) { parts.clear(); }
 
     void add(const char* begin, size_t nbytes) {
       if (parts_.empty() || begin != parts_.back().from + parts_.back().nbytes) parts_.push_back({target_, begin, 0});
@@ -190,11 +190,11 @@ class BatchRun {
 
    private:
     char* target_;
-    std::vector<CopiedPart> parts_;
+    std::vector<CopiedPart>& parts_;
   };
 
   void join(uint32_t number, const Launch& launch) {
-    Joined made(results_[number]->data);
+    Joined made(results_[number]->data, parts_);
     for (uint32_t member = 0; member < launch.members; ++member) join_operands(plan_.members[launch.first_member + member], made);
     made.copy(interrupts_);
   }
@@ -209,7 +209,7 @@ class BatchRun {
   }
 
   // The operands of all calls in one position, contiguously: in place, or gathered into new memory.
-  void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) const {
+  void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) {
     const auto nbytes = static_cast<size_t>(launch.input(position)->nbytes);
     char* first = row(ref_of(launch, 0, position));
     const auto rows = static_cast<uint32_t>(launch.rows());
@@ -217,7 +217,7 @@ class BatchRun {
     while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
     if (member == rows) return first;
     gathered.emplace_back(new_buffer(nbytes * rows));
-    Joined made(gathered.back()->data);
+    Joined made(gathered.back()->data, parts_);
     made.add(first, member * nbytes);
     for (; member < rows; ++member) made.add(row(ref_of(launch, std::min(member, launch.members - 1), position)), nbytes);
     made.copy(interrupts_);
@@ -267,6 +267,7 @@ class BatchRun {
   std::vector<int64_t> places_;     // BatchPlan::at, if some depend on integers
   const int64_t* at_;
   std::vector<void*> pointers_;
+  std::vector<CopiedPart> parts_;
 };
 
 }  // namespace

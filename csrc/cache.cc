@@ -19,7 +19,7 @@ size_t share(const CacheAccount& cache) { return total() / kParts * cache.parts;
 
 }  // namespace
 
-CacheAccount::CacheAccount(const char* name, size_t parts) : name(name), parts(parts), budget(share(*this)) {
+CacheAccount::CacheAccount(const char* name, size_t parts, bool grows) : name(name), parts(parts), grows(grows), budget(share(*this)) {
   accounts().push_back(this);
 }
 
@@ -28,7 +28,8 @@ const std::vector<CacheAccount*>& cache_accounts() { return accounts(); }
 void enlarge_budget(CacheAccount& cache, size_t bytes) {
   for (CacheAccount* other : accounts()) {
     if (other == &cache) continue;
-    const size_t moved = std::min(bytes, other->budget - std::min(other->budget, std::max(other->bytes, share(*other) / 4)));
+    const size_t kept = std::max(other->bytes, share(*other) / (other->grows ? 4 : 2));
+    const size_t moved = std::min(bytes, other->budget - std::min(other->budget, kept));
     other->budget -= moved;
     cache.budget += moved;
     bytes -= moved;

@@ -17,17 +17,19 @@ namespace twofold {
 
 // The size of a cache, and its hits and misses.
 struct CacheAccount {
-  CacheAccount(const char* name, size_t parts);
+  CacheAccount(const char* name, size_t parts, bool grows = false);
   CacheAccount(const CacheAccount&) = delete;
 
   const char* const name;
   const size_t parts;  // its share of the budget of all caches, in 1/32
+  const bool grows;    // takes budget from others when it is too small
   size_t count = 0, bytes = 0, budget = 0;
   uint64_t hits = 0, misses = 0, evictions = 0;
 };
 
 const std::vector<CacheAccount*>& cache_accounts();
-// Moves up to so many bytes of budget to this cache from those that do not use theirs; each keeps a quarter of its share.
+// Moves up to so many bytes of budget to this cache from those that do not use theirs. Each keeps a quarter of its share,
+// or half if it could not take budget back.
 void enlarge_budget(CacheAccount& cache, size_t bytes);
 // Sets the budget of all caches; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
@@ -53,7 +55,7 @@ class Cache {
  public:
   using Ref = std::shared_ptr<Value>;
 
-  Cache(const char* name, size_t parts) : account(name, parts) {}
+  Cache(const char* name, size_t parts) : account(name, parts, true) {}
 
   Ref find(const std::string& key) {
     auto found = items_.find(key);

@@ -367,12 +367,12 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
 
 bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs, RunProvenance provenance,
                              Interrupts& interrupts) {
-  for (const Entry& entry : canonical.trace.entries) {
-    if (!traits_of(entry.signature) || (!only_moves(canonical.trace, entry) && !program_of(entry.signature))) {
-      return note_interrupted_compile(interrupts), false;
-    }
-  }
   if (!unfused_) {
+    for (const Entry& entry : canonical.trace.entries) {
+      if (!traits_of(entry.signature) || (!only_moves(canonical.trace, entry) && !program_of(entry.signature))) {
+        return note_interrupted_compile(interrupts), false;
+      }
+    }
     auto plan = std::make_unique<const UnfusedPlan>(canonical);
     executables.charge(static_cast<ptrdiff_t>(plan->memory()));
     unfused_ = std::move(plan);

@@ -74,8 +74,8 @@ class Recorder {
   ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
   // As record, for a known op instance and operands that are references of this trace.
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
-  // Runs everything recorded so far; false with a Python error set.
-  bool flush();
+  // Runs everything recorded so far, perhaps because an update begins; false with a Python error set.
+  bool flush(bool cuts = false);
   // Runs what is recorded if it reads this memory, which others will write to from now on.
   bool flush_readers(const Buffer* buffer);
 
@@ -199,7 +199,6 @@ class Recorder {
   std::shared_ptr<CachedTrace> last_;
   std::shared_ptr<CachedTrace> followed_;  // the last one that is no update cut off
   std::weak_ptr<CachedTrace> update_;      // the last one that is
-  bool cuts_ = false;        // the trace is flushed because an update begins
   bool is_cut_off_ = false;  // the trace is an update that was cut off
   bool updates_ = false;     // the trace is long and holds an update
   uint32_t never_seen_ = 0;  // such traces in a row that were never seen before

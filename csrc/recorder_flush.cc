@@ -388,7 +388,7 @@ class Recorder::OldProvenance {
   Recorder& recorder_;
 };
 
-bool Recorder::flush() {
+bool Recorder::flush(bool cuts) {
   if (busy_ && !wait_until_free()) return false;
   std::shared_ptr<CachedTrace> cached;
   std::vector<ValueRef> held;
@@ -403,7 +403,7 @@ bool Recorder::flush() {
     }
     if (!cached) return false;
     // Planning runs Python, where an import or a debugger may record calls, which belong to the trace, and run it.
-    if (stamp_ != stamp) return flush();
+    if (stamp_ != stamp) return flush(cuts);
     grew = position_ != position;
   }
   spare_provenance_.resize(live_.size());
@@ -430,8 +430,8 @@ bool Recorder::flush() {
     if (followed_) followed_->next = cached;
     followed_ = cached;
   }
-  is_cut_off_ = cuts_;
-  reset(!cuts_ ? followed_->next.lock() : cached->update.expired() ? update_.lock() : cached->update.lock());
+  is_cut_off_ = cuts;
+  reset(!cuts ? followed_->next.lock() : cached->update.expired() ? update_.lock() : cached->update.lock());
   if (!cached->executable && cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;
@@ -459,10 +459,7 @@ bool Recorder::begin_update() {
     updates_ = position_ >= kManyEntries;
     return true;
   }
-  cuts_ = true;
-  const bool done = flush();
-  cuts_ = false;
-  return done;
+  return flush(true);
 }
 
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {

@@ -152,7 +152,7 @@ class Node:
 def _replacements(
     hook: Any, given: Sequence[Tensor | None], returned: Any, registered_at: int
 ) -> Sequence[Tensor | None]:
-    """What a hook returned in place of gradients; an error ends in the hook."""
+    """What a hook returned instead of gradients; an error ends in the hook."""
     found = returned if isinstance(returned, tuple) else (returned,)
     where = f", registered at {_core.location_text(registered_at)}" if registered_at else ""
     if len(found) != len(given):
