@@ -83,6 +83,13 @@ class Cache {
   // A value in the cache takes so many more bytes than when it was inserted, or fewer.
   void charge(ptrdiff_t bytes) { account.bytes += static_cast<size_t>(bytes); }
 
+  bool contains(const std::string& key) const { return items_.count(key) != 0; }
+  // Whether so many bytes fit without an eviction.
+  bool has_room(size_t bytes) const { return account.bytes + bytes <= account.budget; }
+  // Takes the budget that is missing from caches that do not use theirs, so that less or nothing is evicted.
+  void borrow() {
+    if (account.bytes > account.budget) enlarge_budget(account, account.bytes - account.budget);
+  }
   bool is_full() const { return account.bytes > std::max(account.budget, held_); }
 
   // Evicts the least recently used entries, down to three quarters of the budget.

@@ -108,11 +108,15 @@ size_t Executable::memory() const {
          (batches_ ? batches_->memory() : 0);
 }
 
+void Executable::charge(ptrdiff_t bytes) const {
+  if (is_cached_) executables.charge(bytes);
+}
+
 bool Executable::keep_fused(ProgramRef program) {
   const bool again = fused_ && program->tells_finite && !fused_->tells_finite;
   fused_ = std::move(program);
   harmless_ = nullptr;
-  executables.charge(static_cast<ptrdiff_t>(fused_->memory()));
+  charge(static_cast<ptrdiff_t>(fused_->memory()));
   executables.bound();
   return !again;
 }
@@ -307,8 +311,9 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;
     if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
-    if (plan && comes_back_) {
-      executables.charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
+    if (plan && is_cached_ && (comes_back_ || executables.has_room(plan->memory()))) {
+      charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
+      if (comes_back_) executables.borrow();
       batches_ = plan;
     }
     comes_back_ = true;
@@ -374,18 +379,25 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
       }
     }
     auto plan = std::make_unique<const UnfusedPlan>(canonical);
-    executables.charge(static_cast<ptrdiff_t>(plan->memory()));
+    charge(static_cast<ptrdiff_t>(plan->memory()));
     unfused_ = std::move(plan);
   }
   return UnfusedRun(canonical, *unfused_, inputs, spare, provenance, interrupts).run(outputs);
 }
 
-ExecutableRef executable_of(CanonicalTrace canonical, bool stays) {
-  if (!stays) return std::make_shared<Executable>(std::move(canonical));
+ExecutableRef executable_of(CanonicalTrace canonical, Coming coming) {
+  if (coming == Coming::kOnly) return std::make_shared<Executable>(std::move(canonical));
   std::string key = canonical.key();
-  if (ExecutableRef found = executables.find(key)) return found;
-  auto made = std::make_shared<Executable>(std::move(canonical));
-  executables.insert(std::move(key), made);
+  ExecutableRef made = executables.find(key);
+  if (!made) {
+    made = std::make_shared<Executable>(std::move(canonical));
+    executables.insert(std::move(key), made);
+    made->is_cached_ = true;
+  }
+  if (coming == Coming::kAgain) {
+    made->has_run_before();
+    executables.borrow();
+  }
   executables.bound();
   return made;
 }

@@ -33,6 +33,9 @@ struct Settings {
 };
 extern Settings settings;
 
+// The first run of a trace; that of one that has run before by an executable that was not kept; or one that is not to be cached.
+enum class Coming : uint8_t { kFirst, kAgain, kOnly };
+
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   explicit Executable(CanonicalTrace canonical);
@@ -54,14 +57,15 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Called under the GIL, from any thread, with the nanoseconds that it took to compile the program.
   void set_fused(ProgramRef program, int64_t nanoseconds);
   bool is_fused() const { return fused_ != nullptr; }
-  // Its trace has run before, by an executable that was not kept.
-  void has_run_before();
   // The program that was asked for will not come.
   void ask_again() { choice_.ask_again(family_.lock().get()); }
   // Adds the symbolic plan of Python, or None; false with a Python error set.
   bool add_plan(PyObject* encoded);
 
  private:
+  friend std::shared_ptr<Executable> executable_of(CanonicalTrace canonical, Coming coming);
+
+  void has_run_before();
   bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                  Interrupts& interrupts, FiniteWatch* watch);
   // Asks for the program with kernels that report values that are not finite; until then results are checked.
@@ -92,12 +96,16 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool worth_fusing();
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
 
+  // So many bytes more are held, or fewer.
+  void charge(ptrdiff_t bytes) const;
+
   ProgramRef fused_;
   TierChoice choice_;
   std::weak_ptr<TraceFamily> family_;
   std::shared_ptr<const BatchPlan> batches_;  // of a trace that repeats
   bool stands_alone_ = false;  // few of its calls can be batched
   size_t to_plan_ = 0;         // entries; 0: not counted yet
+  bool is_cached_ = false;
   bool comes_back_ = false;    // it has run op by op before
   bool met_ = false;  // its family has been looked up
   std::vector<bool> given_infinite_;  // by output: has infinities of inputs, as masks do; only NaN is reported from then on
@@ -111,8 +119,7 @@ using ExecutableRef = std::shared_ptr<Executable>;
 // An executable as a Python object; null with an error set.
 constexpr const char* kExecutableCapsule = "twofold.executable";
 PyObject* executable_capsule(ExecutableRef executable);
-// The executable of this canonical trace: a cached one if it `stays`, else a new one.
-ExecutableRef executable_of(CanonicalTrace canonical, bool stays = true);
+ExecutableRef executable_of(CanonicalTrace canonical, Coming coming = Coming::kFirst);
 // The call that failed: what was called, where, and a tuple of the values it was called on.
 struct FailedCall {
   const Signature* called = nullptr;

@@ -168,8 +168,7 @@ class Recorder {
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
   std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
-  // `stays`: whether it is cached.
-  std::shared_ptr<CachedTrace> build_trace(bool stays);
+  std::shared_ptr<CachedTrace> build_trace(Coming coming);
   bool plan_outputs(CachedTrace& cached) const;
   bool plan_deferred(CachedTrace& cached, std::vector<char>& needed) const;
   bool plan_checks(CachedTrace& cached) const;

@@ -23,11 +23,13 @@ uint64_t next_traced = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
-constexpr size_t kLong = 4096;  // entries from which a trace is cached only when it repeats
+constexpr size_t kEntryBytes = 96;  // what an entry of a cached trace takes, about
+constexpr size_t kLong = 4096;  // entries from which a trace is cached only where there is room, or when it repeats
 
-// Digests of long traces that have run, which are cached when they repeat.
+// Digests of long traces that have run, which are cached when they repeat, whatever is evicted for them.
 class Met {
  public:
+  bool has(uint64_t digest) const { return slots_[digest % kSlots] == digest; }
   // Whether a trace with this digest had run before.
   bool meet(uint64_t digest) {
     uint64_t& slot = slots_[digest % kSlots];
@@ -40,6 +42,8 @@ class Met {
   std::vector<uint64_t> slots_ = std::vector<uint64_t>(kSlots, 0);
 };
 auto& met = *new Met();
+
+bool has_run(const Digest& trace) { return met.has(trace.words().first) || traces.contains(trace.bytes()); }
 
 // A trace that is running, of this thread or of another one. The GIL guards the list.
 class Running {
@@ -225,15 +229,17 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   }
   const bool is_long = position_ >= kLong, comes_back = is_long && met.meet(identity.words().first);
   if (updates_) never_seen_ = comes_back ? 0 : never_seen_ + 1;
-  auto built = build_trace(!is_long || comes_back);
-  if (!built || (is_long && !comes_back)) return built;
-  if (comes_back && built->executable) built->executable->has_run_before();
+  Coming coming = comes_back ? Coming::kAgain : Coming::kFirst;
+  if (is_long && !comes_back && !traces.has_room(position_ * kEntryBytes)) coming = Coming::kOnly;
+  auto built = build_trace(coming);
+  if (!built || coming == Coming::kOnly) return built;
   traces.insert(std::move(key), built);
+  if (comes_back) traces.borrow();
   traces.bound();
   return built;
 }
 
-std::shared_ptr<CachedTrace> Recorder::build_trace(bool stays) {
+std::shared_ptr<CachedTrace> Recorder::build_trace(Coming coming) {
   auto cached = std::make_shared<CachedTrace>();
   cached->trace = trace_;
   cached->alive.assign(alive_.begin(), alive_.begin() + position_);
@@ -244,7 +250,7 @@ std::shared_ptr<CachedTrace> Recorder::build_trace(bool stays) {
   CanonicalTrace canonical(cached->trace, cached->outputs);
   cached->leaf_source = canonical.leaf_source;
   cached->entry_source = canonical.entry_source;
-  cached->executable = executable_of(std::move(canonical), stays);
+  cached->executable = executable_of(std::move(canonical), coming);
   return cached;
 }
 
@@ -454,12 +460,18 @@ bool Recorder::flush(bool cuts) {
 bool Recorder::begin_update() {
   constexpr uint32_t kManySteps = 3, kManyEntries = 256;
   if (position_ == 0) return true;
-  // a predicted trace that ends here was cut here before
-  if (predicted_ ? position_ < predicted_->trace.entries.size() : position_ < kManyEntries || never_seen_ < kManySteps) {
-    updates_ = position_ >= kManyEntries;
-    return true;
+  bool cuts = false;
+  if (predicted_) {
+    cuts = position_ == predicted_->trace.entries.size();
+  } else if (position_ >= kManyEntries) {
+    const Digest so_far = digest();
+    const uint64_t runs_on = so_far.words().second;
+    cuts = !met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far));
+    if (!cuts) met.meet(runs_on);
   }
-  return flush(true);
+  if (cuts) return flush(true);  // also if one that is known ends here: it was cut here before
+  updates_ = position_ >= kManyEntries;
+  return true;
 }
 
 ValueRef at_place_of(Value* value, Type* type, BufferRef buffer) {
