@@ -106,7 +106,26 @@ def third_size_in_batches() -> None:
     assert torch.stats().batched_traces > 3
 
 
-@pytest.mark.parametrize("program", [third_size, third_size_in_batches])
+def flattened(n: int) -> None:
+    """Leading axes are joined and split again, as around the layers of a network."""
+    x = torch.ones(n, 20, 32, requires_grad=True)
+    w = torch.ones(32, 24, requires_grad=True)
+    y = torch.tanh(x.reshape(n * 20, 32) @ w).reshape(n, 20, 24) * 2
+    loss = (y.reshape(n * 20, 24) @ w.T).mean()
+    loss.backward()
+    loss.item(), w.grad.sum().item()  # type: ignore[union-attr]
+
+
+def third_size_of_joined_axes() -> None:
+    with tier("unfused"):
+        for n in (33, 40, 47):
+            flattened(n)
+        with without_python():
+            for n in (36, 52):
+                flattened(n)
+
+
+@pytest.mark.parametrize("program", [third_size, third_size_in_batches, third_size_of_joined_axes])
 def test_a_third_size_asks_python_nothing(program: Callable[[], None]) -> None:
     # in a process of its own, as plans that other tests had made decide whether more are made
     folder, name = str(Path(__file__).parent), program.__name__

@@ -154,6 +154,30 @@ def test_a_size_that_follows_from_others_is_one_with_them() -> None:
     assert _core.run_size_program(program, [64, 7, 9, 5]) is None
 
 
+def test_equal_products_need_no_fixed_sizes() -> None:
+    values = [580, 128, 29, 20, 128]  # 580 by 128 elements, and 29 by 20 by 128
+    recording = Recording(values, [None, None, 0, 0, 0], strict=True)
+    rows, width, n, m, same = recording.inputs
+    with pytest.raises(Restart) as narrowed:
+        assert rows * width == n * m * same
+    recording = Recording(values, [None, None, 0, 0, 0], narrowed.value.facts, strict=True)
+    rows, width, n, m, same = recording.inputs
+    assert rows is n * m
+    assert width is same
+    program = SizeProgram(recording, [rows], recording.guards).encoded()
+    assert _core.run_size_program(program, [15, 7, 5, 3, 7]) == [15]
+    assert _core.run_size_program(program, [14, 7, 5, 3, 7]) is None
+    assert _core.run_size_program(program, [15, 7, 5, 3, 8]) is None
+
+
+def test_a_common_factor_of_zero_says_nothing() -> None:
+    recording = Recording([3, 0, 5], [0, 0, 0], strict=True)
+    a, nothing, b = recording.inputs
+    with pytest.raises(Restart) as narrowed:
+        assert a * nothing == b * nothing
+    assert narrowed.value.facts == Facts(frozenset({0, 1, 2}))
+
+
 def test_a_strict_recording_shares_a_symbol_between_equal_inputs() -> None:
     recording = Recording([6, 6, 7], [0, None, 0], strict=True)
     n, same, other = recording.inputs

@@ -399,4 +399,3 @@ def test_a_long_trace_is_kept_at_once_only_where_there_is_room() -> None:
         assert long(1) == found[1]
         assert counts() == twice
         assert caches()["traces"]["hits"] == hits + 2
-

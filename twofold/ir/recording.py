@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -174,13 +176,13 @@ class Recording:
 
     def _equality(self, a: Any, b: Any) -> Facts:
         """Facts that make two numbers one: an input as an expression of others, or else all inputs of both fixed."""
-        difference = b - a
-        factors = [factor for _, factor in difference.terms]
+        difference = self._without_common_atoms((b - a).terms)
+        factors = [factor for _, factor in difference]
         common = math.gcd(*factors)
-        for monomial, factor in difference.terms:
+        for monomial, factor in difference:
             if len(monomial) != 1 or abs(factor) != common or self._atoms[monomial[0]][0] != "input":
                 continue
-            rest = tuple((other, -own // factor) for other, own in difference.terms if other != monomial)
+            rest = tuple((other, -own // factor) for other, own in difference if other != monomial)
             position = monomial[0]
             if any(position in self._inputs_of(self.symbol((term,), 0)) for term in rest if term[0]):
                 continue
@@ -188,6 +190,12 @@ class Recording:
             if formula is not None:
                 return Facts(formulas=((self._equal_to(position), formula),))
         return Facts(self._inputs_of(a) | self._inputs_of(b))
+
+    def _without_common_atoms(self, terms: Terms) -> Terms:
+        """What is 0 for the example if these terms are, divided by atoms that all terms have and that are not 0."""
+        common = functools.reduce(operator.and_, [Counter(monomial) for monomial, _ in terms])
+        common = Counter({atom: times for atom, times in common.items() if self._examples[atom]})
+        return tuple([(tuple((Counter(monomial) - common).elements()), factor) for monomial, factor in terms])
 
     def _atom(self, atom: tuple[Any, ...], example: int | float, low: int | None = None) -> Symbol:
         key = identity(atom)
