@@ -148,7 +148,7 @@ def test_a_size_that_follows_from_others_is_one_with_them() -> None:
     assert whole is n * m
     with pytest.raises(Restart) as narrowed:
         assert k * k == 25
-    assert narrowed.value.facts == Facts(frozenset({3}))
+    assert narrowed.value.facts == Facts(formulas=((frozenset({3}), ((5, ()),)),))
     program = SizeProgram(recording, [whole + k], recording.guards).encoded()
     assert _core.run_size_program(program, [63, 7, 9, 5]) == [68]
     assert _core.run_size_program(program, [64, 7, 9, 5]) is None
@@ -173,9 +173,40 @@ def test_equal_products_need_no_fixed_sizes() -> None:
 def test_a_common_factor_of_zero_says_nothing() -> None:
     recording = Recording([3, 0, 5], [0, 0, 0], strict=True)
     a, nothing, b = recording.inputs
+    assert a * nothing == b * nothing
+    program = SizeProgram(recording, [a], recording.guards).encoded()
+    assert _core.run_size_program(program, [3, 0, 5]) == [3]
+    assert _core.run_size_program(program, [5, 2, 5]) == [5]
+    assert _core.run_size_program(program, [3, 1, 5]) is None
+
+
+def test_shapes_of_as_many_elements_need_no_fixed_sizes() -> None:
+    recording = Recording([225, 16, 15, 240], [None, None, 0, 0], strict=True)
+    a, b, n, m = recording.inputs
+    assert a * b == n * m
+    program = SizeProgram(recording, [a], recording.guards).encoded()
+    assert _core.run_size_program(program, [9, 16, 3, 48]) == [9]
+    assert _core.run_size_program(program, [9, 16, 3, 49]) is None
+
+
+def test_squares_are_equal_where_their_roots_are() -> None:
+    values = [3, 4, 12]
+    recording = Recording(values, [0, 0, 0], strict=True)
+    a, b, n = recording.inputs
     with pytest.raises(Restart) as narrowed:
-        assert a * nothing == b * nothing
-    assert narrowed.value.facts == Facts(frozenset({0, 1, 2}))
+        assert 4 * a * b * a * b == 4 * n * n
+    a, b, n = Recording(values, [0, 0, 0], narrowed.value.facts, strict=True).inputs
+    assert n is a * b
+    a, b = Recording([-4, 4], [None, 0], strict=True).inputs
+    assert a * a == b * b  # but they are not equal, so no input is an expression of the other
+
+
+def test_as_few_inputs_are_fixed_as_make_two_numbers_one() -> None:
+    recording = Recording([2, 23], [None, 0], strict=True)
+    groups, n = recording.inputs
+    with pytest.raises(Restart) as narrowed:
+        assert groups * (8 * n * n // groups) == 8 * n * n
+    assert narrowed.value.facts == Facts(frozenset({0}))
 
 
 def test_a_strict_recording_shares_a_symbol_between_equal_inputs() -> None:

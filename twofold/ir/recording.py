@@ -111,6 +111,7 @@ class Recording:
         self._atom_numbers: dict[tuple[Any, ...], int] = {}
         self._decided: dict[tuple[str, Any, Any], bool] = {}
         self.strict = strict
+        self._fixed = facts.fixed
         self._formulas = {
             position: formula for positions, formula in facts.formulas for position in positions
         }
@@ -133,13 +134,12 @@ class Recording:
                     default=None,
                 )
                 self._lower_bounds[first.terms[0][0][0]] = low
-        self.inputs: list[Any] = [
-            value if position in facts.fixed else self._input(position)
-            for position, value in enumerate(values)
-        ]
+        self.inputs: list[Any] = [self._input(position) for position in range(len(values))]
         self.guards += [("eq", a, b, True) for a, b in zip(symbols, self.inputs) if a is not b]
 
     def _input(self, position: int) -> Any:
+        if position in self._fixed:
+            return self.values[position]
         formula = self._formulas.get(position)
         return self._shared[self._groups[position]] if formula is None else self._evaluate(formula)
 
@@ -174,9 +174,33 @@ class Recording:
             found.append((factor, tuple(atoms)))
         return tuple(found)
 
-    def _equality(self, a: Any, b: Any) -> Facts:
-        """Facts that make two numbers one: an input as an expression of others, or else all inputs of both fixed."""
-        difference = self._without_common_atoms((b - a).terms)
+    def _equality(self, a: Any, b: Any) -> Facts | None:
+        """Facts that make two numbers one: an input as an expression of others, or else one input or all inputs fixed.
+
+        None if these are products of inputs, such as the sizes of two shapes of as many elements: their equality then
+        is a guard alone, as fixing inputs would leave a plan for one size.
+        """
+        difference = self._root(self._without_common_atoms((b - a).terms))
+        solved = self._solved(difference)
+        if solved is not None:
+            return solved
+        if len(difference) == 2 and all(map(self._is_product, difference)):
+            return None
+        whole = self.symbol(difference, 0)
+        every = self._inputs_of(whole)
+        for group in dict.fromkeys(map(self._equal_to, sorted(every))):
+            own = {k: self.values[k] if k in group else self.inputs[k] for k in range(len(self.values))}
+            left = self.at(whole, own)
+            if not isinstance(left, Symbol) and left == 0:
+                return Facts(group)
+        return Facts(every)
+
+    def _is_product(self, term: tuple[Monomial, int]) -> bool:
+        """Whether a term is a product of several inputs."""
+        return len(term[0]) > 1 and all(self._atoms[atom][0] == "input" for atom in term[0])
+
+    def _solved(self, difference: Terms) -> Facts | None:
+        """An input as an expression of others for which the terms are 0."""
         factors = [factor for _, factor in difference]
         common = math.gcd(*factors)
         for monomial, factor in difference:
@@ -189,13 +213,24 @@ class Recording:
             formula = self._formula(rest)
             if formula is not None:
                 return Facts(formulas=((self._equal_to(position), formula),))
-        return Facts(self._inputs_of(a) | self._inputs_of(b))
+        return None
 
     def _without_common_atoms(self, terms: Terms) -> Terms:
         """What is 0 for the example if these terms are, divided by atoms that all terms have and that are not 0."""
         common = functools.reduce(operator.and_, [Counter(monomial) for monomial, _ in terms])
         common = Counter({atom: times for atom, times in common.items() if self._examples[atom]})
         return tuple([(tuple((Counter(monomial) - common).elements()), factor) for monomial, factor in terms])
+
+    def _root(self, terms: Terms) -> Terms:
+        """The difference of two numbers for that of their squares; other terms as they are."""
+        roots = []
+        for monomial, factor in terms:
+            half, root = monomial[::2], math.isqrt(abs(factor))
+            if half != monomial[1::2] or root * root != abs(factor):
+                return terms
+            roots.append((half, root if factor > 0 else -root))
+        example = sum(factor * math.prod(self._examples[k] for k in monomial) for monomial, factor in roots)
+        return tuple(roots) if len(terms) == 2 and example == 0 else terms
 
     def _atom(self, atom: tuple[Any, ...], example: int | float, low: int | None = None) -> Symbol:
         key = identity(atom)
@@ -274,7 +309,10 @@ class Recording:
         key = identity((name, a, b))
         if key not in self._decided:
             if self.strict and holds and name in ("eq", "feq"):
-                raise Restart(self._equality(a, b))
+                fixed = self._inputs_of(a) | self._inputs_of(b)
+                facts = self._equality(a, b) if name == "eq" else Facts(fixed)
+                if facts is not None:
+                    raise Restart(facts)
             self._decided[key] = holds
             if name == "flt" and not self.strict:
                 a, b = self._with_slack(a, b, holds)

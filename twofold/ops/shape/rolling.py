@@ -38,7 +38,9 @@ class roll:
     def compute(x: Any, amounts: Sequence[int], axes: Sequence[int]) -> Any:
         for amount, axis in zip(amounts, axes, strict=True):
             size = x.shape[axis]
-            cut = -amount % size if size else 0
+            # a remainder would hide from plans for all sizes that the parts have as many elements as the axis
+            moved = amount if -size < amount < size else amount % size if size else 0
+            cut = size - moved if moved > 0 else -moved
             if cut:
                 head, tail = slice_axis(x, axis, cut, size - cut), slice_axis(x, axis, 0, cut)
                 x = ops.concatenate([head, tail], axis)
