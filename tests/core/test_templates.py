@@ -125,7 +125,31 @@ def third_size_of_joined_axes() -> None:
                 flattened(n)
 
 
-@pytest.mark.parametrize("program", [third_size, third_size_in_batches, third_size_of_joined_axes])
+def rearranged(n: int) -> None:
+    """Groups of channels, rolls, windows of an image and pairs of nodes."""
+    x = torch.ones(2, 8, 4 * n, 4 * n, requires_grad=True)
+    normed = torch.nn.functional.group_norm(x, 2) + torch.nn.functional.group_norm(x, 4)
+    windows = torch.roll(normed, (1, -2), (2, 3)).view(2, 8, n, 4, n, 4).permute(0, 2, 4, 1, 3, 5)
+    nodes = torch.ones(n, 16, requires_grad=True)
+    pairs = nodes.repeat(1, n).view(n * n, -1)
+    loss = windows.reshape(-1, 8, 16).mean() + pairs.view(n, n, 16).sum(1).mean()
+    loss.backward()
+    loss.item(), x.grad.sum().item(), nodes.grad.sum().item()  # type: ignore[union-attr]
+
+
+def third_size_rearranged() -> None:
+    with tier("unfused"):
+        for n in (13, 10, 17):
+            rearranged(n)
+        with without_python():
+            for n in (16, 12):
+                rearranged(n)
+
+
+THIRD_SIZES = [third_size, third_size_in_batches, third_size_of_joined_axes, third_size_rearranged]
+
+
+@pytest.mark.parametrize("program", THIRD_SIZES)
 def test_a_third_size_asks_python_nothing(program: Callable[[], None]) -> None:
     # in a process of its own, as plans that other tests had made decide whether more are made
     folder, name = str(Path(__file__).parent), program.__name__

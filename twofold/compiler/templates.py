@@ -133,7 +133,7 @@ def template_of(
         if (
             traits.movement and traits.movement.joins
         ):  # operands of a concatenation have equal sizes by chance only
-            made = _declared(op, attrs, types, facts, values, distinct=True)
+            made = _declared(op, attrs, types, facts, values, joined=len(made.output.shape))
             traits = traits_of(op, made.graph)
         return made, traits
 
@@ -191,7 +191,7 @@ def _declared(
     types: Sequence[TensorType],
     facts: Facts,
     values: Sequence[int],
-    distinct: bool = False,
+    joined: int = 0,
 ) -> SymbolicCall:
     """Build a call over symbols.
 
@@ -201,14 +201,15 @@ def _declared(
         types: The types of its operands.
         facts: Assumptions about its integers, such as which stay constants.
         values: The example of each integer.
-        distinct: Whether sizes of different operands are equal by chance, but for their last axes.
+        joined: The number of axes of operands whose sizes are equal by chance, but for their last axes.
     """
     given = len(numbers_in(attrs))
     lower_bounds = [None] * given + [0] * (len(values) - given)
     own: list[int] = []
     ends = accumulate((len(type.shape) for type in types), initial=given)
-    for begin, end in pairwise(ends) if distinct else ():
-        own += range(begin, end - (end - begin > 1))
+    for begin, end in pairwise(ends):
+        if end - begin == joined:
+            own += range(begin, end - (joined > 1))
     recording = Recording(values, lower_bounds, facts, strict=True, distinct=frozenset(own))
     symbols = iter(recording.inputs)
     own_attrs = replace_numbers(attrs, symbols)
@@ -217,7 +218,7 @@ def _declared(
     )
     graph = stable_graph(op, own_attrs, own_types)
     check_limits(graph.outputs[0].type)
-    made_for = lambda values, more: _declared(op, attrs, types, facts.also(more), values, distinct)
+    made_for = lambda values, more: _declared(op, attrs, types, facts.also(more), values, joined)
     return SymbolicCall(recording, op, own_attrs, own_types, graph, made_for)
 
 

@@ -181,7 +181,7 @@ class Recording:
         is a guard alone, as fixing inputs would leave a plan for one size.
         """
         difference = self._root(self._without_common_atoms((b - a).terms))
-        solved = self._solved(difference)
+        solved = self._as_expression(difference)
         if solved is not None:
             return solved
         if len(difference) == 2 and all(map(self._is_product, difference)):
@@ -196,10 +196,10 @@ class Recording:
         return Facts(every)
 
     def _is_product(self, term: tuple[Monomial, int]) -> bool:
-        """Whether a term is a product of several inputs."""
-        return len(term[0]) > 1 and all(self._atoms[atom][0] == "input" for atom in term[0])
+        """Whether a term is a product of inputs."""
+        return bool(term[0]) and all(self._atoms[atom][0] == "input" for atom in term[0])
 
-    def _solved(self, difference: Terms) -> Facts | None:
+    def _as_expression(self, difference: Terms) -> Facts | None:
         """An input as an expression of others for which the terms are 0."""
         factors = [factor for _, factor in difference]
         common = math.gcd(*factors)

@@ -17,6 +17,8 @@ from twofold.ir.types import TensorType, check_limits
 from twofold.runtime.tracing import at_call, parameter_names, public_name
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
     from twofold.compiler.templates import Template
     from twofold.transforms.derived import Traits
     from twofold.transforms.gradient_forms import WrittenForm
@@ -28,7 +30,7 @@ class OpInstance:
     The graph is built on demand: never, if result type, gradients and program are in the disk cache.
     """
 
-    __slots__ = ("_graph", "_traits", "attrs", "key", "op", "types")
+    __slots__ = ("_graph", "_key", "_traits", "attrs", "op", "types")
 
     made_for: tuple[int, ...] = ()  # it has concrete sizes
 
@@ -36,7 +38,7 @@ class OpInstance:
         self.op = op
         self.attrs = attrs
         self.types = types
-        self.key = saved_plans().key("op instance", op, attrs, types)
+        self._key: bytes | EllipsisType | None = ...
         self._graph: Graph | None = None
         self._traits: Traits | None = None
 
@@ -61,6 +63,13 @@ class OpInstance:
         made = cls(op, attrs, types)
         made._graph, made._traits = graph, traits
         return made
+
+    @property
+    def key(self) -> bytes | None:
+        """The key of its plans; made on demand, as the many slices that differentiate a ``stack`` need none."""
+        if self._key is ...:
+            self._key = saved_plans().key("op instance", self.op, self.attrs, self.types)
+        return self._key
 
     @property
     def graph(self) -> Graph:
