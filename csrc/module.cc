@@ -32,6 +32,7 @@
 #include "size_type.h"
 #include "template.h"
 #include "tensor.h"
+#include "torch_function.h"
 #include "untraced.h"
 #include "vector_caster.h"
 
@@ -523,7 +524,7 @@ NB_MODULE(_core, m) {
   Recorder::tracing_possible = Recorder::is_traced();
   PySys_AddAuditHook(guarded<follow_tracing>, nullptr);
   register_object(m);
-  if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_size_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
+  if (import_numpy() < 0 || add_tensor_type(m.ptr()) < 0 || add_operation_type(m.ptr()) < 0 || add_torch_function(m.ptr()) < 0 || add_function_type(m.ptr()) < 0 || add_node_type(m.ptr()) < 0 || add_size_type(m.ptr()) < 0 || add_compiled_type(m.ptr()) < 0 ||
       add_call_functions(m.ptr()) < 0 || add_grad_fn_functions(m.ptr()) < 0 || add_gradient_mode_type(m.ptr()) < 0 || add_autocast_type(m.ptr()) < 0 || add_expression_type(m.ptr()) < 0 || add_row_functions(m.ptr()) < 0 ||
       PyModule_AddFunctions(m.ptr(), functions) < 0) {
     throw nb::python_error();

@@ -12,6 +12,7 @@
 #include "owned.h"
 #include "purity.h"
 #include "tensor.h"
+#include "torch_function.h"
 
 namespace twofold {
 namespace {
@@ -130,70 +131,19 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
 // The arity of a function of a library, which the class of no argument sees to.
 constexpr Py_ssize_t kLibrary = -2;
 
-// Whether a class has `__torch_function__`.
-bool has_torch_function(PyTypeObject* type) {
-  static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
-  return PyObject_HasAttr(reinterpret_cast<PyObject*>(type), name);
-}
-
-// Whether the class of an argument, which Python defined, sees to calls.
-inline bool sees_to_calls(PyObject* argument) {
-  PyTypeObject* type = Py_TYPE(argument);
-  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_tensor(argument)) return false;
-  return !PyType_Check(argument) && has_torch_function(type);
-}
-
-// The same of an argument, or of an element of a list or tuple.
-inline bool holds_one_that_sees_to_calls(PyObject* argument) {
-  if (!(Py_TYPE(argument)->tp_flags & (Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS))) return sees_to_calls(argument);
-  PyObject** items = PySequence_Fast_ITEMS(argument);
-  return std::any_of(items, items + PySequence_Fast_GET_SIZE(argument), sees_to_calls);
-}
-
-// Adds the class of an argument, or of the elements of a list or tuple: classes before those they derive from.
-void add_classes(PyObject* argument, std::vector<PyObject*>& classes, bool inside = false) {
-  if (!inside && (PyList_Check(argument) || PyTuple_Check(argument))) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); ++i) {
-      add_classes(PySequence_Fast_GET_ITEM(argument, i), classes, true);
-    }
-    return;
-  }
-  if (!sees_to_calls(argument)) return;
-  auto* type = Py_TYPE(argument);
-  auto* object = reinterpret_cast<PyObject*>(type);
-  if (std::find(classes.begin(), classes.end(), object) != classes.end()) return;
-  classes.insert(std::find_if(classes.begin(), classes.end(), [type](PyObject* other) {
-    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(other));
-  }), object);
-}
-
-// The result of the first `__torch_function__`: null without an error if there is none, or if all return NotImplemented.
-PyObject* call_of_class(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
-  Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
-  std::vector<PyObject*> classes;
-  for (Py_ssize_t i = 0; i < count; ++i) add_classes(arguments[i], classes);
-  if (classes.empty()) return nullptr;
-  Owned types(PyTuple_New(static_cast<Py_ssize_t>(classes.size()))), args(PyTuple_New(positional)), keywords(PyDict_New());
-  if (!types || !args || !keywords) return nullptr;
-  for (size_t i = 0; i < classes.size(); ++i) PyTuple_SET_ITEM(types.object, static_cast<Py_ssize_t>(i), Py_NewRef(classes[i]));
-  for (Py_ssize_t i = 0; i < positional; ++i) PyTuple_SET_ITEM(args.object, i, Py_NewRef(arguments[i]));
-  for (Py_ssize_t i = positional; i < count; ++i) {
-    if (PyDict_SetItem(keywords.object, PyTuple_GET_ITEM(names, i - positional), arguments[i]) < 0) return nullptr;
-  }
-  for (PyObject* type : classes) {
-    PyObject* result = PyObject_CallMethod(type, "__torch_function__", "OOOO", callable, types.object, args.object, keywords.object);
-    if (result != Py_NotImplemented) return result;
-    Py_DECREF(result);
-  }
-  return nullptr;
+// The function that users know for one that the library calls, its attribute `public`, or itself; borrowed.
+PyObject* public_of(PyOperation* op) {
+  static PyObject* const name = PyUnicode_InternFromString("public");
+  PyObject* found = op->dictionary ? PyDict_GetItemWithError(op->dictionary, name) : nullptr;
+  return found ? found : reinterpret_cast<PyObject*>(op);
 }
 
 // Calls `slow`, unless the class of an argument sees to the call.
 PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
   Py_ssize_t positional = PyVectorcall_NARGS(flags);
   const PyObject* self = reinterpret_cast<const PyObject*>(op);
-  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), holds_one_that_sees_to_calls)) {
-    PyObject* result = call_of_class(const_cast<PyObject*>(self), arguments, positional, names);
+  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), TorchFunction::sees)) {
+    PyObject* result = TorchFunction::call(const_cast<PyObject*>(self), arguments, positional, names);
     if (result || PyErr_Occurred()) return result;
   }
   return PyObject_Vectorcall(op->slow, arguments, flags, names);
@@ -237,7 +187,7 @@ PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t c
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject* result = asked ? nullptr : call_of_class(self, arguments, count, names);
+  PyObject* result = asked ? nullptr : TorchFunction::call(self, arguments, count, names);
   if (result || PyErr_Occurred()) {
     Py_XDECREF(type);
     Py_XDECREF(value);
@@ -252,6 +202,10 @@ PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t c
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
+  if (op->arity != kLibrary && TorchFunction::sees_first(arguments, count + (names ? PyTuple_GET_SIZE(names) : 0))) {
+    PyObject* result = TorchFunction::call(public_of(op), arguments, count, names);
+    if (result || PyErr_Occurred()) return result;
+  }
   if (Autocast::applies(op->autocast)) {
     Autocast cast(op->autocast, arguments, static_cast<size_t>(count + (names ? PyTuple_GET_SIZE(names) : 0)));
     return cast.arguments() ? call(self, cast.arguments(), static_cast<size_t>(count), names) : nullptr;

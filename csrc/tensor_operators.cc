@@ -7,9 +7,34 @@
 #include "autocast.h"
 #include "call_memo.h"
 #include "guard.h"
+#include "torch_function.h"
 
 namespace twofold {
 namespace {
+
+enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kAbsolute, kInvert,
+            kAnd, kOr, kXor, kLeft, kRight, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual };
+
+// The methods that an operator is, for `__torch_function__`: with the tensor on the left, with it on the right alone, in place.
+struct OperatorMethods { const char *plain, *reflected, *in_place; };
+constexpr OperatorMethods operator_methods[] = {
+    {"add", "add", "add_"}, {"sub", "__rsub__", "sub_"}, {"mul", "mul", "mul_"}, {"div", "__rdiv__", "div_"},
+    {"__floordiv__", "__rfloordiv__", "__ifloordiv__"}, {"remainder", "__rmod__", "remainder_"}, {"matmul", "__rmatmul__", "__imatmul__"},
+    {"neg", nullptr, nullptr}, {"abs", nullptr, nullptr}, {"__invert__", nullptr, nullptr},
+    {"__and__", "__rand__", "__iand__"}, {"__or__", "__ror__", "__ior__"}, {"__xor__", "__rxor__", "__ixor__"},
+    {"__lshift__", "__rlshift__", "__ilshift__"}, {"__rshift__", "__rrshift__", "__irshift__"},
+    {"lt", "gt", nullptr}, {"le", "ge", nullptr}, {"__eq__", "__eq__", nullptr}, {"ne", "ne", nullptr}, {"gt", "lt", nullptr}, {"ge", "le", nullptr},
+};
+
+// The result of `__torch_function__` of an operand, or of a mode; null without an error where none sees to the operator.
+PyObject* seen_to(int slot, PyObject* a, PyObject* b, bool in_place = false) {
+  const bool reflected = b && !is_tensor(a);
+  PyObject* const arguments[2] = {reflected ? b : a, reflected ? a : b};
+  const Py_ssize_t count = b ? 2 : 1;
+  if (!TorchFunction::sees_first(arguments, count)) return nullptr;
+  const OperatorMethods& methods = operator_methods[slot];
+  return TorchFunction::call_operator(in_place ? methods.in_place : reflected ? methods.reflected : methods.plain, arguments, count);
+}
 
 template <int slot>
 Operation*& operator_slot() {
@@ -51,6 +76,10 @@ PyObject* binary(PyObject* a, PyObject* b) {
   Operand operands[2];
   PyObject* held[2] = {nullptr, nullptr};
   if (!op) Py_RETURN_NOTIMPLEMENTED;
+  if (TorchFunction::used_) {
+    PyObject* made = seen_to(slot, a, b);
+    if (made || PyErr_Occurred()) return made;
+  }
   if (Autocast::applies(op->autocast)) {
     PyObject* const given[2] = {a, b};
     Autocast cast(op->autocast, given, 2);
@@ -84,6 +113,10 @@ PyObject* unary(PyObject* a) {
     PyErr_SetString(PyExc_TypeError, "operator is not defined");
     return nullptr;
   }
+  if (TorchFunction::used_) {
+    PyObject* made = seen_to(slot, a, nullptr);
+    if (made || PyErr_Occurred()) return made;
+  }
   return call_operation(op, no_attributes(), &a, 1);
 }
 
@@ -98,6 +131,10 @@ PyObject* positive(PyObject* a) {
 
 template <int slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
+  if (TorchFunction::used_) {
+    PyObject* made = seen_to(slot, a, b, true);
+    if (made || PyErr_Occurred()) return made;
+  }
   PyObject* made = binary<slot>(a, b);
   if (!made || made == Py_NotImplemented) return made;
   bool done = assign(reinterpret_cast<PyTensor*>(a), share(reinterpret_cast<PyTensor*>(made)->value));
@@ -106,9 +143,6 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   Py_INCREF(a);
   return a;
 }
-
-enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kAbsolute, kInvert,
-            kAnd, kOr, kXor, kLeft, kRight, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual };
 
 struct NamedSlot { const char* name; Operation** op; };
 NamedSlot named_slots[] = {

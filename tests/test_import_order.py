@@ -81,6 +81,7 @@ ORDER = [
         "version",
         "nn",
         "optim",
+        "overrides",
         "data",
         "static",
     },

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from twofold import _core
 from twofold.errors import LinAlgError
 from twofold.frontend.sampling import Generator as Generator
+from twofold.frontend.torch_function import DisableTorchFunction as DisableTorchFunction
+from twofold.frontend.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 
 _LinAlgError = LinAlgError
+_disabled_torch_function_impl = _core.disabled_torch_function
 
 
 def _get_tracing_state() -> None:

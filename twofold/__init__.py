@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         nn,
         onnx,
         optim,
+        overrides,
         profiler,
         random,
         return_types,

@@ -392,6 +392,14 @@ def _yielding(function: Callable[..., Any], reflected: str) -> Callable[..., Any
     return functools.wraps(function)(method)
 
 
+def _asking(method: Callable[..., Any]) -> Any:
+    """``method`` as a callable that asks the classes of its arguments first (``__torch_function__``)."""
+    made = _core.operation_callable(None, 0, method)
+    for part in ("__name__", "__qualname__", "__doc__"):
+        setattr(made, part, getattr(method, part))
+    return made
+
+
 def _load_in_place(name: str) -> Any:
     """The in-place form of the method ``name``."""
     plain = METHODS[name]
@@ -403,8 +411,20 @@ def _tensor_html(tensor: Tensor) -> str:
     return str(import_module("twofold.frontend.html").tensor_html(tensor))
 
 
+def _init_subclass(cls: Any, **kwargs: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if cls.__torch_function__ is not _core.disabled_torch_function:
+        import_module("twofold.frontend.torch_function").see_to_calls(cls)
+
+
+def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    return import_module("twofold.frontend.torch_function").torch_function(cls, func, types, args, kwargs)
+
+
 def install_methods() -> None:
     """Give the tensor type its methods and operators, from the entries alone, and what notebooks show of it."""
+    Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment]
+    Tensor.__torch_function__ = classmethod(_torch_function)  # type: ignore[attr-defined]
     Tensor._repr_html_ = _tensor_html  # type: ignore[attr-defined]
     for groups in index.FUNCTIONS.values():
         for group in groups.split():
@@ -423,9 +443,9 @@ def install_methods() -> None:
         op: Any = REGISTRY[one]
         for operator in op.operators:
             if not _core.set_operator(operator, op):
-                setattr(Tensor, operator, _yielding(METHODS[operator], "__r" + operator[2:]))
+                setattr(Tensor, operator, _asking(_yielding(METHODS[operator], "__r" + operator[2:])))
                 if getattr(op, "reflected", False):
-                    setattr(Tensor, "__r" + operator[2:], METHODS["__r" + operator[2:]])
+                    setattr(Tensor, "__r" + operator[2:], _asking(METHODS["__r" + operator[2:]]))
                 if getattr(op, "inplace", False):
                     setattr(Tensor, "__i" + operator[2:], _in_place(METHODS[operator]))
 

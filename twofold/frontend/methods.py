@@ -579,4 +579,5 @@ def install() -> None:
     for name, method in {name: method for methods in given for name, method in methods.items()}.items():
         if name in ("__getitem__", "__setitem__"):
             method = _core.operation_callable(None, 0, method, "", False, name == "__getitem__")
+            method.__name__ = method.__qualname__ = name
         setattr(Tensor, name, method)

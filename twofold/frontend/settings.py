@@ -190,6 +190,20 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Any:
     return FUNCTIONS["alias"](self)._as_class(cls)
 
 
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
+    """A leaf of a class that inherits from ``Tensor``, with the memory of ``data``.
+
+    >>> import twofold as torch
+    >>> class Named(torch.Tensor):
+    ...     pass
+    >>> torch.Tensor._make_subclass(Named, torch.ones(2), True).requires_grad
+    True
+    """
+    made = _core.disabled_torch_function(as_subclass, (), (data.detach(), cls))
+    made.requires_grad = require_grad
+    return made
+
+
 def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> Any:
     """The elements that are not zero, of the first ``sparse_dim`` axes (default: all), as a sparse tensor.
 
@@ -206,6 +220,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
 
 METHODS: dict[str, Any] = {
     "as_subclass": as_subclass,
+    "_make_subclass": staticmethod(_make_subclass),
     "new": new,
     "pin_memory": pin_memory,
     "share_memory_": share_memory_,

@@ -290,3 +290,5 @@ def gumbel_softmax(
 
 
 _guard(globals(), by_types=True)
+linear_with_bias.public = linear_without_bias.public = linear  # for `__torch_function__`
+lookup.public = embedding

@@ -13,10 +13,20 @@ from twofold.frontend.creation import tensor
 Tensor = _core.Tensor
 
 
-class Parameter(Tensor):
+class _ParameterClass(type(Tensor)):  # type: ignore[misc]
+    """The class of ``Parameter``: parameters are also the tensors of other classes that were made ones."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterClass):
     """A tensor that becomes a parameter of the module it is assigned to; it requires grad by default.
 
-    It shares the memory of ``data`` and is a leaf of its own. Raises TypeError where ``data`` is no tensor.
+    It shares the memory of ``data`` and is a leaf of its own. Of a tensor whose class sees to calls
+    (``__torch_function__``) it has the class. Raises TypeError where ``data`` is no tensor.
 
     >>> import twofold as torch
     >>> torch.nn.Parameter(torch.ones(2))
@@ -24,12 +34,16 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
+    __torch_function__ = _core.disabled_torch_function
+
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """Make a leaf with the memory of ``data``."""
         if data is None:
             data = tensor([])
         elif not isinstance(data, Tensor):
             raise TypeError(f"Parameter: data is of type {type(data).__name__}. Give a tensor.")
+        elif type(data) is not Tensor and cls is Parameter and _core.has_torch_function(data):
+            return _of_its_class(data, requires_grad)
         made = super().__new__(cls, data)
         if requires_grad:
             made.requires_grad = True
@@ -44,6 +58,18 @@ class Parameter(Tensor):
         return made
 
 
+def _of_its_class(data: Tensor, requires_grad: bool) -> Tensor:
+    made = data.detach()
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Parameter: detach() of a {type(data).__name__} gives a {type(made).__name__}. Let its "
+            "__torch_function__ give one of its own class."
+        )
+    made.requires_grad = requires_grad
+    made._is_param = True  # type: ignore[attr-defined]
+    return made
+
+
 class Buffer(Tensor):
     """A tensor that becomes a buffer of the module it is assigned to; in its state if ``persistent``.
 
@@ -55,6 +81,7 @@ class Buffer(Tensor):
     """
 
     persistent: bool
+    __torch_function__ = _core.disabled_torch_function
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """Make a tensor with the memory of ``data``."""

@@ -1,0 +1,186 @@
+"""Classes of tensors that see to calls by ``__torch_function__``, and modes that see to all calls."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from types import GetSetDescriptorType, MethodDescriptorType
+from typing import Any
+
+from twofold import _core
+from twofold.tracebacks import is_boundary
+
+Tensor = _core.Tensor
+
+
+def converted(result: Any, cls: type[Tensor]) -> Any:
+    """A result of a function with its tensors as those of a class, in lists and tuples, too."""
+    if isinstance(result, Tensor):
+        return (
+            result
+            if isinstance(result, cls)
+            else _core.disabled_torch_function(Tensor.as_subclass, (), (result, cls))
+        )
+    if isinstance(result, (tuple, list)):
+        parts = [converted(one, cls) for one in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+@functools.cache
+def nowrap_functions() -> frozenset[Callable[..., Any]]:
+    """The functions whose results keep their class."""
+    members: Any = Tensor
+    getters = (members.grad.__get__, members._base.__get__, members._grad.__get__)
+    return frozenset((*getters, *import_module("twofold.overrides").get_ignored_functions()))
+
+
+def torch_function(
+    cls: type[Tensor],
+    func: Callable[..., Any],
+    types: tuple[type, ...],
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """``Tensor.__torch_function__``: call a function, and give its results the class of the argument.
+
+    Args:
+        cls: The class that sees to the call.
+        func: The public function, method, or getter of a property (``Tensor.shape.__get__``).
+        types: The classes of the arguments that see to calls.
+        args: Positional arguments.
+        kwargs: Arguments by names.
+
+    Returns:
+        The result, whose tensors are of class ``cls``; NotImplemented where ``types`` has a class that ``cls`` does not
+        derive from.
+    """
+    if not all(issubclass(cls, one) for one in types):
+        return NotImplemented
+    result = _core.disabled_torch_function(func, types, args, kwargs)
+    return result if func in nowrap_functions() else converted(result, cls)
+
+
+_SLOTS = ("__len__", "__bool__", "__float__", "__int__", "__repr__", "__str__", "__format__", "__contains__")
+_SLOTS += ("__deepcopy__", "__reduce_ex__", "__array__")
+
+
+def _getter(member: Any) -> property:
+    def get(self: Tensor) -> Any:
+        if _core.has_torch_function(self):
+            return _core.call_torch_function(member.__get__, (self,), (self,), {})
+        return member.__get__(self)
+
+    def write(self: Tensor, value: Any) -> None:
+        if _core.has_torch_function(self):
+            _core.call_torch_function(member.__set__, (self,), (self, value), {})
+        else:
+            member.__set__(self, value)
+
+    return property(get, write, doc=member.__doc__)
+
+
+def _method(member: Any) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if _core.has_torch_function(self, *args):
+            return _core.call_torch_function(member, (self, *args), (self, *args), kwargs)
+        return member(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = member.__name__
+    method.__doc__ = member.__doc__
+    return method
+
+
+@functools.cache
+def asking_members() -> dict[str, Any]:
+    """Members that ask classes, for those of tensors that the core does not ask for: properties, and some methods."""
+    found: dict[str, Any] = {}
+    for name, member in vars(Tensor).items():
+        if name.startswith("_") and name not in _SLOTS:
+            continue
+        if isinstance(member, (property, GetSetDescriptorType)):
+            found[name] = _getter(member)
+        elif isinstance(member, MethodDescriptorType) or is_boundary(member) or name in _SLOTS:
+            found[name] = _method(member)
+    return found
+
+
+def see_to_calls(cls: type[Tensor]) -> None:
+    """Let a new class of tensors see to calls.
+
+    The core asks it for functions, operators and most methods. Of the others, the class gets members that ask, where
+    the members of tensors are what it would inherit.
+    """
+    _core.use_torch_function()
+    for name, asking in asking_members().items():
+        owner = next(one for one in cls.__mro__ if name in vars(one) and vars(one)[name] is not asking)
+        inherited = vars(owner)[name]
+        if owner is Tensor:
+            setattr(cls, name, asking)
+        elif owner is not cls and getattr(cls, name, None) is not inherited:
+            setattr(cls, name, inherited)
+
+
+class _Modes(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+
+
+_modes = _Modes()
+
+
+def _ask_mode(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What the innermost mode makes of a call; while it runs, those outside of it are asked."""
+    mode = _modes.stack.pop()
+    if not _modes.stack:
+        _core.set_torch_function_mode(None)
+    try:
+        return mode.__torch_function__(func, types, args, kwargs)
+    finally:
+        _modes.stack.append(mode)
+        _core.set_torch_function_mode(_ask_mode)
+
+
+def push_mode(mode: Any) -> None:
+    """Let a mode see to all calls of this thread."""
+    _modes.stack.append(mode)
+    _core.set_torch_function_mode(_ask_mode)
+
+
+def pop_mode() -> None:
+    """Take the innermost mode away."""
+    _modes.stack.pop()
+    if not _modes.stack:
+        _core.set_torch_function_mode(None)
+
+
+class DisableTorchFunctionSubclass:
+    """A ``with`` block in which classes of tensors see to no calls.
+
+    >>> import twofold as torch
+    >>> class Named(torch.Tensor):
+    ...     pass
+    >>> with torch._C.DisableTorchFunctionSubclass():
+    ...     type(Named([1.0]) + 1) is torch.Tensor
+    True
+    """
+
+    def __enter__(self) -> None:
+        self._before = _core.set_torch_function_disabled(True)
+
+    def __exit__(self, *error: Any) -> None:
+        _core.set_torch_function_disabled(self._before)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A ``with`` block in which neither classes of tensors nor modes see to calls."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._mode = _core.set_torch_function_mode(None)
+
+    def __exit__(self, *error: Any) -> None:
+        _core.set_torch_function_mode(self._mode)
+        super().__exit__(*error)
