@@ -25,6 +25,7 @@ from twofold.protobuf import FIXED64, fields, fixed32, nested, number, varint
 
 _VERSION = b"brain.Event:2"
 _STRING = 7
+_START = 1  # SessionLog.START
 _files = itertools.count()
 
 
@@ -126,6 +127,75 @@ def png(image: Any) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + content
 
 
+_LEVELS = 6, 7, 6
+"""How many reds, greens and blues there are where a frame has more than 256 colours."""
+
+
+def _palette(frame: Any) -> tuple[Any, Any]:
+    """The colours of a frame, 256 at most, and the index of each pixel's; equally spaced ones where it has more."""
+    flat = frame.reshape(-1, 3)
+    colours, indices = numpy.unique(flat, axis=0, return_inverse=True)
+    if len(colours) <= 256:
+        return colours, indices.reshape(-1)
+    grid = numpy.stack(numpy.meshgrid(*map(numpy.arange, _LEVELS), indexing="ij"), -1).reshape(-1, 3)
+    most = numpy.array(_LEVELS) - 1
+    nearest = numpy.round(flat / 255.0 * most).astype(numpy.int64)
+    return numpy.round(grid * (255.0 / most)), numpy.ravel_multi_index(tuple(nearest.T), _LEVELS)
+
+
+def _gif_codes(indices: Any) -> bytes:
+    """Indices of colours as codes of nine bits, with the code that clears the table before it could need more."""
+    codes = [code for k in range(0, len(indices), 250) for code in (256, *indices[k : k + 250].tolist())]
+    bits = (numpy.array([*codes, 257])[:, None] >> numpy.arange(9)) & 1
+    packed = numpy.packbits(bits.reshape(-1).astype(numpy.uint8), bitorder="little").tobytes()
+    blocks = [packed[k : k + 255] for k in range(0, len(packed), 255)]
+    return b"".join(bytes([len(one)]) + one for one in blocks) + b"\0"
+
+
+def gif(frames: Any, rate: float) -> bytes:
+    """A film in the GIF format: bytes ``[frames, height, width, 3]``, ``rate`` frames a second.
+
+    Frames of at most 256 colours are kept exactly.
+    """
+    _, height, width, _ = frames.shape
+    parts = [b"GIF89a" + struct.pack("<HHBBB", width, height, 0x70, 0, 0)]
+    parts.append(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")  # again and again
+    for frame in frames:
+        colours, indices = _palette(frame)
+        table = numpy.zeros((256, 3), numpy.uint8)
+        table[: len(colours)] = colours
+        parts.append(b"\x21\xf9\x04\0" + struct.pack("<HB", round(100 / rate), 0) + b"\0")
+        parts.append(b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0x87) + table.tobytes())
+        parts.append(b"\x08" + _gif_codes(indices))
+    return b"".join(parts) + b"\x3b"
+
+
+def in_grid(images: Any) -> Any:
+    """Images ``[height, width, channels]`` in a grid of a power of two, at least as wide as high; the rest is black."""
+    count = 1 << max(len(images) - 1, 0).bit_length()
+    high = 1 << (count.bit_length() - 1) // 2
+    black = [numpy.zeros_like(images[0])] * (count - len(images))
+    lines = numpy.stack([*images, *black]).reshape(high, count // high, *images[0].shape)
+    return numpy.concatenate(numpy.concatenate(lines.swapaxes(0, 1), 2), 0)
+
+
+def video_summary(tag: str, frames: Any, rate: float) -> bytes:
+    """A film of bytes, ``[frames, height, width, channels]`` with 1 or 3 channels, as an image that moves.
+
+    Raises ValueError for another shape or type.
+    """
+    film = numpy.asarray(frames)
+    if film.dtype != numpy.uint8 or film.ndim != 4 or film.shape[3] not in (1, 3):
+        raise ValueError(
+            f"a film is uint8[frames, height, width, 1 or 3], not {film.dtype}{list(film.shape)}"
+        )
+    _, height, width, channels = film.shape
+    content = gif(numpy.repeat(film, 3 // channels, 3), rate)
+    return _value(
+        tag, nested(4, number(1, height) + number(2, width) + number(3, channels) + nested(4, content))
+    )
+
+
 def text_summary(tag: str, text: str) -> bytes:
     """A text, which TensorBoard reads as Markdown."""
     tensor = number(1, _STRING) + nested(2, nested(2, number(1, 1))) + nested(8, text.encode())
@@ -139,20 +209,43 @@ def plugin_summary(tag: str, plugin: str, content: bytes, tensor: bytes | None =
 
 
 class EventFile:
-    """A file of events in a directory; an event is there for readers once the file is flushed."""
+    """A file of events in a directory; an event is there for readers once the file is flushed.
 
-    def __init__(self, folder: Any, suffix: str = "") -> None:
+    Args:
+        folder: The directory.
+        suffix: The end of the file's name.
+        purge_step: Readers drop the events of earlier files from this step on.
+        max_queue: The file is flushed when more events than this wait.
+        flush_secs: The file is flushed by the first event that comes so many seconds after the last flush.
+    """
+
+    def __init__(
+        self,
+        folder: Any,
+        suffix: str = "",
+        purge_step: int | None = None,
+        max_queue: float = math.inf,
+        flush_secs: float = math.inf,
+    ) -> None:
         self.folder = os.fspath(folder)
         os.makedirs(self.folder, exist_ok=True)
         made = f"{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_files)}"
         self.path = os.path.join(self.folder, f"events.out.tfevents.{made}{suffix}")
         self._file = open(self.path, "wb")  # noqa: SIM115 (closed by close)
+        self._max_queue, self._flush_secs = max_queue, flush_secs
+        self._waiting, self._flushed = 0, time.monotonic()
         self._record(double(1, time.time()) + nested(3, _VERSION))
+        if purge_step is not None:
+            self._event(nested(7, number(1, _START)), purge_step, None)
+            self.flush()
 
     def _record(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))
         checksums = [struct.pack("<I", masked(crc32c(part))) for part in (length, event)]
         self._file.write(length + checksums[0] + event + checksums[1])
+        self._waiting += 1
+        if self._waiting > self._max_queue or time.monotonic() - self._flushed > self._flush_secs:
+            self.flush()
 
     def _event(self, content: bytes, step: int | None, wall_time: float | None) -> None:
         when = time.time() if wall_time is None else wall_time
@@ -173,6 +266,7 @@ class EventFile:
     def flush(self) -> None:
         """Let readers see all events."""
         self._file.flush()
+        self._waiting, self._flushed = 0, time.monotonic()
 
     def close(self) -> None:
         """Flush, and close the file."""

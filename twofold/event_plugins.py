@@ -118,6 +118,57 @@ def layout_summary(layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> bytes:
     return plugin_summary("custom_scalars__config__", "custom_scalars", b"", tensor)
 
 
+_DATA_TYPES = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+}
+"""``DataType`` by NumPy's names."""
+
+
+def _tensor_proto(array: Any) -> bytes:
+    shape = b"".join(nested(2, number(1, size)) for size in array.shape)
+    content = numpy.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+    return number(1, _DATA_TYPES[array.dtype.name]) + nested(2, shape) + nested(4, content)
+
+
+def tensor_summary(tag: str, array: Any) -> bytes:
+    """The elements of an array as a summary message."""
+    return plugin_summary(tag, "tensor", b"", _tensor_proto(array))
+
+
+_MESH_PARTS = {"VERTEX": 1, "FACE": 2, "COLOR": 3}
+"""``MeshPluginData.ContentType``."""
+
+
+def mesh_summaries(tag: str, parts: Mapping[str, Any], config: str) -> list[bytes]:
+    """Meshes or point clouds as a summary message for each part.
+
+    Args:
+        tag: The name.
+        parts: Arrays ``[count, points, 3]`` as "VERTEX", ``[count, triangles, 3]`` as "FACE", and colours as "COLOR".
+        config: Settings of the scene as JSON.
+    """
+    components = sum(1 << _MESH_PARTS[name] for name in parts)
+    made = []
+    for name, array in parts.items():
+        content = nested_string(2, tag) + number(3, _MESH_PARTS[name]) + nested_string(5, config)
+        content += b"".join(number(6, size) for size in array.shape) + number(7, components)
+        made.append(plugin_summary(f"{tag}_{name}", "mesh", content, _tensor_proto(array)))
+    return made
+
+
 def embedding_text(
     name: str, folder: str, has_labels: bool = False, image_size: Sequence[int] | None = None
 ) -> str:

@@ -273,3 +273,21 @@ def test_hooks_of_functions():
     with y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 5,)):
         assert torch.autograd.grad(y, x, retain_graph=True)[0].tolist() == [10.0, 10.0]
     assert torch.autograd.grad(y, x)[0].tolist() == [2.0, 2.0]
+
+
+def test_edges_stand_for_tensors_in_backward_passes():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    edge, end = torch.autograd.graph.get_gradient_edge(y), torch.autograd.graph.get_gradient_edge(x)
+    assert edge.node is y.grad_fn and edge.output_nr == 0 and end.node.variable is x
+    z = (y * 3).sum()
+    first, second = torch.autograd.grad(z, (edge, end), retain_graph=True)
+    assert first.tolist() == [3, 3] and second.tolist() == [6, 12]
+    y.mul_(2)  # the edge is that of the value before
+    assert torch.autograd.grad(y.sum(), edge, retain_graph=True)[0].tolist() == [2, 2]
+    (found,) = torch.autograd.grad(edge, x, torch.ones(2), retain_graph=True)
+    assert found.tolist() == [2, 4]
+    torch.autograd.backward(edge, torch.ones(2), inputs=[end])
+    assert x.grad.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        torch.autograd.graph.get_gradient_edge(torch.ones(1))

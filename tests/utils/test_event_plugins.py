@@ -173,3 +173,120 @@ def test_wrong_arguments(tmp_path: Path) -> None:
             writer.add_hparams({"rate": 0.1}, {}, {"rate": ["a"]})
         with pytest.raises(ValueError, match="is of type list"):
             writer.add_hparams({"rate": [0.1]}, {})
+
+
+def test_meshes_and_tensors_are_read_back(tmp_path: Path) -> None:
+    points = torch.arange(12.0).reshape(1, 4, 3)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_mesh("cloud", points, colors=torch.full((1, 4, 3), 7), config_dict={"a": 1}, global_step=2)
+        writer.add_tensor("weights", torch.tensor([[1, 2]]), 5)
+    vertices, colours, whole = events_in(tmp_path)
+    value = values_of(vertices)["cloud_VERTEX"]
+    content = list(fields(content_of(value, b"mesh")))
+    assert content == [(2, b"cloud"), (3, 1), (5, b'{"a": 1}'), (6, 1), (6, 4), (6, 3), (7, 1 << 1 | 1 << 3)]
+    tensor = dict(fields(value[8]))
+    assert tensor[1] == 1 and numpy.frombuffer(tensor[4], "<f4").tolist() == list(range(12))
+    tensor = dict(fields(values_of(colours)["cloud_COLOR"][8]))
+    assert tensor[1] == 4 and tensor[4] == bytes([7] * 12)
+    value = values_of(whole)["weights"]
+    tensor = dict(fields(value[8]))
+    assert whole[2] == 5 and content_of(value, b"tensor") == b"" and tensor[1] == 9
+    assert numpy.frombuffer(tensor[4], "<i8").tolist() == [1, 2]
+    with (
+        SummaryWriter(tmp_path / "wrong") as writer,
+        pytest.raises(ArgumentError, match=r"VERTEX of shape \[4, 3\]"),
+    ):
+        writer.add_mesh("cloud", points[0])
+
+
+def gif_frames(data: bytes) -> list[Any]:
+    """The frames of a GIF file, by the format's specification, with the table of strings of LZW."""
+    assert data[:6] == b"GIF89a" and data[-1:] == b"\x3b"
+    width, height = struct.unpack("<HH", data[6:10])
+    at, frames = 13, []
+    while data[at] != 0x3B:
+        if data[at] == 0x21:
+            at += 2
+            while data[at]:
+                at += data[at] + 1
+            at += 1
+            continue
+        assert data[at] == 0x2C and data[at + 9] == 0x87
+        table = numpy.frombuffer(data[at + 10 : at + 778], numpy.uint8).reshape(256, 3)
+        at += 779
+        packed = b""
+        while data[at]:
+            packed += data[at + 1 : at + 1 + data[at]]
+            at += data[at] + 1
+        at += 1
+        frames.append(table[lzw(packed)].reshape(height, width, 3))
+    return frames
+
+
+def lzw(packed: bytes) -> list[int]:
+    bits = numpy.unpackbits(numpy.frombuffer(packed, numpy.uint8), bitorder="little").tolist()
+    at, size, before = 0, 9, None
+    strings: dict[int, list[int]] = {}
+    found: list[int] = []
+    while True:
+        code = sum(bit << k for k, bit in enumerate(bits[at : at + size]))
+        at += size
+        if code == 257:
+            return found
+        if code == 256:
+            strings, size, before = {k: [k] for k in range(256)}, 9, None
+            continue
+        word = strings.get(code) or [*strings[before], strings[before][0]]  # type: ignore[index]
+        if before is not None:
+            strings[258 + len(strings) - 256] = [*strings[before], word[0]]
+            if 258 + len(strings) - 256 == 1 << size and size < 12:
+                size += 1
+        found += word
+        before = code
+
+
+def test_films_are_read_back(tmp_path: Path) -> None:
+    few = torch.randint(0, 200, (2, 3, 1, 20, 30)).to(torch.uint8)
+    many = torch.rand(1, 2, 3, 40, 50)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_video("few", few, 1, fps=10)
+        writer.add_video("many", many)
+    first, second = events_in(tmp_path)
+    image = dict(fields(values_of(first)["few"][4]))
+    assert (image[1], image[2], image[3]) == (20, 60, 1)
+    for k, frame in enumerate(gif_frames(image[4])):
+        assert (frame[:, :, 0] == numpy.concatenate([few[0, k, 0].numpy(), few[1, k, 0].numpy()], 1)).all()
+    assert struct.pack("<HB", 10, 0) in image[4]
+    for k, frame in enumerate(gif_frames(dict(fields(values_of(second)["many"][4]))[4])):
+        difference = numpy.abs(frame.astype(float) - many[0, k].permute(1, 2, 0).numpy() * 255)
+        assert difference.max() <= 255 / 10 + 1
+
+
+def test_files_are_flushed_by_the_queue_and_purge_steps_are_written(tmp_path: Path) -> None:
+    writer = SummaryWriter(tmp_path, "", 7, max_queue=2)
+    (path,) = tmp_path.iterdir()
+    size = path.stat().st_size
+    writer.add_scalar("loss", 1.0, 8)
+    writer.add_scalar("loss", 1.0, 9)
+    assert path.stat().st_size == size
+    writer.add_scalar("loss", 1.0, 10)
+    assert path.stat().st_size > size
+    writer.close()
+    started, *_ = events_in(tmp_path)
+    assert started[2] == 7 and started[7] == b"\x08\x01"  # SessionLog.START
+    with SummaryWriter(tmp_path / "soon", flush_secs=0) as writer:
+        writer.add_scalar("loss", 1.0, 8)
+        (path,) = (tmp_path / "soon").iterdir()
+        assert len(path.read_bytes()) > 60
+
+
+def test_figures_are_images(tmp_path: Path) -> None:
+    figures = pytest.importorskip("matplotlib.figure")
+    figure = figures.Figure(figsize=(2, 1), dpi=50)
+    figure.patch.set_facecolor("red")
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_figure("one", figure)
+        writer.add_figure("two", [figure, figure])
+    first, second = events_in(tmp_path)
+    assert dict(fields(values_of(first)["one"][4]))[2] == 100
+    assert dict(fields(values_of(second)["two"][4]))[2] == 200

@@ -47,3 +47,15 @@ def test_gradcheck() -> None:
         torch.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"
     ):
         torch.autograd.gradcheck(wrong, (x,))
+
+
+def test_types_of_arguments_and_conditions() -> None:
+    from typing import get_args
+
+    from twofold.nn.common_types import _ratio_any_t, _size_2_t, _size_any_t
+
+    assert get_args(_size_2_t) == (int, tuple[int, int])
+    assert get_args(_size_any_t) == (int, tuple[int, ...]) and get_args(_ratio_any_t)[0] is float
+    torch._assert(torch.tensor(True), "never")
+    with pytest.raises(AssertionError, match="sizes differ"):
+        torch._assert(torch.tensor([1]) == 2, "sizes differ")

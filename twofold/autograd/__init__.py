@@ -14,6 +14,7 @@ from twofold.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from twofold.autograd.function import Function
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import from_numpy, tensor
+from twofold.frontend.grad_fn import tensors_of
 from twofold.frontend.gradients import (
     backward_all,
     enable_grad,
@@ -67,7 +68,7 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Add the gradients of the sum of ``tensors`` to ``.grad`` of their leaves; see ``Tensor.backward``."""
-    roots = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    roots = tensors_of(tensors)
     given = grad_variables if grad_tensors is None else grad_tensors
     if given is None:
         given = (None,) * len(roots)

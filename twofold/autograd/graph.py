@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from twofold import _core
-from twofold.frontend.grad_fn import Node
+from twofold.frontend.grad_fn import GradientEdge, Node, get_gradient_edge
 from twofold.frontend.tensor_hooks import HookHandle, MultiGradHook
 
 Tensor = _core.Tensor
 
 __all__ = [
+    "GradientEdge",
     "Node",
     "disable_saved_tensors_hooks",
+    "get_gradient_edge",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",

@@ -6,7 +6,7 @@ import functools
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.frontend.tensor_hooks import HookHandle, register_hook, register_post_accumulate_grad_hook
@@ -286,3 +286,41 @@ def grad_fn(self: Tensor) -> Node | None:
     True
     """
     return None if self.is_leaf else _node_of(self)
+
+
+class GradientEdge(NamedTuple):
+    """What stands for a tensor in a backward pass: pass it to ``grad`` or ``backward`` where a tensor may stand.
+
+    ``node`` is where its gradient goes, ``output_nr`` the number of the result there, which is 0, as each result is a
+    call of its own; ``ownership_token`` keeps the graph.
+    """
+
+    node: Node | None
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """What stands for a tensor in a backward pass, also after in-place operations on the tensor.
+
+    Raises RuntimeError for a tensor that does not require grad.
+
+    >>> import twofold as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> y = x * x
+    >>> edge = torch.autograd.graph.get_gradient_edge(y)
+    >>> torch.autograd.grad(y * 5, edge)
+    (tensor(5.),)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError(
+            "get_gradient_edge: a tensor that does not require gradients has none. Set requires_grad on it."
+        )
+    made = None if tensor.is_leaf else _core.made_by(tensor)
+    return GradientEdge(_node_above(tensor), 0, tensor if made is None else made[0])
+
+
+def tensors_of(given: Any) -> tuple[Tensor, ...]:
+    """A tensor, or an edge, or several, as a tuple of tensors."""
+    several = (given,) if isinstance(given, (Tensor, GradientEdge)) else tuple(given)
+    return tuple(one.ownership_token if isinstance(one, GradientEdge) else one for one in several)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from twofold import _core
 from twofold.errors import described
+from twofold.frontend.grad_fn import tensors_of
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.ops.base import FUNCTIONS
 from twofold.runtime.tracing import here
@@ -171,7 +172,7 @@ def backward_all(
     roots: tuple[Tensor, ...], seeds: tuple[Any, ...], keep: bool, create: bool, inputs: Any = None
 ) -> None:
     """One backward pass from all ``roots``, to all leaves or to ``inputs`` only."""
-    chosen = () if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    chosen = () if inputs is None else tensors_of(inputs)
     if inputs is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     _check_inputs("backward", chosen)
@@ -191,6 +192,7 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs`` (their sum, weighted by ``grad_outputs``) with respect to ``inputs``.
 
+    Both are a tensor, a ``GradientEdge``, or several.
     With ``is_grads_batched``, ``grad_outputs`` have a leading axis of samples, and so have the gradients; all are
     computed in one batched pass, and the graph stays.
     Raises RuntimeError for an input that no path reaches, unless ``allow_unused``.
@@ -201,8 +203,7 @@ def grad(
     >>> torch.autograd.grad(first, x)
     (tensor(12.),)
     """
-    roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    targets = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    roots, targets = tensors_of(outputs), tensors_of(inputs)
     seeds: Sequence[Any]
     if grad_outputs is None:
         seeds = [None] * len(roots)

@@ -229,7 +229,21 @@ METHODS: dict[str, Any] = {
     "to_sparse": to_sparse,
 }
 
+
+def _assert(condition: Any, message: Any) -> None:
+    """Raise AssertionError with ``message`` unless ``condition`` is true.
+
+    >>> import twofold as torch
+    >>> torch._assert(torch.tensor(1.0) > 0, "not positive")
+    """
+    if type(condition) is not Tensor and _core.has_torch_function(condition):
+        _core.call_torch_function(_assert, (condition,), (condition, message), {})
+    elif not condition:
+        raise AssertionError(message)
+
+
 _SETTINGS: tuple[Any, ...] = (
+    _assert,
     result_type,
     typename,
     set_default_device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -18,18 +19,22 @@ from twofold.event_files import (
     counted_summary,
     histogram_summary,
     image_summary,
+    in_grid,
     node_def,
     png,
     scalar_summary,
     text_summary,
+    video_summary,
 )
 from twofold.event_plugins import (
     embedding_text,
     hyperparameter_summaries,
     layout_summary,
+    mesh_summaries,
     precision_recall,
     precision_recall_summary,
     sprite_of,
+    tensor_summary,
 )
 from twofold.runtime.tracing import here
 
@@ -83,6 +88,9 @@ class SummaryWriter:
     Args:
         log_dir: The directory; by default one in ``runs`` that is named for the time.
         comment: The end of the default directory's name.
+        purge_step: TensorBoard drops what earlier files of the directory hold from this step on.
+        max_queue: The file is flushed when more events than this wait.
+        flush_secs: The file is flushed by the first event that comes so many seconds after the last flush.
         filename_suffix: The end of the file's name.
 
     >>> import glob, tempfile
@@ -93,12 +101,20 @@ class SummaryWriter:
     1
     """
 
-    def __init__(self, log_dir: Any = None, comment: str = "", filename_suffix: str = "") -> None:
+    def __init__(
+        self,
+        log_dir: Any = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str = "",
+    ) -> None:
         if log_dir is None:
             log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S") + comment)
         self.log_dir = os.fspath(log_dir)
-        self._suffix = filename_suffix
-        self._file = EventFile(self.log_dir, filename_suffix)
+        self._settings = filename_suffix, purge_step, max_queue, flush_secs
+        self._file = EventFile(self.log_dir, *self._settings)
         self._others: dict[str, EventFile] = {}
         self._embeddings = ""
 
@@ -123,7 +139,7 @@ class SummaryWriter:
         for tag, value in tag_scalar_dict.items():
             name = f"{main_tag.replace('/', '_')}_{tag}"
             if name not in self._others:
-                self._others[name] = EventFile(os.path.join(self.log_dir, name), self._suffix)
+                self._others[name] = EventFile(os.path.join(self.log_dir, name), *self._settings)
             self._others[name].add_summary(
                 scalar_summary(main_tag, _number(value, tag)), global_step, walltime
             )
@@ -162,6 +178,93 @@ class SummaryWriter:
         rows = numpy.moveaxis(array, dataformats.index("N"), 0)
         pixels = [_pixels(one, dataformats.replace("N", "")) for one in rows]
         self._file.add_summary(image_summary(tag, numpy.concatenate(pixels, 1)), global_step, walltime)
+
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: int | None = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a figure of matplotlib as an image, or a list of figures of one size side by side.
+
+        Each is closed unless ``close`` is False.
+        """
+        figures = list(figure) if isinstance(figure, (list, tuple)) else [figure]
+        pixels = []
+        for one in figures:
+            canvas = import_module("matplotlib.backends.backend_agg").FigureCanvasAgg(one)
+            canvas.draw()
+            pixels.append(numpy.asarray(canvas.buffer_rgba(), numpy.uint8)[:, :, :3])
+            if close:
+                import_module("matplotlib.pyplot").close(one)
+        self._file.add_summary(image_summary(tag, numpy.concatenate(pixels, 1)), global_step, walltime)
+
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: int | None = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
+        """Write films ``[N, frames, channels, height, width]`` of bytes, or numbers from 0 to 1, in a grid.
+
+        There are ``fps`` frames a second, and 1 or 3 channels. Frames of more than 256 colours lose some: the
+        format is GIF.
+        """
+        films = _array(vid_tensor)
+        if films.ndim != 5 or films.shape[2] not in (1, 3):
+            raise ArgumentError(
+                f"add_video: {tag!r} has shape {list(films.shape)}, at {here()}",
+                "Give [films, frames, channels, height, width] with 1 or 3 channels.",
+            )
+        frames = numpy.stack(
+            [in_grid([_pixels(one, "CHW") for one in films[:, k]]) for k in range(films.shape[1])]
+        )
+        self._file.add_summary(video_summary(tag, frames, fps), global_step, walltime)
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: Mapping[str, Any] | None = None,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write meshes, or point clouds where there are no faces.
+
+        Args:
+            tag: The name.
+            vertices: ``[count, points, 3]``, coordinates.
+            colors: ``[count, points, 3]``, from 0 to 255.
+            faces: ``[count, triangles, 3]``, the numbers of the points of each triangle.
+            config_dict: Settings of the scene, as three.js names them.
+            global_step: The step.
+            walltime: The time, in seconds; by default now.
+
+        Raises ArgumentError for other shapes.
+        """
+        parts = {"VERTEX": vertices, "FACE": faces, "COLOR": colors}
+        kinds = {"VERTEX": numpy.float32, "FACE": numpy.int32, "COLOR": numpy.uint8}
+        arrays = {name: _array(one).astype(kinds[name]) for name, one in parts.items() if one is not None}
+        for name, array in arrays.items():
+            if array.ndim != 3 or array.shape[2] != 3:
+                raise ArgumentError(
+                    f"add_mesh: {name} of shape {list(array.shape)}, at {here()}",
+                    "Give three numbers for each of several points of several meshes.",
+                )
+        for message in mesh_summaries(tag, arrays, json.dumps(dict(config_dict or {}), sort_keys=True)):
+            self._file.add_summary(message, global_step, walltime)
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None
+    ) -> None:
+        """Write the elements of a tensor."""
+        self._file.add_summary(tensor_summary(tag, _array(tensor)), global_step, walltime)
 
     def add_text(
         self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
