@@ -1,5 +1,7 @@
 """Types of arguments of layers: a value, or one for each axis."""
 
+# ruff: noqa: UP007
+
 from __future__ import annotations
 
 from typing import TypeVar, Union
