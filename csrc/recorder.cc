@@ -347,6 +347,11 @@ void Recorder::watch(Value* value) {
   if (!watched_at(watched, static_cast<size_t>(value->index))) watched.emplace_back(value->index, slot);
 }
 
+GradientSlot* Recorder::watched(const Value* value) {
+  if (value->slot || !(value->pending || value->saved)) return value->slot;
+  return watched_at(value->pending ? value->owner->watched_ : value->saved->watched, static_cast<size_t>(value->index));
+}
+
 bool Recorder::has_hooks() const {
   return std::any_of(watched_.begin(), watched_.end(), [](const Watch& watch) { return watch.slot->has_hooks(); });
 }

@@ -113,6 +113,8 @@ class Recorder {
   bool is_consumed(size_t entry) const { return consumed_[entry] != 0; }
   // From now on backward passes respect the gradient slot of the value.
   static void watch(Value* value);
+  // The gradient slot of a value, also where another handle of it had the slot; null if there is none.
+  static GradientSlot* watched(const Value* value);
   bool has_hooks() const;
   // 1 if an entry reports invalid values when it is computed; -1 with a Python error set.
   int has_checks() const;

@@ -352,8 +352,9 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
   Value* value = current_value(as_tensor(self));
   if (!value) return nullptr;
   if (flag == Py_None) {
-    PyObject* known = value->slot && value->slot->hooks ? value->slot->hooks : Py_None;
-    return Py_NewRef(known);
+    if (value->pending && value->owner->in_flight(value) && !realise(value)) return nullptr;
+    const GradientSlot* slot = Recorder::watched(value);
+    return Py_NewRef(slot && slot->hooks ? slot->hooks : Py_None);
   }
   GradientSlot* slot = watched_slot(value);
   if (!slot) return nullptr;

@@ -50,7 +50,7 @@ class Transform:
     def inv(self) -> Transform:
         """The inverse function."""
         if self._inverted is None:
-            self._inverted = _Inverse(self)
+            self._inverted = _InverseTransform(self)
         return self._inverted
 
     @property
@@ -110,7 +110,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)
         self._inv = transform
@@ -139,7 +139,7 @@ class _Inverse(Transform):
         return self._inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Inverse) and self._inv == other._inv
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
 
     __hash__ = Transform.__hash__
 

@@ -13,6 +13,7 @@ from twofold.distributions.single_transforms import (
     SoftplusTransform,
     TanhTransform,
     Transform,
+    _InverseTransform,
     identity_transform,
 )
 from twofold.distributions.vector_transforms import (

@@ -59,12 +59,12 @@ class CalledBackward:
         known = self._cotangents.get(k)
         self._cotangents[k] = cotangent if known is None else known + cotangent
 
-    def _call(self, zero: Tensor | None) -> Tensor:
+    def _call(self, zero: Tensor | None, hub: Tensor | None = None) -> Tensor:
         cotangents, self._cotangents = self._cotangents, {}
         self._tell_the_rest(cotangents)
         if zero is None:
             zero = apply("zeros", attrs=((), float32))
-        self._hub = _core.at_hooked_position(zero)
+        self._hub = _core.at_hooked_position(zero) if hub is None else hub
         try:
             self._found = list(self._shares(cotangents))
         finally:
@@ -82,3 +82,17 @@ class CalledBackward:
     def _share(self, k: int, zero: Tensor) -> Any:
         found, self._found[k] = self._found[k], None
         return NotImplemented if found is None else found  # which says that there is no cotangent
+
+
+def after_hooks(value: Tensor, cotangent: Tensor) -> Tensor | None:
+    """What the hooks of a recorded value make of its cotangent, in a pass that Python makes; None for no cotangent."""
+    for hook in value._gradient_hooks(None) or ():
+        function = getattr(hook, "func", hook)
+        if getattr(function, "__func__", None) is CalledBackward._call:
+            found = function(cotangent, value)
+        else:
+            found = hook(cotangent)
+        if found is NotImplemented:
+            return None
+        cotangent = cotangent if found is None else found
+    return cotangent

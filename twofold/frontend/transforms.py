@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from twofold import _core
 from twofold.errors import GradientError
+from twofold.frontend.called_backward import after_hooks
 from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
@@ -107,6 +108,9 @@ def pull(
             waiting[call.keys[0]].terms += [term.transposed() for term in products]
             arrived.terms = [term for term in arrived.terms if term.kind != GradientKind.PRODUCT]
         cotangent = arrived.total()
+        if cotangent is not None and call.result is not None and not call.result._is_symbolic:
+            with _core.GradientMode(create):
+                arrived.plain = cotangent = after_hooks(call.result, cotangent)
         if cotangent is None:
             continue
         read = _Read(call, shares, cotangent, create)

@@ -224,7 +224,7 @@ class cosine_similarity:
 
 @composite
 class normalize:
-    """The input over its ``p``-norm along ``dim`` (at least ``eps``).
+    """The input over its ``p``-norm along ``dim`` (at least ``eps``): one axis, several, or all for None.
 
     >>> import twofold as torch
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
@@ -233,7 +233,10 @@ class normalize:
 
     autograd_name = "DivBackward0"
 
-    def call(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+    def call(input: Any, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Any:
+        if dim is None or isinstance(dim, (tuple, list)):
+            length = FUNCTIONS["linalg.vector_norm"](input, p, dim, True)
+            return ops.divide(input, ops.maximum(length, eps))
         return apply("normalize", input, eps, attrs=(float(p), normalize_axis(dim, len(input.shape))))
 
     def compute(x: Any, eps: Any, p: float, axis: int) -> Any:
