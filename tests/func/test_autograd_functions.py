@@ -92,3 +92,38 @@ def test_branches_on_batched_cotangents_say_so() -> None:
 
     with pytest.raises(RuntimeError, match="asks for one value"):
         torch.func.jacrev(Branching.apply)(X)
+
+
+class Weighted(torch.autograd.Function):
+    """``w * x``, whose backward takes a gradient itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        x, w = ctx.saved_tensors
+        with torch.enable_grad():
+            y = x.detach() * w
+        (found,) = torch.autograd.grad(y, w, gradient, retain_graph=True)
+        return gradient * w, found
+
+
+def test_gradients_in_vmap_take_its_cotangents() -> None:
+    x = X.clone().requires_grad_()
+    y = x * x * x
+
+    def pulled(cotangent: Any) -> Any:
+        return torch.autograd.grad(y, x, cotangent, retain_graph=True)[0]
+
+    found = torch.vmap(pulled)(torch.eye(3))
+    assert found.tolist() == [[3, 0, 0], [0, 12, 0], [0, 0, 27]] and not found.requires_grad
+    both = torch.vmap(lambda v: torch.autograd.grad([y, x * 2], x, [v, None], retain_graph=True)[0])(
+        torch.eye(3)
+    )
+    assert both[1].tolist() == [2, 14, 2]
+    w = torch.tensor([5.0, 6.0, 7.0], requires_grad=True)
+    jacobian = functional.jacobian(lambda x: Weighted.apply(x, w), X)
+    assert jacobian.tolist() == [[5, 0, 0], [0, 6, 0], [0, 0, 7]]

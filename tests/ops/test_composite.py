@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from on_nodes import gradients, run, same
 from scipy import special
 
+import twofold as torch
 from twofold.dtypes import float32, float64, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
@@ -320,3 +321,9 @@ def test_errors(case: int) -> None:
     with pytest.raises(kind) as caught:
         run(function, *arrays)
     assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("dim", [(0, 1), [-1, -2], None])
+def test_normalize_over_several_axes(dim: Any) -> None:
+    found = torch.nn.functional.normalize(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), dim=dim)
+    numpy.testing.assert_allclose(found.numpy(), [[0.6, 0.0], [0.0, 0.8]], rtol=1e-6)

@@ -61,7 +61,9 @@ class Independent(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
         inner = self._event_shape[: self.reinterpreted_batch_ndims]
         base = self.base_dist.expand((*as_size(batch_shape), *inner))
-        return type(self)(base, self.reinterpreted_batch_ndims, self._validate_args)
+        made: Distribution = self._like_this(_instance)
+        Independent.__init__(made, base, self.reinterpreted_batch_ndims, self._validate_args)  # type: ignore[arg-type]
+        return made
 
     @property
     def mean(self) -> Tensor:
@@ -145,13 +147,8 @@ class TransformedDistribution(Distribution):
         shape = (*as_size(batch_shape), *self._event_shape)
         before = ComposeTransform(self.transforms).inverse_shape(Size(shape))
         base = self.base_dist.expand(before[: len(before) - len(self.base_dist.event_shape)])
-        return self._made_from(base)
-
-    def _made_from(self, base: Distribution) -> Distribution:
-        """A distribution like this one over another base; subclasses keep their class and parameters."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        TransformedDistribution.__init__(made, base, self.transforms, self._validate_args)
+        made: Distribution = self._like_this(_instance)
+        TransformedDistribution.__init__(made, base, self.transforms, self._validate_args)  # type: ignore[arg-type]
         return made
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -245,7 +242,10 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
         shape, count = as_size(batch_shape), self._mixture_distribution._num_events
         components = self._component_distribution.expand((*shape, count))
-        return type(self)(self._mixture_distribution.expand(shape), components, self._validate_args)  # type: ignore[arg-type]
+        made: Distribution = self._like_this(_instance)
+        mixture = self._mixture_distribution.expand(shape)
+        MixtureSameFamily.__init__(made, mixture, components, self._validate_args)  # type: ignore[arg-type]
+        return made
 
     def _weights(self) -> Tensor:
         """The probabilities of the components, with an axis of size 1 for each of a value."""

@@ -28,13 +28,14 @@ class Distribution:
     has_enumerate_support: bool = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any = None
-    _validates = __debug__
+    _validate_args = __debug__  # of all that are not told, and of subclasses that say so
 
     def __init__(
         self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
     ) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validate_args = Distribution._validates if validate_args is None else validate_args
+        if validate_args is not None:
+            self._validate_args = validate_args
         self._given = [name for name in self.arg_constraints if name in self.__dict__]
         if self._validate_args:
             self._validate_parameters()
@@ -44,7 +45,7 @@ class Distribution:
         """Set whether distributions check their arguments unless told."""
         if value not in (True, False):
             raise ArgumentError(f"a default of {value!r}", "Give True or False.")
-        Distribution._validates = value
+        Distribution._validate_args = value
 
     def _validate_parameters(self) -> None:
         checks = []
@@ -138,9 +139,22 @@ class Distribution:
             value, axes = self.__dict__[name], self.arg_constraints[name].event_dim
             if isinstance(value, Tensor):
                 found[name] = value.expand((*shape, *value.shape[value.ndim - axes :]))
-        made = type(self)(**found, **self._fixed(), validate_args=False)
+        made = self._like_this(_instance)
+        own = next(cls for cls in type(self).__mro__ if cls.__module__.startswith("twofold.distributions."))
+        own.__init__(made, **found, **self._fixed(), validate_args=False)  # type: ignore[misc]
         made._validate_args = self._validate_args
         return made
+
+    def _like_this(self, instance: Any) -> Any:
+        """What ``expand`` initialises: the instance that a subclass made, or one of this class with all attributes."""
+        if instance is None:
+            instance = object.__new__(type(self))
+            if not type(self).__module__.startswith("twofold.distributions."):
+                given = {
+                    name: value for name, value in self.__dict__.items() if name not in self.arg_constraints
+                }
+                instance.__dict__.update(given)
+        return instance
 
     def _fixed(self) -> dict[str, Any]:
         """Arguments of the constructor that have no batch shape."""

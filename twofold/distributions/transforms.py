@@ -13,7 +13,7 @@ from twofold.distributions.single_transforms import (
     SoftplusTransform,
     TanhTransform,
     Transform,
-    _InverseTransform,
+    _InverseTransform,  # noqa: F401 (programs name it)
     identity_transform,
 )
 from twofold.distributions.vector_transforms import (

@@ -225,6 +225,8 @@ def grad(
     found: list[Tensor | None]
     if is_grads_batched:
         found = _batched(roots, seeds, targets, create_graph)
+    elif any(isinstance(seed, Tensor) and seed._is_symbolic for seed in seeds):  # inside of vmap
+        found = _of_declared(roots, seeds, targets, create_graph)
     else:
         keep = keeps_graph(retain_graph, create_graph)
         shown = not create_graph
@@ -246,6 +248,19 @@ def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:
             raise RuntimeError(
                 f"{what}: input {described(target)} does not require grad. Set requires_grad on it."
             )
+
+
+def _of_declared(
+    roots: Sequence[Tensor], seeds: Sequence[Any], targets: Sequence[Tensor], create: bool
+) -> list[Tensor | None]:
+    """The gradients for seeds that have no values yet; the graph stays."""
+    from twofold.frontend.transforms import derivatives
+
+    given = [
+        FUNCTIONS["ones_like"](root.detach()) if seed is None else seed
+        for root, seed in zip(roots, seeds, strict=True)
+    ]
+    return derivatives(roots, given, targets, create)
 
 
 def _batched(

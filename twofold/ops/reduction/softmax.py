@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ from twofold.dtypes import as_dtype, bfloat16
 from twofold.errors import DTypeError, ShapeError
 from twofold.ops.axes import given_once
 from twofold.ops.base import (
+    FUNCTIONS,
     apply,
     broadcast,
     broadcast_shapes,
