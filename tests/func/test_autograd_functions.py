@@ -127,3 +127,12 @@ def test_gradients_in_vmap_take_its_cotangents() -> None:
     w = torch.tensor([5.0, 6.0, 7.0], requires_grad=True)
     jacobian = functional.jacobian(lambda x: Weighted.apply(x, w), X)
     assert jacobian.tolist() == [[5, 0, 0], [0, 6, 0], [0, 0, 7]]
+
+
+def test_backward_in_vmap_says_that_there_are_no_values() -> None:
+    x = X.clone().requires_grad_()
+    y = x * x
+    for backward in (lambda v: y.backward(v), lambda v: torch.autograd.backward(y, v, inputs=[x])):
+        with pytest.raises(RuntimeError, match="has no value yet"):
+            torch.vmap(lambda v: (backward(v), v)[1])(torch.eye(3))  # noqa: B023
+    assert x.grad is None

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from twofold import _core
-from twofold.errors import described
+from twofold.errors import GraphError, described
 from twofold.frontend.grad_fn import tensors_of
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.ops.base import FUNCTIONS
@@ -150,6 +150,7 @@ def backward(
     tensor(6.)
     """
     keep = keeps_graph(retain_graph, create_graph)
+    _need_values((self,), (gradient,))
     if inputs is None:
         backward_pass(self._backward, like_its_output(self, gradient), keep, create_graph)
     else:
@@ -176,6 +177,7 @@ def backward_all(
     if inputs is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     _check_inputs("backward", chosen)
+    _need_values(roots, seeds)
     backward_pass(_core.backward_of, roots, tuple(map(like_its_output, roots, seeds)), chosen, keep, create)
 
 
@@ -240,6 +242,16 @@ def grad(
                 "Pass allow_unused=True to get None for it."
             )
     return tuple(found)
+
+
+def _need_values(roots: Sequence[Tensor], seeds: Sequence[Any]) -> None:
+    for root, seed in zip(roots, seeds):
+        if isinstance(seed, Tensor) and seed._is_symbolic and not root._is_symbolic:
+            raise GraphError(
+                f"backward: the gradient {described(seed)} has no value yet, as it depends on what vmap maps, and "
+                f".grad holds values, at {here()}",
+                "Use autograd.grad.",
+            )
 
 
 def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:
