@@ -39,3 +39,23 @@ def test_classes_say_whether_arguments_are_checked(monkeypatch: pytest.MonkeyPat
     assert torch.isnan(Normal(torch.zeros(()), torch.tensor(-1.0)).log_prob(torch.zeros(())))
     assert Normal(torch.zeros(()), torch.ones(())).cdf(0.0).item() == 0.5
     assert transforms.ExpTransform().inv.__class__ is transforms._InverseTransform
+
+
+def test_names_that_subclasses_use() -> None:
+    from twofold.distributions.utils import _standard_normal
+
+    noise = _standard_normal((20000,), dtype=torch.float64, device="cpu")
+    assert (
+        noise.dtype is torch.float64
+        and abs(noise.mean().item()) < 0.05
+        and abs(noise.std().item() - 1) < 0.05
+    )
+
+    class Given(torch.distributions.MultivariateNormal):
+        """Made of its factor alone."""
+
+        def __init__(self, factor: Any) -> None:
+            self.loc, self._unbroadcasted_scale_tril = torch.zeros(2), factor
+            Distribution.__init__(self, (), (2,), validate_args=False)
+
+    assert Given(2 * torch.eye(2)).covariance_matrix.tolist() == [[4, 0], [0, 4]]

@@ -325,3 +325,33 @@ def test_the_prefix_of_a_wrapping_module_is_taken_from_a_state() -> None:
     assert set(state) == set(model.state_dict()) and set(state._metadata) == set(model.state_dict()._metadata)
     model.load_state_dict(state)
     assert nn.modules.utils._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+
+
+class Stateful(nn.Module):
+    """A module whose state is all that it has, as programs write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.register_buffer("scale", torch.ones(2))
+        self.inner = nn.Linear(1, 1)
+        self._register_load_state_dict_pre_hook(self._before)
+
+    def _before(self, state: Any, *args: Any) -> None:
+        pass
+
+    def __getstate__(self) -> Any:
+        return self.__dict__
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
+def test_copies_of_modules_with_a_state_of_their_own_are_their_own(copied: Any) -> None:
+    module = Stateful()
+    other = copied(module)
+    other._parameters["weight"] = nn.Parameter(torch.zeros(2))
+    assert module.weight.tolist() == [1, 1] and other.weight.tolist() == [0, 0]
+    other.weight.data = torch.tensor([5.0])
+    assert dict(other.named_parameters())["weight"] is other.weight and other.weight.shape == (1,)
+    assert other.inner.weight is not module.inner.weight and other.scale is not module.scale
+    other.load_state_dict({**other.state_dict(), "weight": torch.tensor([7.0])})
+    assert other.weight.tolist() == [7] and module.weight.tolist() == [1, 1]

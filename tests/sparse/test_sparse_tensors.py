@@ -328,3 +328,32 @@ def test_buffers_of_modules():
         Propagation(torch.zeros(3, 3).to_sparse()).load_state_dict(module.state_dict())
     with pytest.raises(TypeError, match="dense"):
         module.matrix.copy_(torch.zeros(2, 3))
+
+
+def test_sparse_tensors_are_leaves() -> None:
+    dense = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    x = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    x.requires_grad = True
+    loss = (torch.sparse.mm(x, dense) ** 2).sum()
+    (found,) = torch.autograd.grad(loss, x, retain_graph=True)
+    # of the dense product: 2 (x @ dense) @ dense.T, at the coordinates
+    expected = 2 * (x.detach().to_dense() @ dense) @ dense.T
+    assert found.is_sparse and found.shape == (2, 3)
+    assert found._values().tolist() == [expected[0, 2].item(), expected[1, 0].item()]
+    loss.backward()
+    assert x.grad.is_sparse and x.grad._values().tolist() == found._values().tolist()
+    y = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3), requires_grad=True)
+    assert y.requires_grad and y.ndimension() == 2
+
+
+def test_norms_masks_and_empty_ones() -> None:
+    x = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    assert x.norm().item() == 3 and x.norm(1).item() == 3 and x.norm(p="fro").item() == 3
+    with pytest.raises(ArgumentError, match="only that of all elements"):
+        x.norm(dim=0)
+    empty = torch.zeros_like(x)
+    assert empty.is_sparse and empty._nnz() == 0 and empty.shape == (2, 2)
+    found = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(x.coalesce())
+    assert found.to_dense().tolist() == [[0, 2], [0, 0]]
+    with pytest.raises(ShapeError, match="sparse_mask"):
+        torch.ones(3, 2).sparse_mask(x)

@@ -98,12 +98,14 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand((*batch, *size))
         self.__dict__[name] = matrix.expand((*batch, *size, *size))
         super().__init__(batch, size, validate_args=validate_args)
-        self._factor = factor_of(name, matrix)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower triangular matrix whose product with its transpose is the covariance."""
-        return self._factor.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+        return self._unbroadcasted_scale_tril.expand(
+            (*self._batch_shape, *self._event_shape, *self._event_shape)
+        )
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
@@ -114,7 +116,7 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
         identity = FUNCTIONS["eye"](self._event_shape[0], dtype=self.loc.dtype)
-        inverse = _solve(self._factor, identity, upper=False)
+        inverse = _solve(self._unbroadcasted_scale_tril, identity, upper=False)
         return (inverse.mT @ inverse).expand(self.scale_tril.shape)
 
     @property
@@ -127,21 +129,31 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return (self._factor * self._factor).sum(-1).expand((*self._batch_shape, *self._event_shape))
+        return (
+            (self._unbroadcasted_scale_tril * self._unbroadcasted_scale_tril)
+            .sum(-1)
+            .expand((*self._batch_shape, *self._event_shape))
+        )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = sample_noise("normal", self._extended_shape(sample_shape), self.loc)
-        return self.loc + apply_matrix(self._factor, noise)
+        return self.loc + apply_matrix(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         rest = value - self.loc
-        standard = solved(self._factor, rest)
+        standard = solved(self._unbroadcasted_scale_tril, rest)
         square = 0.5 * (standard * standard).sum(-1)
-        return -square - half_log_determinant(self._factor) - self._event_shape[0] * HALF_LOG_2_PI
+        return (
+            -square
+            - half_log_determinant(self._unbroadcasted_scale_tril)
+            - self._event_shape[0] * HALF_LOG_2_PI
+        )
 
     def entropy(self) -> Tensor:
-        found = half_log_determinant(self._factor) + self._event_shape[0] * (0.5 + HALF_LOG_2_PI)
+        found = half_log_determinant(self._unbroadcasted_scale_tril) + self._event_shape[0] * (
+            0.5 + HALF_LOG_2_PI
+        )
         return found.expand(self._batch_shape)
 
 

@@ -12,7 +12,7 @@ from twofold.dtypes import DType, Size, finfo
 from twofold.errors import ArgumentError
 from twofold.frontend.creation import tensor
 from twofold.frontend.options import get_default_dtype
-from twofold.frontend.sampling import stream
+from twofold.frontend.sampling import RANDOM_FUNCTIONS, stream
 from twofold.ops.base import FUNCTIONS, broadcast_shapes, ops
 from twofold.ops.random import distributions, sampling
 
@@ -70,7 +70,7 @@ _sum_rightmost = sum_rightmost
 
 def _standard_normal(shape: Any, dtype: DType, device: Any) -> Tensor:
     """Samples of the standard normal distribution."""
-    return FUNCTIONS["randn"](tuple(shape), dtype=dtype, device=device)
+    return RANDOM_FUNCTIONS["randn"](tuple(shape), dtype=dtype, device=device)
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:

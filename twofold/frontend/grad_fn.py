@@ -320,7 +320,19 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(_node_above(tensor), 0, tensor if made is None else made[0])
 
 
+def several(given: Any) -> tuple[Any, ...]:
+    """A tensor, a sparse one, or an edge in a tuple; several as a tuple."""
+    is_one = isinstance(given, (Tensor, GradientEdge)) or getattr(given, "is_sparse", False)
+    return (given,) if is_one else tuple(given)
+
+
 def tensors_of(given: Any) -> tuple[Tensor, ...]:
-    """A tensor, or an edge, or several, as a tuple of tensors."""
-    several = (given,) if isinstance(given, (Tensor, GradientEdge)) else tuple(given)
-    return tuple(one.ownership_token if isinstance(one, GradientEdge) else one for one in several)
+    """A tensor, or an edge, or several, as a tuple of tensors; of sparse ones the values."""
+    return tuple(
+        one.ownership_token
+        if isinstance(one, GradientEdge)
+        else one._values()
+        if getattr(one, "is_sparse", False)
+        else one
+        for one in several(given)
+    )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from twofold import _core
 from twofold.errors import GraphError, described
-from twofold.frontend.grad_fn import tensors_of
+from twofold.frontend.grad_fn import several, tensors_of
 from twofold.frontend.tensor_hooks import backward_pass
 from twofold.ops.base import FUNCTIONS
 from twofold.runtime.tracing import here
@@ -194,7 +194,7 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs`` (their sum, weighted by ``grad_outputs``) with respect to ``inputs``.
 
-    Both are a tensor, a ``GradientEdge``, or several.
+    Both are a tensor, a ``GradientEdge``, or several; the gradient of a sparse tensor has its coordinates.
     With ``is_grads_batched``, ``grad_outputs`` have a leading axis of samples, and so have the gradients; all are
     computed in one batched pass, and the graph stays.
     Raises RuntimeError for an input that no path reaches, unless ``allow_unused``.
@@ -205,7 +205,8 @@ def grad(
     >>> torch.autograd.grad(first, x)
     (tensor(12.),)
     """
-    roots, targets = tensors_of(outputs), tensors_of(inputs)
+    given = several(inputs)
+    roots, targets = tensors_of(outputs), tensors_of(given)
     seeds: Sequence[Any]
     if grad_outputs is None:
         seeds = [None] * len(roots)
@@ -241,7 +242,10 @@ def grad(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
-    return tuple(found)
+    return tuple(
+        one._with(gradient) if gradient is not None and getattr(one, "is_sparse", False) else gradient
+        for one, gradient in zip(given, found, strict=True)
+    )
 
 
 def _need_values(roots: Sequence[Tensor], seeds: Sequence[Any]) -> None:

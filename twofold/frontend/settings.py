@@ -218,7 +218,22 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
     return import_module("twofold.sparse.coordinates").nonzeros(self, sparse_dim, layout)
 
 
+def sparse_mask(self: Tensor, mask: Any) -> Any:
+    """The elements at the coordinates of a sparse tensor of the same shape, as a sparse tensor.
+
+    >>> import twofold as torch
+    >>> mask = torch.sparse_coo_tensor([[0, 1], [1, 0]], [5.0, 5.0], (2, 2))
+    >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask.coalesce()).values()
+    tensor([2., 3.])
+
+    Raises:
+        ShapeError: If the shapes differ.
+    """
+    return import_module("twofold.sparse.functions").at_coordinates(self, mask)
+
+
 METHODS: dict[str, Any] = {
+    "sparse_mask": sparse_mask,
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(_make_subclass),
     "new": new,

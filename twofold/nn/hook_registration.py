@@ -8,6 +8,16 @@ from typing import Any
 from twofold.nn.hooks import RemovableHandle, add_hook
 
 
+class _WithoutModule:
+    """A hook that is called without the module."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.hook(*args)
+
+
 class Hooked:
     """The base of ``Module``: what calls of a module, its gradients and its state call beside it."""
 
@@ -121,7 +131,7 @@ class Hooked:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        found = hook if with_module else lambda module, *args: hook(*args)
+        found = hook if with_module else _WithoutModule(hook)
         return self._state_hook("_load_state_dict_pre_hooks", found)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

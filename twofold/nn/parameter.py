@@ -103,6 +103,10 @@ class Registry(dict[str, Any]):
         super().__init__()
         self._owner = weakref.ref(owner)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copies and files hold a dictionary, which the module that gets it makes its own."""
+        return dict, (dict(self),)
+
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         owner = self._owner()

@@ -123,6 +123,22 @@ class SparseTensor:
         """The number of axes."""
         return len(self._size)
 
+    ndimension = dim
+
+    def norm(self, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+        """The ``p``-norm of all elements, a positive number.
+
+        Raises ArgumentError for one over some axes, and for another ``p``, of which zeros have a part.
+        """
+        if dim is not None or keepdim or (p != "fro" and not p > 0):
+            raise ArgumentError("norm of a sparse tensor: only that of all elements", "Use to_dense() first.")
+        return ops.norm(self.coalesce()._elements, 2 if p == "fro" else p, dtype=dtype)
+
+    def zeros_like(self, *, dtype: Any = None) -> SparseTensor:
+        """A tensor of the same shape without any elements."""
+        values = ops.zeros((0, *self._elements.shape[1:]), dtype=dtype or self.dtype)
+        return SparseTensor(self._coordinates[:, :0], values, self._size, True)
+
     def sparse_dim(self) -> int:
         """The number of axes that have coordinates: the first ones."""
         return int(self._coordinates.shape[0])
@@ -170,6 +186,10 @@ class SparseTensor:
     def requires_grad(self) -> bool:
         """Whether gradients of the values are recorded."""
         return bool(self._elements.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self._elements.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
         """Record gradients of the values from here on."""

@@ -91,3 +91,13 @@ def _powers(input: SparseTensor, dim: int, dtype: Any) -> tuple[SparseTensor, Te
     powers = ops.exp(shifted)
     totals = ops.index_add(ops.zeros((count,), dtype=values.dtype), 0, groups, powers)
     return found, powers, ops.index_select(totals, 0, groups), shifted
+
+
+def at_coordinates(input: Tensor, mask: SparseTensor) -> SparseTensor:
+    """``Tensor.sparse_mask``."""
+    if tuple(input.shape) != tuple(mask.shape):
+        raise ShapeError(
+            f"sparse_mask: shapes {tuple(input.shape)} and {tuple(mask.shape)}", "Make them equal."
+        )
+    indices = mask._indices()
+    return SparseTensor(indices, input[tuple(indices)], input.shape, mask.is_coalesced())
