@@ -343,7 +343,7 @@ def test_sparse_tensors_are_leaves() -> None:
     loss.backward()
     assert x.grad.is_sparse and x.grad._values().tolist() == found._values().tolist()
     y = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3), requires_grad=True)
-    assert y.requires_grad and y.ndimension() == 2
+    assert y.requires_grad and y.ndimension() == 2 and y.mT.shape == (3, 2)
 
 
 def test_norms_masks_and_empty_ones() -> None:

@@ -316,6 +316,11 @@ class SparseTensor:
         """``t()``."""
         return self.t()
 
+    @property
+    def mT(self) -> SparseTensor:
+        """The last two axes exchanged."""
+        return self.transpose(-2, -1)
+
     def __getitem__(self, index: int) -> Any:
         """The row ``index``, without its axis: sparse as long as a sparse axis is left."""
         if not isinstance(index, (int, numpy.integer)):
