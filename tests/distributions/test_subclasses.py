@@ -59,3 +59,26 @@ def test_names_that_subclasses_use() -> None:
             Distribution.__init__(self, (), (2,), validate_args=False)
 
     assert Given(2 * torch.eye(2)).covariance_matrix.tolist() == [[4, 0], [0, 4]]
+
+
+def test_constraints_are_listed() -> None:
+    from twofold.distributions import constraints
+
+    assert {"real", "simplex", "dependent_property"} <= set(constraints.__all__)
+    assert all(hasattr(constraints, name) for name in constraints.__all__)
+
+
+def test_rules_of_divergences_for_classes_that_distributions_mix_in() -> None:
+    class Marked:
+        pass
+
+    class Own(Distribution, Marked):
+        pass
+
+    @torch.distributions.register_kl(Marked, Marked)
+    def rule(p: Any, q: Any) -> Any:
+        return torch.tensor(7.0)
+
+    assert torch.distributions.kl_divergence(Own(), Own()).item() == 7
+    with pytest.raises(TypeError, match="is no class"):
+        torch.distributions.register_kl(3, Normal)
