@@ -63,8 +63,12 @@ def torch_function(
     return result if func in nowrap_functions() else converted(result, cls)
 
 
-_SLOTS = ("__len__", "__bool__", "__float__", "__int__", "__repr__", "__str__", "__format__", "__contains__")
-_SLOTS += ("__deepcopy__", "__reduce_ex__", "__array__")
+_SLOTS = ("__len__", "__bool__", "__float__", "__int__", "__repr__", "__str__", "__format__") + (
+    "__contains__",
+    "__deepcopy__",
+    "__reduce_ex__",
+    "__array__",
+)
 
 
 def _getter(member: Any) -> property:

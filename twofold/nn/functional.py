@@ -290,5 +290,5 @@ def gumbel_softmax(
 
 
 _guard(globals(), by_types=True)
-linear_with_bias.public = linear_without_bias.public = linear  # for `__torch_function__`
-lookup.public = embedding
+for _fast, _known in ((linear_with_bias, linear), (linear_without_bias, linear), (lookup, embedding)):
+    setattr(_fast, "public", _known)  # noqa: B010 (what `__torch_function__` is given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -235,7 +234,7 @@ class normalize:
 
     autograd_name = "DivBackward0"
 
-    def call(input: Any, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Any:
+    def call(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
         if dim is None or isinstance(dim, (tuple, list)):
             length = FUNCTIONS["linalg.vector_norm"](input, p, dim, True)
             return ops.divide(input, ops.maximum(length, eps))
