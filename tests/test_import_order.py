@@ -82,6 +82,7 @@ ORDER = [
         "nn",
         "optim",
         "overrides",
+        "quasirandom",
         "data",
         "static",
     },

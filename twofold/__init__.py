@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         optim,
         overrides,
         profiler,
+        quasirandom,
         random,
         return_types,
         safetensors,

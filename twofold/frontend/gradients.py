@@ -207,10 +207,8 @@ def grad(
     """
     given = several(inputs)
     roots, targets = tensors_of(outputs), tensors_of(given)
-    seeds: Sequence[Any]
-    if grad_outputs is None:
-        seeds = [None] * len(roots)
-    else:
+    seeds: Sequence[Any] = [None] * len(roots)
+    if grad_outputs is not None:
         seeds = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     if len(seeds) != len(roots):
         raise RuntimeError(
@@ -242,10 +240,12 @@ def grad(
                 f"grad: no path leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
-    return tuple(
-        one._with(gradient) if gradient is not None and getattr(one, "is_sparse", False) else gradient
-        for one, gradient in zip(given, found, strict=True)
-    )
+    return tuple(map(_as_given, given, found))
+
+
+def _as_given(input: Any, gradient: Tensor | None) -> Any:
+    """The gradient of an input; that of a sparse tensor with its coordinates."""
+    return input._with(gradient) if gradient is not None and getattr(input, "is_sparse", False) else gradient
 
 
 def _need_values(roots: Sequence[Tensor], seeds: Sequence[Any]) -> None:
