@@ -394,7 +394,7 @@ def _yielding(function: Callable[..., Any], reflected: str) -> Callable[..., Any
 
 def _asking(method: Callable[..., Any]) -> Any:
     """``method`` as a callable that asks the classes of its arguments first (``__torch_function__``)."""
-    made = _core.operation_callable(None, 0, method)
+    made = _core.operation_callable(None, -1, method)
     for part in ("__name__", "__qualname__", "__doc__"):
         setattr(made, part, getattr(method, part))
     return made

@@ -71,29 +71,32 @@ _SLOTS = ("__len__", "__bool__", "__float__", "__int__", "__repr__", "__str__", 
 )
 
 
-def _getter(member: Any) -> property:
+def _getter(name: str) -> property:
     def get(self: Tensor) -> Any:
+        getter = vars(Tensor)[name].__get__  # looked up here: define-then-run has members of its own
         if _core.has_torch_function(self):
-            return _core.call_torch_function(member.__get__, (self,), (self,), {})
-        return member.__get__(self)
+            return _core.call_torch_function(getter, (self,), (self,), {})
+        return getter(self)
 
     def write(self: Tensor, value: Any) -> None:
+        setter = vars(Tensor)[name].__set__
         if _core.has_torch_function(self):
-            _core.call_torch_function(member.__set__, (self,), (self, value), {})
+            _core.call_torch_function(setter, (self,), (self, value), {})
         else:
-            member.__set__(self, value)
+            setter(self, value)
 
-    return property(get, write, doc=member.__doc__)
+    return property(get, write, doc=vars(Tensor)[name].__doc__)
 
 
-def _method(member: Any) -> Callable[..., Any]:
+def _method(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        member = vars(Tensor)[name]
         if _core.has_torch_function(self, *args):
             return _core.call_torch_function(member, (self, *args), (self, *args), kwargs)
         return member(self, *args, **kwargs)
 
-    method.__name__ = method.__qualname__ = member.__name__
-    method.__doc__ = member.__doc__
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = vars(Tensor)[name].__doc__
     return method
 
 
@@ -105,9 +108,9 @@ def asking_members() -> dict[str, Any]:
         if name.startswith("_") and name not in _SLOTS:
             continue
         if isinstance(member, (property, GetSetDescriptorType)):
-            found[name] = _getter(member)
+            found[name] = _getter(name)
         elif isinstance(member, MethodDescriptorType) or is_boundary(member) or name in _SLOTS:
-            found[name] = _method(member)
+            found[name] = _method(name)
     return found
 
 
