@@ -249,7 +249,7 @@ class BackwardPass {
   RefSet read_;                      // values that gradients read, and those they are views of
   std::vector<Ref> inputs_, operands_;  // operands of the visited call, and of the gradient that is being recorded
   bool crossed_ = false;
-  const bool on_tape_ = is_on_tape();  // a debugger stops at each call that has a cotangent, so even those that pass it on are recorded
+  const bool is_stepped_ = is_stepped();  // a debugger stops at each call that has a cotangent
 };
 
 }  // namespace twofold

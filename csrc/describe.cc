@@ -25,6 +25,7 @@ nb::object steal_checked(PyObject* made) {
 }
 
 thread_local PyObject* tape = nullptr;  // owned
+thread_local bool stepped = false;
 
 }  // namespace
 
@@ -48,11 +49,17 @@ nb::tuple describe_trace(const Trace& trace, const std::vector<Ref>& outputs) {
 
 nb::object set_tape(nb::object list) {
   PyObject* before = std::exchange(tape, list.is_none() ? nullptr : list.release().ptr());
-  want_whole_chains((tape != nullptr) - (before != nullptr));
   return before ? nb::steal(before) : nb::none();
 }
 
+bool set_stepped(bool is_stepped) {
+  want_whole_chains(is_stepped - stepped);
+  return std::exchange(stepped, is_stepped);
+}
+
 bool is_on_tape() { return tape != nullptr; }
+
+bool is_stepped() { return stepped; }
 
 bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                   const std::vector<ValueRef>& living) try {

@@ -14,5 +14,8 @@ namespace twofold {
 nanobind::tuple describe_trace(const Trace& trace, const std::vector<Ref>& outputs);
 // Sets the list to which the thread adds what it runs, or None. Returns the list before.
 nanobind::object set_tape(nanobind::object list);
+// Sets whether a debugger steps through what the thread records: with whole chains of callers, and each call of a backward
+// pass that has a cotangent. Returns what was set before.
+bool set_stepped(bool is_stepped);
 
 }  // namespace twofold

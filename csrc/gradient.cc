@@ -141,7 +141,7 @@ bool BackwardPass::is_internal(const Destination& destination) const {
 
 // Whether nothing but blocks inside zeros has arrived at a value so far.
 bool BackwardPass::begins_with_blocks(const Destination& destination) const {
-  if (on_tape_ || !destination.scope || is_source(destination)) return false;
+  if (is_stepped_ || !destination.scope || is_source(destination)) return false;
   return destination.scope->cotangents[static_cast<size_t>(destination.index)] == kNoRef;
 }
 
@@ -213,7 +213,7 @@ bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   if (destination.slot && !gradient->form.sparse) sum_of(destination).dense = true;
   const Form::Kind kind = static_cast<Form::Kind>(gradient->form.kind);
   const bool same = kind == Form::kIdentity && gradient->signature->output == visit.entry.signature->output;
-  if (same && !on_tape_ && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
+  if (same && !is_stepped_ && is_internal(destination)) return contribute(visit, destination, visit.scope.cotangents[visit.index]);
   std::vector<Ref>& refs = operands_;
   uint64_t mask;
   if (!read_all(visit, *gradient, refs, &mask)) return false;

@@ -67,8 +67,8 @@ bool BackwardPass::keep_factors(const Visit& visit, const Gradient& gradient, ui
   if (term.kind() == Form::kRows) {
     term.is_row = gradient.form.right == -1 && type_of(term.right) == gradient.signature->output;
     term.inputs = refs;
-    if (term.is_row && on_tape_ && !record_alone(term, &term.right)) return false;
-    if (term.is_row && (on_tape_ || is_internal(destination))) term.inputs.clear();
+    if (term.is_row && is_stepped_ && !record_alone(term, &term.right)) return false;
+    if (term.is_row && (is_stepped_ || is_internal(destination))) term.inputs.clear();
   }
   terms_of(destination).push_back(std::move(term));
   return true;

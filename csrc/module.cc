@@ -500,6 +500,7 @@ void bind_functions(nb::module_& m) {
   m.def("call_traced", &call_traced, "Inside call_untraced, calls a function that a debugger follows.");
   m.def("hide_frames", &hide_frames, nb::arg("change"), "Changes how often this thread is hidden from debuggers; returns that number.");
   m.def("set_tape", &set_tape, nb::arg("list").none(), "The list in which this thread keeps what it runs, or None; returns the one before.");
+  m.def("set_stepped", &set_stepped, nb::arg("is_stepped"), "Sets whether a debugger steps through what this thread records; returns what was set before.");
 }
 
 }  // namespace twofold

@@ -236,6 +236,8 @@ bool realise(Value* value);
 void clear_cached_traces();
 // Whether this thread has a tape.
 bool is_on_tape();
+// Whether a debugger steps through what this thread records: backward passes record even calls that only pass a cotangent on.
+bool is_stepped();
 // Adds a trace that is about to run to the tape; false with a Python error set.
 bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
                   const std::vector<ValueRef>& living);

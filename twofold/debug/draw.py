@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from html import escape
 from typing import Any
 
@@ -22,6 +23,7 @@ from twofold.debug.picture import (
     source_of,
     stage_view,
 )
+from twofold.debug.recording import kept_runs
 from twofold.debug.stepping import uncompiled
 from twofold.errors import ArgumentError
 from twofold.files import atomic_write
@@ -95,7 +97,7 @@ def draw(
 
     Args:
         thing: A tensor or expression (what stands above it), a list of them, a module or function (with its inputs), or
-            a declared graph, session, operation or tensor.
+            a declared graph, session, operation or tensor, or a ``debug.record`` block.
         inputs: What a module or function is called with.
         backward: Whether to draw the gradients of the sum of the result, too.
         values: Whether to compute what every value holds.
@@ -136,14 +138,19 @@ def recorded(
 
     Raises ArgumentError for what nothing stands above, and what is no tensor, module or function.
     """
+    if (block := _record_block(thing)) is not None:
+        return _of_block(block, inputs, backward, what)
     title, run, calls = _runnable(thing, inputs, backward, what)
     names = _names(thing, inputs)
     if calls:
         _core.flush()  # what the program has left to do, such as the initial values of parameters
     before = _core.traced_runs() if calls else 0
-    with ModuleScopes() as scopes:
+    tape: list[Any] = []
+    with ModuleScopes() as scopes, kept_runs(tape) if calls else nullcontext():
         outputs = run()
-    if not outputs or all(_core.trace_above([one]) is None for one in outputs):
+        if calls:
+            _finish(outputs)
+    if not tape and (not outputs or all(_core.trace_above([one]) is None for one in outputs)):
         raise ArgumentError(
             f"{what}: nothing stands above {title}, at {here()}",
             "Take a tensor before it is observed, one that needs a gradient, or a function with its inputs; of a step "
@@ -151,9 +158,43 @@ def recorded(
         )
     for number, output in enumerate(outputs):
         names.setdefault(_core.value_key(output), (f"output {number}" if number else "output", "value"))
-    found = Recorded(outputs, names, before)
+    found = Recorded(outputs, names, before, tape)
     found.classes = scopes.classes()
     return title, found, run
+
+
+def _record_block(thing: Any) -> Any:
+    """A ``debug.record`` block; None for anything else."""
+    module = sys.modules.get("twofold.debug.values")
+    return thing if module is not None and isinstance(thing, module.record) else None
+
+
+def _of_block(
+    block: Any, inputs: Sequence[Any], backward: bool, what: str
+) -> tuple[str, Recorded, Callable[[], list[Tensor]]]:
+    """As ``recorded``, of what ran in a block."""
+    if inputs or backward:
+        raise ArgumentError(
+            f"{what}: inputs or backward of a record block, which has run, at {here()}", "Leave them out."
+        )
+    if not block.tape:
+        raise ArgumentError(
+            f"{what}: nothing ran in the record block, at {here()}", "Compute something in it."
+        )
+
+    def again() -> list[Tensor]:
+        raise ArgumentError(
+            f"{what}: times of a record block, which has run, at {here()}", "Give a function."
+        )
+
+    return "record", Recorded([], {}, tape=block.tape), again
+
+
+def _finish(outputs: Sequence[Tensor]) -> None:
+    """Compute what is recorded if it is more than stands above the outputs of a function, such as an update."""
+    above = _core.trace_above(list(outputs)) if outputs else None
+    if _core.pending() > (len(above[1][1]) if above is not None else 0):
+        _core.flush()
 
 
 def _drawn(

@@ -90,12 +90,12 @@ def _written(kernel: Explained) -> Iterator[str]:
 def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     """The kernels that a program is compiled to: what was fused, why not more, and memory by line.
 
-    Nothing is compiled, and no result is computed that the program does not look at itself. What was compiled again,
+    Nothing is compiled. What a function looks at or updates is computed, and no other result. What was compiled again,
     and why, is in ``profile().compiled`` and in the lines of ``TWOFOLD_LOG=compile``.
 
     Args:
-        thing: A module or function; a tensor or list of tensors that was not observed; fetches of a session; or a
-            session, for the last part of its last run.
+        thing: A module or function; a tensor or list of tensors that was not observed; fetches of a session; a
+            session, for its last run; or a ``debug.record`` block.
         inputs: What a module or function is called with; of fetches the feed_dict, if sizes of placeholders are open
             or the shape of something depends on the values of placeholders, which are computed then.
         backward: Whether to take the gradients of the sum of the result, too.

@@ -179,10 +179,17 @@ def described_value(tensor: Any) -> tuple[str, float, bool]:
 class Recorded:
     """All calls above some tensors: of the trace that is being recorded and of those that it goes on from.
 
-    Those of runs up to the one with the history order ``before`` are left out; what they made is an input.
+    Those of runs up to the one with the history order ``before`` are left out; what they made is an input. ``tape`` are
+    runs since then, all of whose calls are included.
     """
 
-    def __init__(self, tensors: Sequence[Tensor], names: dict[int, tuple[str, str]], before: int = 0) -> None:
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        names: dict[int, tuple[str, str]],
+        before: int = 0,
+        tape: Sequence[Any] = (),
+    ) -> None:
         self._before = before
         self.view = View("recorded")
         self.names = names  # by value key: what a tensor is called, and its kind
@@ -194,7 +201,8 @@ class Recorded:
         self._boxes = Boxes()
         self.provenance: list[tuple[int, int]] = []
         self.keys: list[tuple[int, int, str]] = []
-        self._collect(list(tensors))
+        self._add_tape(tape)
+        self._collect([one for one in tensors if _core.value_key(one) not in self._numbers])
         self._begin_backward()
         outside = self._outside()
         for step, path, where in zip(self.view.steps, self._boxes.with_passes(self._boxed), self.provenance):
@@ -228,6 +236,16 @@ class Recorded:
             shared += 1
         return max(shared - 1, 0)
 
+    def _add_tape(self, tape: Sequence[Any]) -> None:
+        """Add what ran; a number stands for a breakpoint."""
+        for run in tape:
+            if not isinstance(run, int):
+                leaves, entries, lines, results = run
+                types = {~ref: type for one in entries for ref, type in zip(one[1], one[5]) if ref < 0}
+                own = [types[k] for k in range(len(leaves))]
+                description = own, entries, [position for position, _ in results]
+                self.add(description, lines, leaves, [_core.value_key(made) for _, made in results])
+
     def _collect(self, wanted: list[Tensor]) -> None:
         layers = []
         while wanted:
@@ -244,6 +262,7 @@ class Recorded:
                 if (
                     isinstance(leaf, Tensor)
                     and _core.history_order(leaf) > self._before
+                    and _core.value_key(leaf) not in self._numbers
                     and _core.value_key(leaf) not in known
                 ):
                     known.add(_core.value_key(leaf))

@@ -30,7 +30,7 @@ from twofold.static.session.subgraph import Needed, Position, number_feeds
 def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list[Any]] | None:
     """What to call the fetches of a session, and the closed traces of what a run computes for them.
 
-    A session stands for the last part of its last run. None for what is no fetch of a declared graph.
+    A session stands for its last run. None for what is no fetch of a declared graph.
 
     Args:
         thing: The fetches, or a session.
@@ -38,7 +38,7 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
         what: What asks for it, for errors.
     """
     if (session := session_of(thing)) is not None:
-        return "session", [last_run(session, inputs, what)[0]]
+        return "session", [closed for closed, _, _ in last_run(session, inputs, what)]
     operations = [operation_of(getattr(one, "op", one)) for one in leaves(thing)]
     if not operations or None in operations:
         return None
@@ -60,14 +60,18 @@ def planned_run(thing: Any, inputs: Sequence[Any], what: str) -> tuple[str, list
 
 def last_run(
     session: Any, inputs: Sequence[Any], what: str
-) -> tuple[Any, list[Any], dict[int, tuple[str, str]]]:
-    """The closed trace of the last part of the last run, the values that it was given, and their names by key."""
-    if inputs or session._last is None:
+) -> list[tuple[Any, list[Any], dict[int, tuple[str, str]]]]:
+    """The parts of the last run that compute something: closed traces, what each was given, and its names by key."""
+    if inputs or not session._last:
         raise ArgumentError(
             f"{what}: {'inputs of a session' if inputs else 'the session has not run'}, at {here()}",
             "Give the fetches with their feed_dict, or the session after a run.",
         )
-    executable, fed = session._last
+    parts = [_part_of_run(executable, fed) for executable, fed in session._last.items()]
+    return [part for part in parts if part[0].describe()[1]] or parts[-1:]
+
+
+def _part_of_run(executable: Any, fed: Sequence[Any]) -> tuple[Any, list[Any], dict[int, tuple[str, str]]]:
     given = given_to(executable, fed)
     closed = _closed(executable, [one.type_ for one in given])[0]
     feeds = [(owner.outputs[k].name, "input") for owner, k in executable.subgraph.position.feeds]
@@ -206,7 +210,7 @@ class _PlannedRun:
         last = self._session._last
         try:
             found: list[Any] = self._session._execute(
-                executable, (*values, *self.sizes), self._session._next_run()
+                executable, (*values, *self.sizes), self._session._next_run(), {}
             )
         finally:
             self._session._last = last

@@ -355,20 +355,33 @@ def _rewrite(calls: Iterable[Call], change: Callable[[Chain], Chain]) -> None:
 
 
 @contextmanager
+def kept_runs(tape: list[Any]) -> Iterator[None]:
+    """Inside the block, what this thread runs is added to a list."""
+    before = _core.set_tape(tape)
+    try:
+        yield
+    finally:
+        _core.set_tape(before)
+
+
+@contextmanager
 def recorded() -> Iterator[list[Any]]:
-    """The list that what this thread runs is kept in, inside the block."""
+    """The list that what this thread runs is kept in, inside the block, for a debugger.
+
+    Backward passes run each call that has a cotangent, and breakpoints are in the list.
+    """
     _core.flush()
     tape: list[Any] = []
-    before = _core.set_tape(tape)
 
     def stop() -> None:
         location = _core.capture_location()
         _core.flush()
         tape.append(location)
 
+    before = _core.set_stepped(True)
     try:
-        with breakpoints_as(stop):
+        with kept_runs(tape), breakpoints_as(stop):
             yield tape
-        _core.flush()
+            _core.flush()
     finally:
-        _core.set_tape(before)
+        _core.set_stepped(before)

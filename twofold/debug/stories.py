@@ -53,7 +53,8 @@ def story(thing: Any, *inputs: Any, backward: bool = False) -> Story:
     """The run of a tensor's trace, a module or a function, one operation after the other, with all values.
 
     Args:
-        thing: A tensor or list of tensors, a module or function, or a session, for the last part of its last run.
+        thing: A tensor or list of tensors, a module or function, a session, for its last run, or a ``debug.record``
+            block.
         inputs: What a module or function is called with.
         backward: Whether to go on to the gradients of the sum of the result.
 
@@ -81,8 +82,11 @@ def _of_session(session: Any, inputs: tuple[Any, ...], backward: bool) -> Record
         raise ArgumentError(
             f"story: backward of a session, at {here()}", "Fetch what tf.gradients or an optimizer declares."
         )
-    closed, given, names = import_module("twofold.debug.planned_runs").last_run(session, inputs, "story")
-    found = Recorded([], names)
-    leaves = [given[leaf] if isinstance(leaf, int) else leaf[0] for leaf in closed.leaves]
-    found.add(closed.describe(), closed.provenance, leaves, [])
+    found = Recorded([], {})
+    for closed, given, names in import_module("twofold.debug.planned_runs").last_run(
+        session, inputs, "story"
+    ):
+        found.names.update(names)
+        leaves = [given[leaf] if isinstance(leaf, int) else leaf[0] for leaf in closed.leaves]
+        found.add(closed.describe(), closed.provenance, leaves, [])
     return found

@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 class record:
-    """A ``with`` block whose run ``value`` can look into: what define-by-run computed there.
+    """A ``with`` block whose run ``value``, ``story``, ``explain`` and ``draw`` can look into: what was computed there.
 
     What the block reads is held as long as the object. Compiled functions and sessions are given to ``value``
     themselves; a session whose last run was in the block shows fed arrays of up to 4 MB as they were fed.
@@ -47,13 +47,14 @@ class record:
     """
 
     def __init__(self) -> None:
-        self._tape: list[Any] = []
+        self.tape: list[Any] = []
+        """What ran in the block, as the core keeps it."""
         self._block: Any = None
         self._before = -1
 
     def __enter__(self) -> record:
         self._block = recorded()
-        self._tape = self._block.__enter__()
+        self.tape = self._block.__enter__()
         self._before, BaseSession.most_kept = BaseSession.most_kept, MOST_SHARED_BYTES
         return self
 
@@ -67,7 +68,7 @@ class record:
     def recording(self) -> Recording:
         """The calls of the block."""
         made = Recording()
-        made.add_tape(self._tape)
+        made.add_tape(self.tape)
         return made
 
 
@@ -79,9 +80,9 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     Args:
         where: The name of a variable of the program, ``"file.py:12"`` for what the last call on a line gave, or the
             number of a call in the order of the graph.
-        run: A session, whose last run it is, or the last part of one that ``py_func`` divides, on arrays as they are
-            now, or as they were if it ran in a ``record`` block; such a block; or a function or module, compiled or
-            not, which is called.
+        run: A session, whose last run it is, in all parts where ``py_func`` divides it, on arrays as they are now, or
+            as they were if it ran in a ``record`` block; such a block; or a function or module, compiled or not, which
+            is called.
         arguments: What the function is called with.
         named: Keyword arguments of the function.
 
@@ -99,53 +100,56 @@ def value(where: str | int, run: Any, *arguments: Any, **named: Any) -> Found:
     >>> found.value, found.calls
     (tensor([3., 6.]), 1)
     """
-    recording, frames = _recording_of(run, arguments, named)
-    number = _number_of(recording, where, frames)
+    recording, number = _found(_recordings_of(run, arguments, named), where)
     start = time.perf_counter()
     values, calls = _computed(recording, number)
     return Found(values[number], calls, time.perf_counter() - start)
 
 
-def _recording_of(
-    run: Any, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> tuple[Recording, Callable[[], Frames]]:
-    """The calls of a run in order, and what writes its frames."""
+_Recordings = list[tuple[Recording, Callable[[], Frames]]]
+
+
+def _recordings_of(run: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Recordings:
+    """The calls of each part of a run in order, and what writes its frames."""
     if isinstance(run, record):
         recording = run.recording
-        return recording, lambda: frames_of(recording, {}, None)
+        return [(recording, lambda: frames_of(recording, {}, None))]
     if callable(run):
         for one in (*arguments, *named.values()):
             if isinstance(one, Tensor):
                 one._realise()  # what made it is no part of the run
         made = Run(uncompiled(run), arguments, named)
-        return made.recording, lambda: frames_of(made.recording, made.given, made.root)
+        return [(made.recording, lambda: frames_of(made.recording, made.given, made.root))]
     session = session_of(run)
     if session is None:
         raise ArgumentError(
             f"debug.value: {type(run).__name__} is no run",
             "Give a session, a record block, or a function or module with its arguments.",
         )
-    if session._last is None:
+    if not session._last:
         raise ArgumentError("debug.value: the session has not run", "Run what computes the value first.")
-    recording, _, frames = recording_of(*session._last)
-    return recording, frames
+    parts = [recording_of(executable, feeds) for executable, feeds in session._last.items()]
+    return [(recording, frames) for recording, _, frames in parts]
 
 
-def _number_of(recording: Recording, where: str | int, frames: Callable[[], Frames]) -> int:
-    calls = [call for call in recording.calls if call.op is not GIVEN]
+def _found(recordings: _Recordings, where: str | int) -> tuple[Recording, int]:
+    """The last part of a run that has a value, and its number there."""
+    calls = [[call for call in recording.calls if call.op is not GIVEN] for recording, _ in recordings]
     if isinstance(where, int):
-        if not 0 <= where < len(calls):
+        every = [(part, call.result) for (part, _), own in zip(recordings, calls) for call in own]
+        if not 0 <= where < len(every):
             raise ArgumentError(
-                f"debug.value: there is no call {where}", f"The run has calls 0 to {len(calls) - 1}."
+                f"debug.value: there is no call {where}", f"The run has calls 0 to {len(every) - 1}."
             )
-        return calls[where].result
-    found = _on_line(calls, where) if ":" in where else _named(recording, where, frames())
-    if found is None:
-        raise ArgumentError(
-            f"debug.value: the run computed nothing at {where!r}",
-            "Name a variable, a line or the number of a call; where py_func divides a run, one of its last part.",
-        )
-    return found
+        return every[where]
+    for (recording, frames), own in zip(reversed(recordings), reversed(calls)):
+        found = _on_line(own, where) if ":" in where else _named(recording, where, frames())
+        if found is not None:
+            return recording, found
+    raise ArgumentError(
+        f"debug.value: the run computed nothing at {where!r}",
+        "Name a variable, a line or the number of a call.",
+    )
 
 
 def _on_line(calls: list[Call], where: str) -> int | None:

@@ -21,6 +21,9 @@ from twofold.static.session.partition import Step
 from twofold.static.session.run_arguments import call_python, feed_value
 from twofold.static.session.subgraph import Needed, Position, number_feeds
 
+Parts = dict[Executable, tuple[Any, ...]]
+"""What a run executed, in order, and on what; of iterations the last."""
+
 
 class Run:
     """One run of a session: where it stands, and the values of what is fed by now.
@@ -40,6 +43,7 @@ class Run:
         self._after: dict[Any, Any] | None = None
         self.records: dict[Operation, Any] = {}  # of loops that are differentiated
         self.results: list[Any] = []
+        self.parts: Parts = {}
 
     @property
     def feeds(self) -> tuple[Source, ...]:
@@ -65,13 +69,16 @@ class Run:
         made = Run(self.session, self.position.after(feeds), (*self.values, *values), self.number)
         made.sizes = self.sizes
         made._before, made._after, made.records = self._before, self._after, self.records
+        made.parts = self.parts
         return made
 
     def inner(self, feeds: Sequence[Source], values: Sequence[Any], begin: int) -> Run:
         """One iteration of a loop, whose body begins with operation number ``begin``."""
         position = Position((*self.feeds, *feeds), self.position.done, begin)
         given = map(_fed, feeds, values)
-        return Run(self.session, position, (*self.values, *given), self.session._next_run())
+        made = Run(self.session, position, (*self.values, *given), self.session._next_run())
+        made.parts = self.parts
+        return made
 
     def feed(self, sources: Sequence[Source], values: Sequence[Any]) -> None:
         """Give further tensors their values."""
@@ -108,7 +115,9 @@ class Run:
         if not step.computes:
             return []
         feeds = (*self.values, *self.sizes)
-        arrays: list[Any] = self.session._execute(executable, feeds, self.number, self._before, self._after)
+        arrays: list[Any] = self.session._execute(
+            executable, feeds, self.number, self.parts, self._before, self._after
+        )
         executable.observe(arrays, step.position.done)
         if executable.written:
             state = self.session._state

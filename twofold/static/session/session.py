@@ -28,7 +28,7 @@ from twofold.static.graph.inference import Source
 from twofold.static.session.cached_run import Executable
 from twofold.static.session.config import ConfigProto, traces_run
 from twofold.static.session.conversions import apart, conversion_of
-from twofold.static.session.execution import PartialRun, Run
+from twofold.static.session.execution import PartialRun, Parts, Run
 from twofold.static.session.partition import Step
 from twofold.static.session.run_arguments import (
     NESTED,
@@ -63,7 +63,7 @@ class BaseSession:
         self._runs = 0
         self._partial: dict[str, PartialRun] = {}
         self._soft = self._shown = False
-        self._last: tuple[Executable, tuple[Any, ...]] | None = None  # what ran last, and on what
+        self._last: Parts = {}  # of the last run
         self._step_through: Callable[[Executable, tuple[Any, ...]], list[Any]] | None = None
         if config is not None:
             self._configure(config)
@@ -109,7 +109,7 @@ class BaseSession:
         """Forget all variables; running anything afterwards raises GraphError."""
         self._closed = True
         self._state = {}
-        self._quick, self._steps, self._partial, self._last = {}, {}, {}, None
+        self._quick, self._steps, self._partial, self._last = {}, {}, {}, {}
 
     def run(
         self,
@@ -154,7 +154,7 @@ class BaseSession:
             return rebuild(self._begin(executable.position, feed_dict or {}).take(executable))
         state = self._state
         try:
-            self._last = executable, (feeds := tuple(feed_dict.values()) if feed_dict else ())
+            self._last = {executable: (feeds := tuple(feed_dict.values()) if feed_dict else ())}
             if rebuild is None:
                 return executable.fetch(feeds, executable.arrays)
             feeds += tuple([state[v] for v in executable.reads])
@@ -162,7 +162,7 @@ class BaseSession:
                 feeds += tuple([operation.number_of(state) for operation in executable.numbers])
             if executable.is_random:
                 feeds += (self._next_run(),)
-            self._last, arrays = (executable, feeds), executable.fetch(feeds, executable.arrays)
+            self._last, arrays = {executable: feeds}, executable.fetch(feeds, executable.arrays)
         except (TypeError, ValueError, KeyError, Needed):
             return self._prepare(fetches, feed_dict)  # with converted feeds, or an error that says why
         if executable.observers:
@@ -379,12 +379,13 @@ class BaseSession:
         executable: Executable,
         values: tuple[Any, ...],
         number: int,
+        parts: Parts,
         before: dict[Any, Tensor] | None = None,
         after: dict[Any, Tensor] | None = None,
     ) -> list[Any]:
         """Arrays, then new values of variables; ``before`` holds the variables from before the run, if they changed.
 
-        ``after`` holds them as the part that is run once more left them.
+        ``parts`` are those of the run. ``after`` holds the variables as the part that is run once more left them.
         """
         old = self._state if before is None else {**self._state, **before}
         reads = [self._value_of(variable, old) for variable in executable.reads]
@@ -393,7 +394,9 @@ class BaseSession:
         if executable.is_random:
             tail += (number,)
         feeds = (*values, *tail)
-        self._last = executable, feeds
+        parts.pop(executable, None)  # of the iteration before
+        parts[executable] = feeds
+        self._last = parts
         if self._step_through is not None:
             return self._step_through(executable, feeds)
         return list(executable.fetch(feeds, executable.arrays))
