@@ -306,7 +306,7 @@ def _measure(found: Recorded, run: Callable[[], list[Tensor]]) -> None:
         finally:
             recording = recorder.stop()
     waiting: dict[tuple[str, bool, tuple[str, ...]], list[float]] = {}
-    for call in recording.calls():
+    for call in recording.recorded_calls():
         waiting.setdefault((call.name, call.is_backward, tuple(lines_of(call.frames))), []).append(
             call.seconds
         )

@@ -363,15 +363,19 @@ def entry_costs(description: Any) -> list[EntryCost]:
         _, _, op, attrs, _, written = entry
         key = (op, attrs, id(written))
         if key not in known:
-            graph = graph_of_entry(entry)
-            types = tuple(graph.input_types)
-            output = graph.outputs[0].type
-            name, backward = entry_name(op, attrs)
-            flops = sum(node_flops(node) for node in graph.nodes())
-            nbytes = sum(type.nbytes for type in types) + output.nbytes
-            known[key] = EntryCost(name, backward, types, output, nbytes, flops)
+            known[key] = entry_cost(op, attrs, graph_of_entry(entry))
         found.append(known[key])
     return found
+
+
+def entry_cost(op: Any, attrs: Any, graph: Graph) -> EntryCost:
+    """The cost of a call of an operation, whose closed graph is ``graph``."""
+    types = tuple(graph.input_types)
+    output = graph.outputs[0].type
+    name, backward = entry_name(op, attrs)
+    flops = sum(node_flops(node) for node in graph.nodes())
+    nbytes = sum(type.nbytes for type in types) + output.nbytes
+    return EntryCost(name, backward, types, output, nbytes, flops)
 
 
 def entry_name(op: Any, attrs: Any) -> tuple[str, bool]:

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy
@@ -21,6 +22,7 @@ from twofold.runtime.attribution import (
     program_shares,
 )
 from twofold.runtime.line_samples import LineSamples, Sample
+from twofold.runtime.loop_costs import LoopRuns, inner_calls
 from twofold.runtime.scopes import scope_name
 from twofold.runtime.tracing import here
 
@@ -135,6 +137,7 @@ class Record:
         self.description = description_of(executable)
         self._shares: list[KernelShare] | None = None
         self.costs = entry_costs(self.description)
+        self.loops = LoopRuns(self.description[1], provenance)
 
     @property
     def shares(self) -> list[KernelShare]:
@@ -151,6 +154,14 @@ class Record:
     def frames(self, entry: int) -> tuple[Frame, ...]:
         """The stack of an instruction."""
         return frames_of(self.origin(entry))
+
+    def lines(self, entry: int) -> list[Frame]:
+        """The innermost line of an instruction; those of the body of a loop."""
+        if entry in self.loops.first:
+            inner = inner_calls(self.description[1][entry], self.origin(entry), False, ())
+            if inner:
+                return [frame for one in inner for frame in frames_of(one.location)[:1]]
+        return list(self.frames(entry)[:1])
 
     def module(self, entry: int) -> str:
         """The module or name scope of an instruction."""
@@ -187,6 +198,31 @@ class Record:
             (sum(c.nbytes for c in costs), sum(c.flops for c in costs)) if instruction == 0 else (0, 0)
         )
         return KernelShare("+".join(names[:3]), shares, nbytes, flops, names)
+
+
+def _inside(record: Record, number: int, whole: Call, counts: dict[int, list[float]]) -> list[Call]:
+    """The calls of the body of a loop, which share its time; another call as it is."""
+    if number not in record.loops.first:
+        return [whole]
+    runs = record.loops.count(number) * whole.times
+    found = inner_calls(
+        record.description[1][number], whole.location, whole.is_backward, counts.get(whole.location, ())
+    )
+    made = [
+        whole._replace(
+            name=one.cost.name,
+            module=scope_name(one.location),
+            frames=frames_of(one.location),
+            times=round(runs * one.times),
+            seconds=whole.seconds * one.part,
+            floor_bytes=one.nbytes * runs,
+            flops=one.flops * runs,
+            cost=one.cost,
+            location=one.location,
+        )
+        for one in found
+    ]
+    return made or [whole]
 
 
 _frames: dict[int, tuple[Frame, ...]] = {}
@@ -246,12 +282,21 @@ class Recording:
             yield self.record(key[0]), key[1], key[2], count, took, start
 
     def calls(self) -> list[Call]:
-        """Every call that was computed."""
+        """Every call that was computed; in place of loops the calls of their bodies."""
         if self._calls is None:
-            self._calls = self._compute_calls()
+            counts = self._loop_counts()
+            self._calls = [
+                call
+                for record, number, whole in self._whole_calls()
+                for call in _inside(record, number, whole, counts)
+            ]
         return self._calls
 
-    def _compute_calls(self) -> list[Call]:
+    def recorded_calls(self) -> list[Call]:
+        """Every call that was computed, as it was recorded: loops as one."""
+        return [whole for _, _, whole in self._whole_calls()]
+
+    def _whole_calls(self) -> list[tuple[Record, int, Call]]:
         seconds: dict[tuple[int, int], float] = {}
         touched: dict[tuple[int, int], float] = {}
         records: dict[int, Record] = {}
@@ -262,7 +307,7 @@ class Recording:
             records[id(record)] = record
             kernel = record.kernel(entry, instruction)
             for number, part in record.entries_of(entry, instruction):
-                key = id(record), number
+                key = id(record), record.loops.first.get(number, number)
                 seconds[key] = seconds.get(key, 0.0) + took * part
                 firsts[key] = min(firsts.get(key, start), start)
                 touched[key] = touched.get(key, 0.0) + kernel.nbytes * part * count
@@ -271,21 +316,50 @@ class Recording:
         for (where, number), took in seconds.items():
             record = records[where]
             cost, count = record.costs[number], times[where]
-            found.append(
-                Call(
-                    cost.name,
-                    record.is_backward(number),
-                    record.module(number),
-                    record.frames(number),
-                    count,
-                    took,
-                    touched[where, number],
-                    float(cost.flops) * count,
-                    cost,
-                    record.origin(number),
-                    firsts[where, number],
-                )
+            whole = Call(
+                cost.name,
+                record.is_backward(number),
+                record.module(number),
+                record.frames(number),
+                count,
+                took,
+                touched[where, number],
+                float(cost.flops) * count,
+                cost,
+                record.origin(number),
+                firsts[where, number],
             )
+            found.append((record, number, whole))
+        return found
+
+    def _loop_counts(self) -> dict[int, list[float]]:
+        """By the location of a loop, how often its body ran, then bodies inside of that, in each iteration."""
+        outer = self.events[(self.events["kind"] == _KERNEL) & (self.events["depth"] == 0)]
+        outer = outer[numpy.argsort(outer["start"], kind="stable")]
+        inner = self.events[
+            (self.events["kind"] == _KERNEL) & (self.events["depth"] > 0) & (self.events["instruction"] == 0)
+        ]
+        around = numpy.searchsorted(outer["start"], inner["start"], "right") - 1
+        inside = (around >= 0) & (inner["end"] <= outer["end"][around])
+        inner, around = inner[inside], around[inside]
+        found: dict[int, list[float]] = {}
+        keys, numbers = numpy.unique(outer[["run", "entry", "instruction"]], return_inverse=True)
+        numbers = numbers.reshape(-1)
+        runs = numpy.bincount(numbers, minlength=len(keys))
+        depths = [
+            numpy.bincount(numbers[around[inner["depth"] == depth]], minlength=len(keys))
+            for depth in range(1, int(inner["depth"].max(initial=0)) + 1)
+        ]
+        for k, (run, entry, instruction) in enumerate(keys.tolist()):
+            record = self.record(run)
+            if record is None or not record.loops.first or not depths or not depths[0][k]:
+                continue
+            totals = [runs[k], *[own[k] for own in depths if own[k]]]
+            counts = [float(below / above) for above, below in pairwise(totals)]
+            for number, _ in record.entries_of(entry, instruction):
+                where = record.origin(number)
+                if number in record.loops.first and not record.is_backward(number):
+                    found[where] = max(found.get(where, []), counts)
         return found
 
     def _run_counts(self) -> dict[int, int]:
@@ -305,7 +379,7 @@ class Recording:
             if record is None:
                 continue
             kernel = record.kernel(entry, instruction)
-            lines = dict.fromkeys(frame for number, _ in kernel.shares for frame in record.frames(number)[:1])
+            lines = dict.fromkeys(frame for number, _ in kernel.shares for frame in record.lines(number))
             found.append(
                 KernelTime(
                     kernel.name, kernel.operations, tuple(lines), count, took, kernel.nbytes, kernel.flops
@@ -328,7 +402,7 @@ class Recording:
             elif record is not None and kind == _KERNEL and depth == 0:
                 kernel = record.kernel(entry, instruction)
                 name = ", ".join(dict.fromkeys(kernel.operations)) or kernel.name
-                first = dict.fromkeys(f for number, _ in kernel.shares for f in record.frames(number)[:1])
+                first = dict.fromkeys(f for number, _ in kernel.shares for f in record.lines(number))
                 lines = tuple(first)
             found.append(Event(name, category, start, end, thread, lines, depth))
         for span in self.spans:
