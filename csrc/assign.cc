@@ -191,13 +191,18 @@ bool assign(PyTensor* tensor, ValueRef value, bool silent) {
   CallWatch::spoil();
   Recursion level(" in a write to a view of views");
   if (!level) return false;
-  if (!current_value(tensor) || !check_assignable(tensor, value.get())) return false;
+  if (!current_value(tensor)) return false;
+  if (!check_assignable(tensor, value.get())) {
+    Recorder::current().refuse(value.get());
+    return false;
+  }
   if (!is_symbolic(tensor->value) && Purity::is_broken()) return false;
   uint8_t from = value->type->dtype, to = tensor->value->type->dtype;
   bool numbers = from != kBool && to == kBool;
   if (numbers || (is_differentiable(from) && !is_differentiable(to)) || (is_complex(from) && !is_complex(to))) {
     PyErr_Format(PyExc_RuntimeError, "in-place: a result of %s cannot be stored in %s. Convert the tensor first.",
                  value->type->text().c_str(), tensor->value->type->text().c_str());
+    Recorder::current().refuse(value.get());
     return false;
   }
   value = cast_to(std::move(value), tensor->value->type);

@@ -119,7 +119,7 @@ bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t
   const Trace& trace = saved->trace->trace;
   const Entry& entry = trace.entries[index];
   if (!entry.requires_grad()) return true;
-  if (index < saved->consumed.size() && saved->consumed[index]) {
+  if (index < saved->consumed.size() && saved->consumed[index] & kConsumed) {
     PyErr_SetString(PyExc_RuntimeError, "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.");
     return false;
   }

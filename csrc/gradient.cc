@@ -269,7 +269,7 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
   const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, wanted); });
   int reading = plan ? reads_values(*plan, *entry.signature) : -1;
   if (reading < 0) return false;
-  if (reading && (scope.saved ? scope.saved->consumed[index] : recorder_.is_consumed(index))) return raise(kSecondPass);
+  if (reading && (scope.saved ? scope.saved->consumed[index] & kConsumed : recorder_.is_consumed(index))) return raise(kSecondPass);
   Visit visit{scope, index, entry, inputs.data(), *plan};
   shared_.clear();
   if (scope.saved && !scope.saved->packed.empty() && !unpack(visit)) return false;
@@ -290,7 +290,7 @@ bool BackwardPass::differentiate_call(Scope& scope, size_t index) {
     if (!is_open(stamp)) return false;
   }
   if (!reading) return true;
-  if (scope.saved) scope.saved->consumed[index] = 1;
+  if (scope.saved) scope.saved->consumed[index] |= kConsumed;
   else recorder_.mark_consumed(index);
   return true;
 }

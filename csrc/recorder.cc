@@ -322,7 +322,7 @@ void Recorder::replay(const BackwardEvent& event, uint32_t location) {
   std::fill(live_.begin() + event.begin, live_.begin() + event.end, nullptr);
   std::fill(alive_.begin() + event.begin, alive_.begin() + event.end, uint8_t{0});
   std::fill(consumed_.begin() + event.begin, consumed_.begin() + event.end, uint8_t{0});
-  for (uint32_t i : event.reading) consumed_[i] |= !event.retain;
+  for (uint32_t i : event.reading) if (!event.retain) mark_consumed(i);
   for (size_t k = 0; k < event.forward.size(); ++k) {
     Ref source = event.forward[k];
     provenance_[event.begin + k] = {location, source == kNoRef ? 0 : provenance_[static_cast<size_t>(source)].origin()};

@@ -35,7 +35,7 @@ struct CachedTrace {
   Trace trace;
   std::vector<uint8_t> alive;          // entries that had a live handle at the end
   std::vector<BackwardEvent> events;
-  std::vector<uint8_t> consumed;       // entries whose saved values a backward pass has freed
+  std::vector<uint8_t> consumed;       // entries whose saved values a backward pass has freed, and those refused
   std::vector<uint8_t> used_up;        // entries that depend on such an entry, or are one
   std::vector<Ref> outputs;            // outputs of the executable: live entries, saved ones, and those that only check values
   size_t living = 0, kept = 0;         // the number of live ones, and of live or saved ones
@@ -58,6 +58,9 @@ struct Operand {
   uint64_t scalar = 0;
   bool detached = false;
 };
+
+// Of an entry: a backward pass has freed its saved values; its result was refused.
+constexpr uint8_t kConsumed = 1, kRefused = 2;
 
 class Recorder {
  public:
@@ -103,14 +106,17 @@ class Recorder {
   // Records that the value, if it is in a trace, is of a storage that may be overwritten.
   static void note(Value* value, const Snapshot& snapshot);
   Snapshots& shown() { return shown_; }
-  void mark_consumed(size_t entry) { consumed_[entry] = 1; }
+  void mark_consumed(size_t entry) { consumed_[entry] |= kConsumed; }
+  // The call that made a value, and the dead ones of its line before it, report no invalid values unless their results are
+  // read: the result was refused.
+  void refuse(const Value* value);
 
   const Entry& entry(size_t i) const { return predicted_ ? predicted_->trace.entries[i] : trace_.entries[i]; }
   const Ref* inputs(const Entry& e) const { return (predicted_ ? predicted_->trace : trace_).inputs(e); }
   Provenance provenance(size_t i) const { return provenance_[i]; }
   uint32_t size() const { return position_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
-  bool is_consumed(size_t entry) const { return consumed_[entry] != 0; }
+  bool is_consumed(size_t entry) const { return consumed_[entry] & kConsumed; }
   // From now on backward passes respect the gradient slot of the value.
   static void watch(Value* value);
   // The gradient slot of a value, also where another handle of it had the slot; null if there is none.

@@ -283,7 +283,7 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
     if (!computed[i]) {
       const Traits* traits = traits_of(e.signature);
       if (!traits) return false;
-      if (!traits->checks) continue;
+      if (!traits->checks || cached.consumed[i] & kRefused) continue;
       cached.outputs.push_back(static_cast<Ref>(i));
     }
     const Ref* in = trace.inputs(e);
@@ -294,8 +294,16 @@ bool Recorder::plan_checks(CachedTrace& cached) const {
   return true;
 }
 
+void Recorder::refuse(const Value* value) {
+  if (!value->pending || value->owner != this || in_flight(value)) return;
+  const auto last = static_cast<size_t>(value->index);
+  const uint32_t line = provenance_[last].location;
+  for (size_t i = last + 1; i-- > 0 && provenance_[i].location == line && (i == last || !alive_[i]);) consumed_[i] |= kRefused;
+}
+
 int Recorder::has_checks() const {
   for (uint32_t i = 0; i < position_; ++i) {
+    if (consumed_[i] & kRefused && !alive_[i]) continue;
     const Traits* traits = traits_of(entry(i).signature);
     if (!traits) return -1;
     if (traits->checks) return 1;
@@ -308,6 +316,7 @@ int Recorder::has_checks() const {
 bool Recorder::mark_kept(CachedTrace& cached, std::vector<char>& kept) const {
   const Trace& trace = cached.trace;
   cached.used_up = cached.consumed;
+  for (uint8_t& one : cached.used_up) one &= kConsumed;
   for (size_t i = 0; i < trace.entries.size(); ++i) {
     const Entry& e = trace.entries[i];
     for (uint32_t k = 0; e.requires_grad() && k < e.count; ++k) {

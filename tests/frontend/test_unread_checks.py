@@ -97,3 +97,36 @@ def test_at_the_end_of_a_program() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
     assert "index 7 is outside an axis of size 3" in done.stderr
+
+
+@pytest.mark.parametrize("name", ("fmod_", "remainder_", "floor_divide_", "__imod__", "__ifloordiv__"))
+@pytest.mark.parametrize("is_refused_for", ("shape", "leaf"))
+def test_an_error_of_a_result_that_was_refused_is_raised_at_no_later_value(
+    name: str, is_refused_for: str
+) -> None:
+    for _ in range(3):
+        x = torch.tensor([5, 7, 9])
+        zeros = torch.zeros(2, 3, dtype=torch.int64)
+        if is_refused_for == "leaf":
+            x, zeros = torch.ones(2, requires_grad=True), torch.zeros(2, dtype=torch.int64)
+        with pytest.raises(RuntimeError, match=r"^in-place: "):
+            getattr(x, name)(zeros)
+        assert (torch.arange(4) * 3).tolist() == [0, 3, 6, 9]
+        assert x.tolist() in ([5, 7, 9], [1.0, 1.0])
+
+
+def test_an_error_of_a_refused_result_that_is_read_all_the_same() -> None:
+    x, result = torch.tensor([5, 7, 9]), torch.tensor([1, 2, 3]) // torch.zeros(3, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match=r"^in-place: "):
+        x[:2]._assign(result)
+    with pytest.raises(torch.errors.TwofoldError, match="element 0 of the divisor is 0"):
+        result.tolist()
+
+
+def test_errors_before_a_refused_result_are_raised() -> None:
+    x = torch.tensor([5, 7, 9])
+    x // torch.tensor([1, 0, 1])
+    with pytest.raises(RuntimeError, match=r"^in-place: "):
+        x.fmod_(torch.zeros(2, 3, dtype=torch.int64))
+    with pytest.raises(torch.errors.TwofoldError, match="element 1 of the divisor is 0"):
+        (x + 1).tolist()
