@@ -68,6 +68,18 @@ def test_a_small_program_needs_few_more() -> None:
     assert not compiler
 
 
+def test_a_small_program_that_is_compiled_needs_few_more(tmp_path: Path) -> None:
+    """With an empty cache, and without the kernels that the package brings along."""
+    own = printed(
+        f"import os, sys, json; os.environ['TWOFOLD_CACHE_DIR'] = {str(tmp_path)!r};"
+        "from twofold.compiler import disk_cache; disk_cache.archive_of = lambda level: None;"
+        "import twofold as torch; x = torch.ones(3); (x * 2).sum().item();"
+        "own = [name for name in sys.modules if name.split('.')[0] == 'twofold'];"
+        "print(json.dumps([own, 'twofold.compiler.compile' in own]))"
+    )
+    assert own[1] and len(own[0]) <= MOST_FOR_A_PROGRAM, own
+
+
 @pytest.mark.parametrize("package", sorted(NAMES))
 def test_every_name_is_found_in_a_fresh_process(package: str) -> None:
     """Those listed, by a star import, and each alone."""

@@ -26,7 +26,6 @@ from twofold.ir.node import Node, make_node
 from twofold.ir.op import ControlFlowOp, HostOp
 from twofold.ir.sizes import Symbol
 from twofold.ir.types import TensorType
-from twofold.ops.control_flow.programs import parameters_of, resized
 from twofold.transforms.pipeline import run_passes
 
 INPUT, OUTPUT, ARENA = 0, 1, 2
@@ -110,7 +109,9 @@ class HostFunction:
         types = [value.type for value in node.inputs]
         operands = tuple([input_node(k, type) for k, type in enumerate(types)])
         graph = Graph(types, [make_node(op, node.attrs, operands, node.type)])
-        _, sizes_at, parameters = parameters_of(partial(resized, graph))
+        programs = import_module("twofold.ops.control_flow.programs")
+        resized = programs.resized
+        _, sizes_at, parameters = programs.parameters_of(partial(resized, graph))
         return lambda *numbers: _on_arrays(resized(graph, sizes_at(numbers)).outputs[0]), parameters
 
 

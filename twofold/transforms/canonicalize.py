@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 from twofold.dtypes import bool_, float32
@@ -22,7 +21,10 @@ def canonicalize(graph: Graph) -> Graph:
 
     Every rule replaces a node by one of its operands, composes two views, or removes a reduction, so rewriting ends.
     """
-    return rewrite_bottom_up(graph, _rules(), _KINDS)
+    rules = _rules()
+    if any(node.op.name == "relu" for node in graph.nodes()):
+        rules = {**rules, **_relu_rules()}
+    return rewrite_bottom_up(graph, rules, _KINDS)
 
 
 @cache
@@ -36,7 +38,6 @@ def _rules() -> dict[Op, list[Rewrite]]:
             Rule(lambda x: ops.negative(ops.negative(x)), same),
             Rule(lambda x: ops.abs(ops.negative(x)), ops.abs),
             Rule(lambda x: ops.abs(ops.abs(x)), ops.abs),
-            Rule(lambda x: ops.relu(ops.relu(x)), ops.relu),
             # x + 0 is kept: it turns -0.0 into 0.0
             Rule(lambda x: ops.multiply(x, 1.0), computed),
             Rule(lambda x: ops.multiply(1.0, x), computed),
@@ -46,6 +47,11 @@ def _rules() -> dict[Op, list[Rewrite]]:
             Rule(lambda c, x: ops.where(c, x, x), lambda c, x: x, 2, (bool_, float32)),
         ]
     )
+
+
+@cache
+def _relu_rules() -> dict[Op, list[Rewrite]]:
+    return by_operation([Rule(lambda x: ops.relu(ops.relu(x)), ops.relu)])
 
 
 def holds_canonical_nans(node: Node) -> bool:
@@ -83,12 +89,7 @@ def _view_pair(node: Node) -> Node | None:
     return None
 
 
-_BEGUN_WITH: dict[str, Callable[[Node, Node], Node]] = {
-    "sum": ops.add,
-    "prod": ops.multiply,
-    "max": ops.maximum,
-    "min": ops.minimum,
-}
+_BEGUN_WITH = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 def _reduction_of_one(node: Node) -> Node | None:
@@ -101,7 +102,7 @@ def _reduction_of_one(node: Node) -> Node | None:
     combined = ops.reshape(value, node.shape)
     if value.dtype.kind == "f":
         begin = filled(op.identity(value.dtype), value.dtype, node.shape)
-        combined = _BEGUN_WITH[op.combine](combined, begin)
+        combined = getattr(ops, _BEGUN_WITH[op.combine])(combined, begin)
     return combined if combined.type is node.type else None
 
 

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from twofold.config import config
 from twofold.ir.graph import Graph, inline_calls
-from twofold.ir.verify import verify
-from twofold.transforms.added_blocks import sum_added_blocks
+from twofold.ir.op import ContractionOp
+from twofold.ir.views import assembly
 from twofold.transforms.canonicalize import canonicalize, transpose_products
-from twofold.transforms.control_flow import merge_loops, prune_control_flow, separate_blocks
 from twofold.transforms.fold import fold
-from twofold.transforms.in_place_loops import update_carries_in_place
-from twofold.transforms.products_in_blocks import products_in_blocks
 from twofold.transforms.sparse_rows import sparse_table_updates
+
+
+def _where(applies: Callable[[Graph], bool], module: str, name: str) -> Callable[[Graph], Graph]:
+    """A pass that is imported when the first graph comes to which it applies."""
+
+    def run(graph: Graph) -> Graph:
+        if not applies(graph):
+            return graph
+        made: Graph = getattr(import_module(f"twofold.transforms.{module}"), name)(graph)
+        return made
+
+    run.__name__ = name
+    return run
+
+
+def _has_control_flow(graph: Graph) -> bool:
+    return any(node.op.kind == "control_flow" for node in graph.nodes())
+
+
+def _has_assemblies(graph: Graph) -> bool:
+    return any(assembly(node) is not None for node in graph.nodes())
+
+
+def _has_batched_products(graph: Graph) -> bool:
+    return any(isinstance(node.op, ContractionOp) and node.ndim > 2 for node in graph.nodes())
+
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     # symbols of a callee are known only at its call sites
@@ -21,19 +45,19 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     # constants before the rest: a folded factor of 1 is one that canonicalize removes
     fold,
     # needs folded offsets of slices; afterwards it is known which results of loops and branches are read
-    separate_blocks,
-    merge_loops,
-    prune_control_flow,
+    _where(_has_assemblies, "control_flow", "separate_blocks"),
+    _where(_has_control_flow, "control_flow", "merge_loops"),
+    _where(_has_control_flow, "control_flow", "prune_control_flow"),
     # once no loop changes any more
-    update_carries_in_place,
+    _where(_has_control_flow, "in_place_loops", "update_carries_in_place"),
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
     # once loops know their updates, which are additions of blocks, too
-    sum_added_blocks,
+    _where(_has_assemblies, "added_blocks", "sum_added_blocks"),
     # needs sums of rows directly below their consumers
     sparse_table_updates,
     # its loops run this pipeline on their bodies
-    products_in_blocks,
+    _where(_has_batched_products, "products_in_blocks", "products_in_blocks"),
     # last, on the final users of each product; the scheduler folds its transpositions into strides
     transpose_products,
 )
@@ -46,10 +70,11 @@ def run_passes(graph: Graph) -> Graph:
     Raises:
         GraphError: With ``config.verify``, the graph is invalid before the first pass or after one of them.
     """
+    verify = import_module("twofold.ir.verify").verify if config.verify else None
     for run in PASSES:
-        if config.verify:
+        if verify is not None:
             verify(graph)
         graph = run(graph)
-    if config.verify:
+    if verify is not None:
         verify(graph)
     return graph

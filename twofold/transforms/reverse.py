@@ -9,6 +9,7 @@ structural zero is None and never becomes a node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from twofold.errors import GradientError
 from twofold.ir.bind import input_node, is_input
@@ -24,7 +25,6 @@ from twofold.ops.indexing.row_products import (
     rows_share,
     through_broadcast,
 )
-from twofold.transforms.sharing import extract_common_subexpressions
 
 Slots = list[int | str]
 """What each input of a gradient graph is: "cotangent", "output", or the number of an input of the original graph;
@@ -254,7 +254,10 @@ def split_vjp(op: Op, attrs: Attributes, graph: Graph, indices: Sequence[int]) -
             return {indices[0]: error}
         separate = [split_vjp(op, attrs, graph, (index,)) for index in indices]
         return {index: made for graphs in separate for index, made in graphs.items()}
-    outputs, shared = extract_common_subexpressions([node for node in found if node is not None], count + 2)
+    sharing = import_module("twofold.transforms.sharing")  # programs without gradients need none of it
+    outputs, shared = sharing.extract_common_subexpressions(
+        [node for node in found if node is not None], count + 2
+    )
     reached = [index for index, node in zip(indices, found, strict=True) if node is not None]
     numbers = [*range(count, count + len(shared)), *reached]
     return {k: _pruned([node], count) for k, node in zip(numbers, [*shared, *outputs], strict=True)}
