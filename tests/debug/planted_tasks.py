@@ -63,25 +63,6 @@ def bug_custom_gradient_late_index() -> Any:
     x.grad.tolist()
 
 
-def bug_custom_nan_backward() -> Any:
-    class Root(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            y = x.sqrt()
-            ctx.save_for_backward(y)
-            return y
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (y,) = ctx.saved_tensors
-            return g / (2 * y)  # bug
-
-    x = torch.tensor([4.0, 0.0], requires_grad=True)
-    with torch.detect_anomaly():
-        Root.apply(x).sum().backward()
-        x.grad.tolist()
-
-
 def bug_nan_of_normalised_rows() -> Any:
     def unit(v: Any) -> Any:
         return v / v.norm(dim=1, keepdim=True)  # bug
