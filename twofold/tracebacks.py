@@ -107,8 +107,13 @@ def excerpt(position: Position) -> str:
 
 
 def serves_the_package(file: str) -> bool:
-    """Whether code of a file may run below the package without being the user's: of Python, or of NumPy."""
-    if file.startswith((_NUMPY, "<frozen ", "<__array_function__")):
+    """Whether code of a file may run below the package without being the user's: of Python, or of NumPy.
+
+    What NumPy has compiled from Cython names its source without a folder of this machine.
+    """
+    if file.startswith((_NUMPY, "<frozen ", "<__array_function__")) or file.endswith(
+        (".pyx", ".pxd", ".pxi")
+    ):
         return True
     return file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
 

@@ -8,6 +8,7 @@ from typing import Any
 from twofold import _core
 from twofold.nn.module import Module
 from twofold.runtime.scopes import scope_number
+from twofold.tracebacks import end_at_user
 
 
 class ModuleScopes:
@@ -48,6 +49,9 @@ class ModuleScopes:
                 if module._hooked:
                     return plain(module, *args, **kwargs)
                 return module.forward(*args, **kwargs)
+            except Exception as error:  # the boundary of modules
+                end_at_user(error)
+                raise
             finally:
                 set_scope(before)
 

@@ -124,6 +124,17 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         weights = self.weights.numpy()
+        wrong = numpy.flatnonzero(~(numpy.isfinite(weights) & (weights >= 0)))
+        if wrong.size:
+            raise RuntimeError(
+                f"WeightedRandomSampler: weight {wrong[0]} is {weights[wrong[0]]}. Give finite weights that are not negative."
+            )
+        possible = int(numpy.count_nonzero(weights))
+        if possible < (1 if self.replacement else self.num_samples):
+            raise RuntimeError(
+                f"WeightedRandomSampler: {possible} weights are above 0, for {self.num_samples} samples"
+                f"{'' if self.replacement else ' without replacement'}. Give more such weights, or take fewer samples."
+            )
         random = numpy.random.default_rng(randint(0, 2**31, (1,), generator=self.generator).item())
         chances = weights / weights.sum()
         return iter(random.choice(len(weights), self.num_samples, self.replacement, chances).tolist())
