@@ -127,7 +127,8 @@ class WeightedRandomSampler(Sampler):
         wrong = numpy.flatnonzero(~(numpy.isfinite(weights) & (weights >= 0)))
         if wrong.size:
             raise RuntimeError(
-                f"WeightedRandomSampler: weight {wrong[0]} is {weights[wrong[0]]}. Give finite weights that are not negative."
+                f"WeightedRandomSampler: weight {wrong[0]} is {weights[wrong[0]]}. "
+                "Give finite weights that are not negative."
             )
         possible = int(numpy.count_nonzero(weights))
         if possible < (1 if self.replacement else self.num_samples):
