@@ -469,3 +469,29 @@ def test_what_earlier_calls_made_is_an_input() -> None:
     assert names(told.view) == ["linear", "concatenate", "multiply"]
     shown = told.view.data[told.view.steps[1].inputs[0]]
     assert (shown.kind, shown.type) == ("input", "float32[3,3]")
+
+
+class Interleaved(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linears = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+        self.norms = nn.ModuleDict({name: nn.LayerNorm(3) for name in ("first", "last")})
+        self.heads = nn.ModuleList([nn.Linear(3, 2) for _ in range(2)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for linear, norm in zip(self.linears, self.norms.values()):
+            x = torch.relu(norm(linear(x)))
+        return self.heads[0](x) + self.heads[1](x)
+
+
+@pytest.mark.parametrize("backward", (False, True))
+def test_lists_of_modules_that_are_called_in_between_are_no_boxes(backward: bool) -> None:
+    model = nn.Sequential(Interleaved())
+    drawing = torch.draw(model, torch.ones(2, 3), backward=backward, stages=False)
+    steps = [step for step in drawing.picture.views[0].steps if step.backward is backward]
+    start = int(backward)
+    paths = {".".join(step.boxes[start:]): step.boxes[start:] for step in steps}
+    own = {path: boxes[-1] for path, boxes in paths.items() if "linears" in path or "norms" in path}
+    assert set(own.values()) == {"linears.0", "linears.1", "norms.first", "norms.last"}
+    assert paths["Sequential.0.heads.0"] == ("Sequential", "0", "heads", "0")
+    assert all(drawing.picture.classes[path] in ("Linear", "LayerNorm") for path in own)

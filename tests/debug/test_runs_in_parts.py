@@ -41,8 +41,21 @@ def test_nothing_is_there_twice_where_gradients_keep_what_ran() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     told = torch.debug.story(steps, x, backward=True).view
     forward = [step.name for step in told.steps if not step.backward]
-    assert forward == ["multiply", "sum", "exp", "tanh", "sum"]
+    assert forward == ["multiply", "sum", "exp", "tanh"]
     assert [step.name for step in told.steps if step.backward][-1] == "multiply"
+
+
+def test_calls_whose_results_nobody_reads_are_left_out() -> None:
+    def run(x: Any) -> Any:
+        x.cos()
+        y = x * 2.0
+        y.tolist()
+        y.sin()
+        return y.tanh()
+
+    drawn = torch.draw(run, torch.tensor([1.0, 2.0]), stages=False).picture.views[0]
+    assert [step.name for step in drawn.steps] == ["multiply", "tanh"]
+    assert sorted(datum.kind for datum in drawn.data) == ["constant", "input", "value", "value"]
 
 
 def trained() -> Callable[[Any], Any]:

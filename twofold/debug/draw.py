@@ -18,6 +18,7 @@ from twofold.debug.picture import (
     Picture,
     Recorded,
     View,
+    join_scattered_boxes,
     kernel_view,
     lines_of,
     source_of,
@@ -160,6 +161,7 @@ def recorded(
         names.setdefault(_core.value_key(output), (f"output {number}" if number else "output", "value"))
     found = Recorded(outputs, names, before, tape)
     found.classes = scopes.classes()
+    join_scattered_boxes(found.view.steps, found.classes)
     return title, found, run
 
 

@@ -176,6 +176,44 @@ def described_value(tensor: Any) -> tuple[str, float, bool]:
     )
 
 
+_CONTAINERS = ("ModuleList", "ModuleDict")
+
+
+def join_scattered_boxes(steps: Sequence[Step], classes: dict[str, str]) -> None:
+    """Let no list of modules be a box whose members are called between other modules, which it would tear apart.
+
+    Its members stand in the box around it then, as ``convolutions.0``. ``classes`` are those of modules by their paths.
+    """
+    for path in sorted(one for one, name in classes.items() if name in _CONTAINERS):
+        found = {number: end for number, step in enumerate(steps) if (end := _end_of(step, path))}
+        if not _is_scattered(steps, found):
+            continue
+        for number, end in found.items():
+            boxes = steps[number].boxes
+            joined = ".".join(boxes[end - 1 : end + 1])
+            steps[number].boxes = (*boxes[: end - 1], joined, *boxes[end + 1 :])
+
+
+def _is_scattered(steps: Sequence[Step], found: dict[int, int]) -> bool:
+    """Whether steps, given with the numbers of their boxes up to a list of modules, have others of that around between.
+
+    The forward pass decides for both.
+    """
+    own = [number for number in found if not steps[number].backward]
+    if not own:
+        return False
+    around = steps[own[0]].boxes[: found[own[0]] - 1]
+    others = (steps[one] for one in range(own[0], own[-1]) if one not in found)
+    return any(not one.backward and one.boxes[: len(around)] == around for one in others)
+
+
+def _end_of(step: Step, path: str) -> int:
+    """Up to which of its boxes a step stands in the module with a path; 0 if it does not."""
+    start = int(step.boxes[:1] == ("backward",))
+    names = [".".join(step.boxes[start : k + 1]) for k in range(start, len(step.boxes))]
+    return start + names.index(path) + 1 if path in names else 0
+
+
 class Recorded:
     """All calls above some tensors: of the trace that is being recorded and of those that it goes on from.
 
@@ -237,14 +275,31 @@ class Recorded:
         return max(shared - 1, 0)
 
     def _add_tape(self, tape: Sequence[Any]) -> None:
-        """Add what ran; a number stands for a breakpoint."""
+        """Add what ran, without the calls whose results nobody held; a number stands for a breakpoint."""
         for run in tape:
-            if not isinstance(run, int):
-                leaves, entries, lines, results = run
-                types = {~ref: type for one in entries for ref, type in zip(one[1], one[5]) if ref < 0}
-                own = [types[k] for k in range(len(leaves))]
-                description = own, entries, [position for position, _ in results]
-                self.add(description, lines, leaves, [_core.value_key(made) for _, made in results])
+            if isinstance(run, int):
+                continue
+            leaves, entries, lines, results = run
+            read = {position for position, _ in results}
+            for k in reversed(range(len(entries))):
+                if k in read:
+                    read.update(entries[k][1])
+            made = [k for k in sorted(read) if k >= 0]
+            given = [~ref for ref in sorted(read, reverse=True) if ref < 0]
+            numbers = {old: new for new, old in enumerate(made)} | {
+                ~old: ~new for new, old in enumerate(given)
+            }
+            kept = [
+                (one[0], [numbers[ref] for ref in one[1]], *one[2:]) for one in map(entries.__getitem__, made)
+            ]
+            types = {ref: type for one in kept for ref, type in zip(one[1], one[5])}
+            outputs = [numbers[position] for position, _ in results]
+            self.add(
+                ([types[~k] for k in range(len(given))], kept, outputs),
+                [lines[k] for k in made],
+                [leaves[k] for k in given],
+                [_core.value_key(tensor) for _, tensor in results],
+            )
 
     def _collect(self, wanted: list[Tensor]) -> None:
         layers = []

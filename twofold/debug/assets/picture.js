@@ -180,7 +180,7 @@
     const key = JSON.stringify([sizes, ways]);
     if (!placed.has(key)) placed.set(key, arranged(sizes, ways));
     const graph = placed.get(key);
-    const { width, height } = graph.graph(), named = level.path.length ? titleOf(level.path).length * 6.6 + 14 : 0;
+    const { width, height } = graph.graph(), named = level.path.length ? titleOf(level.path).length * 7.2 + 14 : 0;
     Object.assign(level, { graph, left: Math.max(0, (named - width) / 2), width: Math.max(width, named), height: height + (named ? TITLE : 0) });
   }
 
