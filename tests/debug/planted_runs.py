@@ -102,6 +102,26 @@ def wrong_loop_carry_dtype() -> Any:
     return tf.while_loop(lambda i, s: i < 3, body, [tf.constant(0), tf.constant(4)]), {}
 
 
+def wrong_loop_carry_that_goes_on() -> Any:
+    def body(i: Any, h: Any) -> Any:
+        wide = tf.concat([h, h], 1)  # bug
+        bent = tf.tanh(wide)
+        return i + 1, bent * 2.0
+
+    start = [tf.constant(0), tf.ones([1, 2])]
+    return tf.while_loop(lambda i, h: i < 3, body, start)[1], {}
+
+
+def wrong_loop_carry_dtype_that_goes_on() -> Any:
+    weight = tf.cast(tf.ones([2]) * 3.0, tf.float64)
+
+    def body(i: Any, h: Any) -> Any:
+        exact = tf.cast(h, tf.float64)  # bug
+        return i + 1, tf.tanh(exact) * weight
+
+    return tf.while_loop(lambda i, h: i < 3, body, [tf.constant(0), tf.ones([2])])[1], {}
+
+
 def wrong_loop_carry_count() -> Any:
     def body(i: Any, s) -> Any:
         return i + 1  # bug
@@ -382,6 +402,8 @@ RUNS: list[Any] = [
     wrong_nan_cond,
     wrong_loop_carry_shape,
     wrong_loop_carry_dtype,
+    wrong_loop_carry_that_goes_on,
+    wrong_loop_carry_dtype_that_goes_on,
     wrong_loop_carry_count,
     wrong_loop_matmul_fed,
     wrong_ta_oob,

@@ -126,6 +126,23 @@ def wrong_scan_carry(x: Any, i: Any) -> Any:
     return torch.scan(step, torch.tensor(0.0), x)[1]
 
 
+def wrong_scan_carry_that_goes_on(x: Any, i: Any) -> Any:
+    def step(c: Any, row: Any) -> Any:
+        wide = torch.cat([c, row])  # bug
+        bent = wide.tanh()
+        return bent * 2, row
+
+    return torch.scan(step, x[0], x)[1]
+
+
+def wrong_carry_that_goes_on(x: Any, i: Any) -> Any:
+    def body(k: Any, h: Any) -> Any:
+        exact = h.double()  # bug
+        return k + 1, (exact * 2).sin()
+
+    return torch.while_loop(lambda k, h: k < 3, body, (torch.tensor(0), x))[1]
+
+
 def wrong_map_late(x: Any, i: Any) -> Any:
     def one(row: Any) -> Any:
         return row.gather(0, i + 2)  # bug

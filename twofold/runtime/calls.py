@@ -15,7 +15,7 @@ from twofold.dtypes import bool_, int64
 from twofold.errors import ArgumentError, DTypeError, ShapeError, TwofoldError, at_operation, described
 from twofold.ir.graph import interned
 from twofold.ir.op import REGISTRY
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.types import TensorType, tensor_type, type_from_code
 from twofold.ops.base import apply
 from twofold.ops.control_flow.program_results import call_program
 from twofold.ops.control_flow.programs import Branches, LoopSpec, with_parameters
@@ -33,17 +33,18 @@ Tensor = _core.Tensor
 Body = Callable[..., Sequence[Any]]
 
 
-def failed(operation: str, error: TwofoldError, returned: Any = None) -> TwofoldError:
+def failed(operation: str, error: TwofoldError, returned: Any = None, location: int = 0) -> TwofoldError:
     """The error of a control-flow operation, with the line of its call.
 
     Args:
         operation: The name of the operation.
         error: What is wrong.
         returned: A wrong value that a body returned; the traceback ends at the line that made it.
+        location: Where it ends instead, unless 0.
     """
     worded = at_operation(error, operation, [], here())
     if isinstance(returned, Tensor):
-        end_inside(worded, returned)
+        end_inside(worded, location or _core.location_of(returned))
     return worded
 
 
@@ -174,6 +175,8 @@ class LoopCall:
         self.limit: int | None = None
         self.max_iterations: Tensor | None = None
         self.descending = False
+        self._declared: tuple[tuple[Tensor, ...], int] = ((), 0)
+        """The inputs of the body that is being declared, and where that begins."""
 
     def check_carried(self, returned: Sequence[Any]) -> list[Tensor]:
         """Convert what an iteration returned to tensors; raises an error for the first of another type."""
@@ -187,9 +190,27 @@ class LoopCall:
             if not _is_same(before.type_, tensor.type_):
                 what = f"{name} enters as {described(before)} and leaves the body as {described(tensor)}"
                 fix = "Make the body return the type that it was given"
-                raise failed(self.operation, _mismatch(before.type_, tensor.type_, what, fix), tensor)
+                error = _mismatch(before.type_, tensor.type_, what, fix)
+                raise failed(self.operation, error, tensor, self._origin(tensor, before.type_))
             found.append(tensor)
         return found
+
+    def _origin(self, value: Tensor, wanted: TensorType) -> int:
+        """The location of the first call of the body that gives the wrong dtype or shape which ``value`` has."""
+        inputs, mark = self._declared
+        closed = _core.close(inputs, (value,), mark)
+        _, entries, (ref,) = closed.describe()
+        is_dtype = value.dtype is not wanted.dtype
+
+        def is_wrong(type: TensorType) -> bool:
+            return type.dtype is value.dtype if is_dtype else type.shape == value.type_.shape
+
+        last = -1
+        while ref >= 0:
+            last = ref
+            given = zip(entries[ref][1], entries[ref][5])
+            ref = next((one for one, type in given if one >= 0 and is_wrong(type_from_code(*type))), -1)
+        return _core.location_of(value) if last < 0 else int(closed.provenance[last][0])
 
     def run(self, step: Body, start: Tensor | None = None) -> list[Any]:
         """Declare the loop.
@@ -204,6 +225,7 @@ class LoopCall:
         """
 
         def numbered(number: Tensor, *values: Any) -> list[Any]:
+            self._declared = (number, *values), _core.declaration_mark()
             with in_iteration(number):
                 return [number + 1, *step(*values)]
 

@@ -183,10 +183,10 @@ def _with_line(position: Position, named: Sequence[Named]) -> list[Named]:
     return [*named, *[Named(text, text, value) for text, value in found.items() if text not in texts]]
 
 
-def end_inside(error: BaseException, value: Any) -> None:
-    """Let the traceback end at the line that made ``value``, if the call that is being recorded called it."""
+def end_inside(error: BaseException, location: int) -> None:
+    """Let the traceback end at a line, if the call that is being recorded called it."""
     outer = positions(_core.declaring_location())
-    chain = positions(_core.location_of(value))
+    chain = positions(location)
     called = [(caller.code, caller.line) for caller in chain[1:]]
     if outer and (outer[0].code, outer[0].line) in called:
         error.__traceback__ = ending_at(chain, {})

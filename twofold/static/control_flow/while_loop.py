@@ -222,10 +222,25 @@ def _check_carried(
     what = f"{name} enters as {describe(start)} and leaves the body as {describe(found)}"
     if found.dtype is not type.dtype:
         fix = f"Make the body return the dtype that it was given, with tf.cast(..., tf.{type.dtype.name})."
-        raise failed(operation, DTypeError(what, fix), found)
+        raise failed(operation, DTypeError(what, fix), _origin(found, start))
     if not _compatible(type, found.type_):
         fix = "Make the body return the shape that it was given, or leave its unknown sizes open."
-        raise failed(operation, ShapeError(what + more, fix), found)
+        raise failed(operation, ShapeError(what + more, fix), _origin(found, start))
+
+
+def _origin(found: Tensor, start: Tensor) -> Tensor:
+    """The first value in the body with the wrong dtype or shape of one that leaves it, which enters as ``start``."""
+    is_dtype = found.dtype is not start.dtype
+    while True:
+        inside = [one for one in found.op.inputs if one.op.inputs and one.op.number > start.op.number]
+        wrong = [
+            one
+            for one in inside
+            if (one.dtype is found.dtype if is_dtype else one.type_.shape == found.type_.shape)
+        ]
+        if not wrong:
+            return found
+        found = wrong[0]
 
 
 class Arrays:
