@@ -45,6 +45,17 @@ def test_nothing_is_there_twice_where_gradients_keep_what_ran() -> None:
     assert [step.name for step in told.steps if step.backward][-1] == "multiply"
 
 
+def test_parts_that_are_the_same_are_explained_once() -> None:
+    def repeated(x: Any) -> Any:
+        for _ in range(5):
+            x = x.sin()
+            x.tolist()
+        return x
+
+    (body,) = torch.explain(repeated, torch.tensor([1.0, 2.0])).bodies
+    assert body.calls == 5 and [set(kernel.operations) for kernel in body.kernels] == [{"sin"}]
+
+
 def test_calls_whose_results_nobody_reads_are_left_out() -> None:
     def run(x: Any) -> Any:
         x.cos()
@@ -56,6 +67,30 @@ def test_calls_whose_results_nobody_reads_are_left_out() -> None:
     drawn = torch.draw(run, torch.tensor([1.0, 2.0]), stages=False).picture.views[0]
     assert [step.name for step in drawn.steps] == ["multiply", "tanh"]
     assert sorted(datum.kind for datum in drawn.data) == ["constant", "input", "value", "value"]
+
+
+@pytest.mark.parametrize("is_read", (False, True))
+def test_what_a_gradient_reads_is_what_the_forward_pass_made(is_read: bool) -> None:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def step(x: Any) -> None:
+        w.grad = None
+        y = (w * x).sin().exp()  # whose parts have no names
+        loss = (y * y).sum()
+        if is_read:
+            loss.item()
+        loss.backward()
+
+    for drawn in (
+        torch.debug.story(step, torch.ones(2)).view,
+        torch.draw(step, torch.ones(2)).picture.views[0],
+    ):
+        names = [step.name for step in drawn.steps if not step.backward]
+        assert names[:3] == ["multiply", "sin", "exp"] and names.count("sin") == 1
+        kinds = [drawn.data[one].kind for step in drawn.steps for one in step.inputs]
+        assert kinds.count("input") == 2  # x, in the product and in its gradient
+        produced = {drawn.data[one].producer for step in drawn.steps if step.backward for one in step.inputs}
+        assert {0, 2} <= produced  # of the product and the exponential
 
 
 def trained() -> Callable[[Any], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import import_module
@@ -62,7 +63,7 @@ class Explanation:
         lines = [f"{self.title}: {count} kernel{'s' * (count != 1)} a run"]
         lines += self.calls
         for number, body in enumerate(self.bodies):
-            if len(self.bodies) > 1:
+            if len(self.bodies) > 1 or body.calls > 1:
                 lines.append(f"\nbody {number}, which runs {body.calls} time{'s' * (body.calls != 1)}")
             for kernel in body.kernels:
                 lines += _written(kernel)
@@ -111,17 +112,29 @@ def explain(thing: Any, *inputs: Any, backward: bool = False) -> Explanation:
     title, found = recorded(thing, inputs, backward, "explain")[:2] if declared is None else declared
     bodies: list[Body] = []
     calls, first = [], 0
-    for description, _, _ in found.traces:
+    runs = Counter(_key(*trace) for trace in found.traces)
+    for trace in found.traces:
+        description = trace[0]
         steps = found.view.steps[first : first + len(description[1])]
+        first += len(steps)
+        times = runs.pop(_key(*trace), 0)  # a loop of the program may run one again and again
+        if not times:
+            continue
         parts = bodies_of(description)
         graph = outlined_graph(description)
         if graph is not None:
             numbers = {part.body: f"@{len(bodies) + k}" for k, part in enumerate(parts) if part.body}
             copies = [body for node in graph.nodes() if (body := called(node)) and body not in numbers]
             calls.append(format_calls(graph, numbers | dict.fromkeys(copies, "@copies")))
-        bodies += [_body(part, steps) for part in parts]
-        first += len(description[1])
+        bodies += [_body(part, steps, times) for part in parts]
     return Explanation(title, bodies, calls)
+
+
+def _key(description: Any, lines: Sequence[tuple[int, int]], _: Any) -> Any:
+    """What is equal for traces of the same calls at the same lines."""
+    inputs, entries, outputs, *_ = description
+    calls = [(id(op), attrs, tuple(refs), tuple(types)) for _, refs, op, attrs, _, types in entries]
+    return tuple(inputs), tuple(calls), tuple(outputs), tuple(lines)
 
 
 def _declared(thing: Any, inputs: Sequence[Any], backward: bool) -> tuple[str, Recorded] | None:
@@ -140,7 +153,7 @@ def _declared(thing: Any, inputs: Sequence[Any], backward: bool) -> tuple[str, R
     return title, found
 
 
-def _body(part: ProgramBody, steps: Sequence[Step]) -> Body:
+def _body(part: ProgramBody, steps: Sequence[Step], times: int) -> Body:
     schedule, origins = part.scheduled
     lines = {number: _line(steps[entry]) for number, entry in enumerate(part.entries)}
     on, kernels = machine(), []
@@ -156,7 +169,7 @@ def _body(part: ProgramBody, steps: Sequence[Step]) -> Body:
         memory[line] = memory.get(line, 0) + nbytes
     uses = [[number for number, _ in _arena(schedule, k)] for k in range(len(schedule.instructions))]
     arena = _core.plan_arena(uses, list(schedule.sizes.values()), True)[1]
-    return Body(part.calls, tuple(kernels), memory, arena)
+    return Body(part.calls * times, tuple(kernels), memory, arena)
 
 
 def _explained(

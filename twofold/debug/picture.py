@@ -229,6 +229,7 @@ class Recorded:
         tape: Sequence[Any] = (),
     ) -> None:
         self._before = before
+        self._calls: dict[Any, int] = {}  # results, by what computes them of which values
         self.view = View("recorded")
         self.names = names  # by value key: what a tensor is called, and its kind
         self.traces: list[tuple[Any, list[tuple[int, int]], list[Any]]] = []
@@ -313,6 +314,7 @@ class Recorded:
             layers.append((description, lines, leaves, [_core.value_key(wanted[k]) for k in numbers]))
             wanted = [one for k, one in enumerate(wanted) if k not in numbers]
             known = {_core.value_key(one) for one in wanted}
+            self._find_kept([one for one in leaves if isinstance(one, Tensor)])
             for leaf in leaves:
                 if (
                     isinstance(leaf, Tensor)
@@ -324,6 +326,39 @@ class Recorded:
                     wanted.append(leaf)
         for description, lines, leaves, outputs in reversed(layers):
             self.add(description, lines, leaves, outputs)
+
+    def _call(self, entry: Any, inputs: Sequence[int]) -> Any:
+        """What is equal for calls of one operation on the same values."""
+        data = [self.view.data[one] for one in inputs]
+        return entry[2], entry[3], tuple(one.name if one.kind == "constant" else one.id for one in data)
+
+    def _find_kept(self, values: Sequence[Tensor]) -> None:
+        """Find values among the results of calls that are here: what a gradient reads has been kept without a name."""
+        wanted = [
+            one
+            for one in values
+            if _core.value_key(one) not in self._numbers and _core.history_order(one) > self._before
+        ]
+        while wanted and self._calls:
+            above = _core.trace_above(wanted)
+            if above is None:
+                wanted = wanted[1:]
+                continue
+            numbers, description, _, leaves = above
+            tensors = [one for one in leaves if isinstance(one, Tensor)]
+            self._find_kept([one for one in tensors if all(one is not other for other in wanted)])
+            made: list[Any] = []
+            given = [
+                self._numbers.get(_core.value_key(one)) if isinstance(one, Tensor) else repr(one)
+                for one in leaves
+            ]
+            for entry in description[1]:
+                inputs = tuple(made[ref] if ref >= 0 else given[~ref] for ref in entry[1])
+                made.append(self._calls.get((entry[2], entry[3], inputs)))
+            for k, ref in zip(numbers, description[2]):
+                if (found := made[ref] if ref >= 0 else given[~ref]) is not None:
+                    self._numbers[_core.value_key(wanted[k])] = found
+            wanted = [one for k, one in enumerate(wanted) if k not in numbers]
 
     def _leaf(self, leaf: Any, type: str, nbytes: int) -> int:
         if not isinstance(leaf, Tensor):
@@ -343,6 +378,7 @@ class Recorded:
     ) -> None:
         """Add a trace as the core describes it, with the lines of its calls, its inputs and keys of its results."""
         self.traces.append((description, lines, leaves))
+        self._find_kept([one for one in leaves if isinstance(one, Tensor)])
         costs = entry_costs(description)
         types: list[TensorType] = [type_from_code(*code) for code in description[0]]
         given = [self._leaf(leaf, str(type), type.nbytes) for leaf, type in zip(leaves, types)]
@@ -350,6 +386,7 @@ class Recorded:
         for entry, cost, where in zip(description[1], costs, lines):
             inputs = [made[ref] if ref >= 0 else given[~ref] for ref in entry[1]]
             made.append(self._entry(entry, cost, where, inputs))
+            self._calls[self._call(entry, inputs)] = made[-1]
         for key, ref in zip(outputs, description[2]):
             self._numbers[key] = made[ref] if ref >= 0 else given[~ref]
             if key in self.names:

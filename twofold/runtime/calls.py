@@ -190,8 +190,8 @@ class LoopCall:
             if not _is_same(before.type_, tensor.type_):
                 what = f"{name} enters as {described(before)} and leaves the body as {described(tensor)}"
                 fix = "Make the body return the type that it was given"
-                error = _mismatch(before.type_, tensor.type_, what, fix)
-                raise failed(self.operation, error, tensor, self._origin(tensor, before.type_))
+                wrong = _mismatch(before.type_, tensor.type_, what, fix)
+                raise failed(self.operation, wrong, tensor, self._origin(tensor, before.type_))
             found.append(tensor)
         return found
 
