@@ -98,3 +98,24 @@ def test_arrays_beside_operators_take_the_dtype_of_the_tensor(session):
     assert session.run(DOUBLE * 3.0 - floats).tolist() == [2.0, 4.0]
     with pytest.raises(TypeError):
         whole + DOUBLE
+
+
+@pytest.mark.parametrize("coordinates", ([[0, 5]], [[3, 0]], [[0, -1]]))
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_coordinates_outside_of_a_sparse_tensor_are_written_nowhere(session, coordinates, is_checked):
+    sparse = tf.SparseTensor(coordinates, [1.0], [2, 3])
+    dense = tf.sparse_tensor_to_dense(sparse, validate_indices=is_checked)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):
+        session.run(dense)
+    fed = tf.placeholder(tf.int64, [None, 2])
+    dense = tf.sparse_to_dense(fed, [2, 3], 1.0, validate_indices=is_checked)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):
+        session.run(dense, {fed: coordinates})
+    assert session.run(dense, {fed: [[1, 2]]}).tolist() == [[0, 0, 0], [0, 0, 1]]
+
+
+def test_constants_that_do_not_fit_are_named_where_the_body_needs_numbers(session):
+    sparse = tf.SparseTensor([[0, 5]], [1.0], [2, 3])
+    product = tf.sparse_tensor_dense_matmul(sparse, tf.ones([3, 2]))
+    with pytest.raises(IndexRangeError, match="index 5 is outside an axis of size 3"):
+        session.run(product)

@@ -178,14 +178,24 @@ def _in_order(indices: Any, shape: Number) -> Any:
     return ops.all(ops.greater(later, earlier)) if count > 1 else ops.all(ops.equal(positions, positions))
 
 
-def _ordered(indices: Any, shape: Any, validate: bool) -> Any:
-    """Inside, operations wait for a check that coordinates come in order and none twice."""
-    if not validate:
-        return control_dependencies([])
+def _within(indices: Any, shape: Number) -> Any:
+    rows = indices if indices.ndim == 2 else ops.reshape(indices, (-1, 1))
+    inside = ops.all(ops.greater_equal(rows, 0))
+    for axis, size in enumerate(sizes(shape)):
+        inside = ops.logical_and(inside, ops.all(ops.less(ops.select(rows, 1, axis), size)))
+    return inside
+
+
+def _checked(indices: Any, shape: Any, validate: bool) -> Any:
+    """Inside, operations wait for checks that coordinates lie in the shape and, if asked, in order and none twice."""
     given = convert_to_tensor(indices)
+    inside = define("SparseToDense/bounds", _within, (), {"indices": given, "shape": shape}, None, _SHAPE)
+    bounds = Assert(inside.outputs[0], ["sparse indices are out of bounds:", given, "shape:", shape])
+    if not validate:
+        return control_dependencies([bounds])
     good = define("SparseToDense/order", _in_order, (), {"indices": given, "shape": shape}, None, _SHAPE)
     message = "sparse indices are out of order or repeated:"
-    return control_dependencies([Assert(good.outputs[0], [message, given])])
+    return control_dependencies([bounds, Assert(good.outputs[0], [message, given])])
 
 
 _SHAPE = frozenset({"shape"})
@@ -202,12 +212,13 @@ def sparse_to_dense(
 ) -> Any:
     """A dense tensor with values (or one for all) at coordinates, ``default_value`` elsewhere.
 
-    With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
+    A run raises InvalidArgumentError for coordinates outside, with ``validate_indices`` also for those out of order or
+    repeated.
     """
     values = convert_to_tensor(sparse_values)
     default = convert_to_tensor(default_value, values.dtype)
     positions = _int64(sparse_indices)
-    with _ordered(positions, output_shape, validate_indices):
+    with _checked(positions, output_shape, validate_indices):
         return _dense(positions, values, default, output_shape, name=name)
 
 
@@ -219,11 +230,12 @@ def sparse_tensor_to_dense(
 ) -> Any:
     """A sparse tensor as a dense one, with ``default_value`` where it has no element.
 
-    With ``validate_indices`` a run raises InvalidArgumentError for coordinates out of order or repeated.
+    A run raises InvalidArgumentError for coordinates outside, with ``validate_indices`` also for those out of order or
+    repeated.
     """
     given = SparseTensor.from_value(sp_input)
     default = convert_to_tensor(default_value, given.dtype)
-    with _ordered(given.indices, given.dense_shape, validate_indices):
+    with _checked(given.indices, given.dense_shape, validate_indices):
         return _dense(given.indices, given.values, default, given.dense_shape, name=name)
 
 

@@ -207,7 +207,12 @@ class Lowerer:
                     value._realise()  # so that nothing stays behind in the trace of the program around
         except TwofoldError:
             # constants that do not fit each other, perhaps in a branch that no run takes: it raises if it runs
-            given = [self.symbolic(value) if isinstance(value, Tensor) else value for value in values]
+            given = [
+                self.symbolic(value)
+                if isinstance(value, Tensor) and not self._is_known(operation, k)
+                else value
+                for k, value in enumerate(values)
+            ]
             made = self._called(operation, given, states)
         if operation.updates:
             self._check_written(operation, made)
