@@ -398,6 +398,7 @@ void bind_functions(nb::module_& m) {
     return found == 1;
   }, "Whether something recorded reports wrong values when it is computed.");
   m.def("pending", [] { return Recorder::current().size(); });
+  m.def("pending_held", [] { return Recorder::current().living(); }, "The number of recorded calls whose results somebody holds.");
   m.def("statistics", &statistics);
   m.def("set_cache_budget", &set_cache_budget, nb::arg("bytes"), "Of all caches of the core; each has a part of it.");
   m.def("caches", &caches, "For each cache of the core: name, count, bytes, budget, hits, misses, evictions.");

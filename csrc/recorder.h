@@ -1,6 +1,7 @@
 // The recorder of operation calls. While a trace repeats the predicted one, recording only compares.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -115,6 +116,8 @@ class Recorder {
   const Ref* inputs(const Entry& e) const { return (predicted_ ? predicted_->trace : trace_).inputs(e); }
   Provenance provenance(size_t i) const { return provenance_[i]; }
   uint32_t size() const { return position_; }
+  // How many entries have results that somebody holds.
+  size_t living() const { return position_ - static_cast<size_t>(std::count(alive_.begin(), alive_.begin() + position_, uint8_t{0})); }
   const std::vector<Leaf>& leaves() const { return leaves_; }
   bool is_consumed(size_t entry) const { return consumed_[entry] & kConsumed; }
   // From now on backward passes respect the gradient slot of the value.

@@ -10,7 +10,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
-from twofold import nn
+from twofold import _core, nn
 from twofold.errors import ArgumentError
 
 
@@ -54,6 +54,18 @@ def test_parts_that_are_the_same_are_explained_once() -> None:
 
     (body,) = torch.explain(repeated, torch.tensor([1.0, 2.0])).bodies
     assert body.calls == 5 and [set(kernel.operations) for kernel in body.kernels] == [{"sin"}]
+
+
+def test_what_nobody_holds_lets_nothing_run() -> None:
+    def run(x: Any) -> Any:
+        x.cos()
+        return x.sin()
+
+    for look in (torch.explain, torch.draw):
+        before = _core.traced_runs()
+        look(run, torch.tensor([1.0, 2.0], requires_grad=True)._realise())
+        assert _core.pending() >= 1 and _core.traced_runs() == before
+        _core.flush()
 
 
 def test_calls_whose_results_nobody_reads_are_left_out() -> None:

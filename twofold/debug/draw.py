@@ -193,9 +193,10 @@ def _of_block(
 
 
 def _finish(outputs: Sequence[Tensor]) -> None:
-    """Compute what is recorded if it is more than stands above the outputs of a function, such as an update."""
+    """Compute what is recorded if somebody holds more of it than the outputs of a function, such as new parameters."""
     above = _core.trace_above(list(outputs)) if outputs else None
-    if _core.pending() > (len(above[1][1]) if above is not None else 0):
+    found = 0 if above is None else len({ref for ref in above[1][2] if ref >= 0})
+    if _core.pending_held() > found:
         _core.flush()
 
 
