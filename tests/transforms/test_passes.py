@@ -203,3 +203,10 @@ def test_passes_do_not_recurse() -> None:
         node = ops.tanh(ops.negative(ops.negative(node)))
     after = pipeline.run_passes(Graph([node.type], [node]))
     assert len(after.nodes()) == 20_001
+
+
+def test_what_changes_nothing_the_second_time_is_computed_once():
+    graph = Graph(
+        [tensor_type(float32, (3,))], [ops.relu(ops.relu(input_node(0, tensor_type(float32, (3,)))))]
+    )
+    assert [node.op.name for node in canonicalize(graph).nodes()] == ["input", "relu"]

@@ -190,6 +190,8 @@ class ElementwiseOp(Op):
 
     kind = "elementwise"
     keeps_nan: bool = False  # whether NaNs pass with their bits; else results hold the canonical one
+    is_idempotent: bool = False  # whether its result of its own result is that result
+    has_stable_forms: bool = False  # whether formulas that end with it have stable forms
     converts: bool = False  # whether the result is the input in another dtype
     shifts: tuple[str, ...] = ()
     """For operands that the other one shifts: the mode of ``changed_rows`` for the first, then for the second."""

@@ -21,10 +21,7 @@ def canonicalize(graph: Graph) -> Graph:
 
     Every rule replaces a node by one of its operands, composes two views, or removes a reduction, so rewriting ends.
     """
-    rules = _rules()
-    if any(node.op.name == "relu" for node in graph.nodes()):
-        rules = {**rules, **_relu_rules()}
-    return rewrite_bottom_up(graph, rules, _KINDS)
+    return rewrite_bottom_up(graph, _rules(), _KINDS)
 
 
 @cache
@@ -49,11 +46,6 @@ def _rules() -> dict[Op, list[Rewrite]]:
     )
 
 
-@cache
-def _relu_rules() -> dict[Op, list[Rewrite]]:
-    return by_operation([Rule(lambda x: ops.relu(ops.relu(x)), ops.relu)])
-
-
 def holds_canonical_nans(node: Node) -> bool:
     """Whether every NaN in a value is the canonical one, as arithmetic computed it."""
     node = below_views(node)
@@ -74,6 +66,14 @@ def _cast_pair(node: Node) -> Node | None:
     first, middle = node.type.dtype, below.type.dtype
     widens = first.kind == middle.kind == "f" and middle.itemsize > first.itemsize
     return below.inputs[0] if widens and holds_canonical_nans(below.inputs[0]) else None
+
+
+def _idempotent_pair(node: Node) -> Node | None:
+    """What changes nothing the second time becomes the first."""
+    if not isinstance(node.op, ElementwiseOp) or not node.op.is_idempotent:
+        return None
+    below = node.inputs[0]
+    return below if below.op is node.op and below.attrs == node.attrs and below.type is node.type else None
 
 
 def _identity_view(node: Node) -> Node | None:
@@ -108,7 +108,7 @@ def _reduction_of_one(node: Node) -> Node | None:
 
 _KINDS: dict[str, list[Rewrite]] = {
     "view": [_identity_view, _view_pair],
-    "elementwise": [_cast_pair],
+    "elementwise": [_cast_pair, _idempotent_pair],
     "reduction": [_reduction_of_one],
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from twofold.ir.graph import Graph
-from twofold.ir.op import Op
+from twofold.ir.op import ElementwiseOp, Op
 from twofold.ops.base import ops
 from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
 
@@ -19,7 +19,7 @@ def stabilize(graph: Graph) -> Graph:
 
     Each rule removes a logarithm of a quotient, exponential or sigmoid and makes no new one, so rewriting ends.
     """
-    if not any(node.op.name == "log" for node in graph.nodes()):  # with which all rules begin
+    if not any(isinstance(node.op, ElementwiseOp) and node.op.has_stable_forms for node in graph.nodes()):
         return graph
     return rewrite_bottom_up(graph, _rules(), {})
 

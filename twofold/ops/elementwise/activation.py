@@ -25,6 +25,7 @@ class relu:
     """
 
     kinds = "iuf"
+    is_idempotent = True
     domain = (nonzero(-3, 3),)
     vjp = lambda ct, y, x: (ops.where(y <= 0, 0, ct),)
     lower = lambda b, x: b.maximum(x, b.const(0, x.dtype))

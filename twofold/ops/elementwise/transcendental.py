@@ -94,6 +94,7 @@ class log(MathFunction):
     accuracy = (1.0, 0.9)
     domain = (reals(0.1, 9),)
     vjp = lambda ct, y, x: (ct / x,)
+    has_stable_forms = True
     on_complex = complex_functions.log
     holomorphic = True
     reference = numpy.log
