@@ -304,6 +304,27 @@ NAMES: dict[str, dict[str, str]] = {
             "convert_image_dtype per_image_standardization total_variation image_gradients psnr"
         ),
     },
+    "twofold.static.keras.models": {
+        "twofold.static.keras.configs": "clone_model model_from_config model_from_json",
+        "twofold.static.keras.saving": "load_model save_model",
+    },
+    "twofold.static.metrics": {
+        "twofold.static.metrics.at_k": (
+            "average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k "
+            "sparse_average_precision_at_k sparse_precision_at_k"
+        ),
+        "twofold.static.metrics.at_thresholds": (
+            "auc false_negatives_at_thresholds false_positives_at_thresholds precision_at_thresholds "
+            "recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity "
+            "true_negatives_at_thresholds true_positives_at_thresholds"
+        ),
+        "twofold.static.metrics.streaming": (
+            "_streaming_confusion_matrix accuracy false_negatives false_positives mean mean_absolute_error "
+            "mean_cosine_distance mean_iou mean_per_class_accuracy mean_relative_error mean_squared_error "
+            "mean_tensor percentage_below precision recall root_mean_squared_error true_negatives "
+            "true_positives"
+        ),
+    },
     "twofold.static.nn": {
         "twofold.static.arrays.creation": "top_k",
         "twofold.static.arrays.reordering": (

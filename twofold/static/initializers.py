@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy
@@ -36,6 +36,17 @@ class Initializer:
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
         raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        names = [one.name for one in fields(self)] if is_dataclass(self) else []
+        found = {name: getattr(self, name) for name in names if name != "verify_shape"}
+        return {**found, "dtype": as_dtype(self.dtype).name}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The initializer of these arguments."""
+        return cls(**config)
 
 
 @example("tf.zeros_initializer()([2])", "[0. 0.]")

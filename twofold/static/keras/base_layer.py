@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy
@@ -234,13 +235,40 @@ class Layer:
             raise AttributeError(f"layer {self.name} was never called, at {here()}. Call it first.")
         return self._calls[0]
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; a subclass with arguments of its own adds them.
+
+        Raises NotImplementedError where a subclass that needs more does not.
+        """
+        own = inspect.signature(type(self).__init__).parameters.values()
+        base = inspect.signature(Layer.__init__).parameters
+        fixed = [one for one in own if one.kind is not one.VAR_KEYWORD and one.kind is not one.VAR_POSITIONAL]
+        missing = [one.name for one in fixed if one.name not in base and one.default is one.empty]
+        if missing and "get_config" not in vars(type(self)) and type(self).get_config is Layer.get_config:
+            what = f"{type(self).__name__} has arguments of its own, {', '.join(missing)}"
+            raise NotImplementedError(f"{what}, at {here()}. Let its get_config return them.")
+        return self._base_config()
+
+    def _base_config(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
+        if self.batch_input_shape is not None:
+            found["batch_input_shape"] = self.batch_input_shape
+        if self.dtype is not None:
+            found["dtype"] = self.dtype.name
+        return found
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of these arguments."""
+        return cls(**config)
+
     def count_params(self) -> int:
         """How many numbers the variables hold."""
         return sum(variable.shape.num_elements() or 0 for variable in self.weights)
 
     def get_weights(self) -> list[numpy.ndarray]:
         """The values of all variables."""
-        return [_now(variable) for variable in self.weights]
+        return [value_of(variable) for variable in self.weights]
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Set all variables; raises ValueError where number or shapes differ."""
@@ -250,10 +278,12 @@ class Layer:
             wanted = [variable.shape.as_list() for variable in own]
             raise ValueError(f"set_weights: shapes {shapes} for {self.name} with {wanted}, at {here()}.")
         for variable, value in zip(own, weights):
-            if at_once():
-                assign(variable, value)
-            else:
-                get_session().run(assign(variable, value))
+            put_value(variable, value)
+
+
+def made_from(config: Any, custom_objects: Any = None) -> Any:
+    """The layer of a dict of ``class_name`` and ``config``."""
+    return import_module("twofold.static.keras.configs").deserialize(config, custom_objects)
 
 
 def as_initializer(identifier: Any) -> Any:
@@ -267,7 +297,16 @@ def as_activation(identifier: Any) -> Any:
     return found_in(ACTIVATIONS, "activation function", identifier)
 
 
-def _now(variable: Variable) -> numpy.ndarray:
+def put_value(variable: Variable, value: Any) -> None:
+    """Set a variable of models."""
+    if at_once():
+        assign(variable, value)
+    else:
+        variable.load(value, get_session())
+
+
+def value_of(variable: Variable) -> numpy.ndarray:
+    """The value of a variable of models."""
     return variable.numpy() if at_once() else get_session().run(variable)
 
 

@@ -133,10 +133,9 @@ class EarlyStopping(_Watching):
 
 
 class ModelCheckpoint(_Watching):
-    """Saves the variables after each epoch, or with ``save_best_only`` where ``monitor`` got better.
+    """Saves the model (or its variables) after every ``period`` epochs, or where ``monitor`` got better.
 
-    ``filepath`` may hold ``{epoch}`` and what is measured; ``verbose`` prints each name. Raises ValueError unless
-    ``save_weights_only``, and for ``period``.
+    ``filepath`` may hold ``{epoch}`` and what is measured; ``verbose`` prints each name.
     """
 
     def __init__(
@@ -150,16 +149,18 @@ class ModelCheckpoint(_Watching):
         period: int = 1,
     ) -> None:
         super().__init__(monitor, mode)
-        if not save_weights_only or period != 1:
-            raise ValueError(
-                f"ModelCheckpoint: only save_weights_only=True and period=1 are offered, at {here()}."
-            )
         self._path, self._best_only, self._verbose = filepath, save_best_only, verbose
+        self._weights_only, self._period, self._waited = save_weights_only, period, 0
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._waited += 1
+        if self._waited < self._period:
+            return
+        self._waited = 0
         if not self._best_only or self._better(logs):
             path = self._path.format(epoch=epoch + 1, **logs)
-            self.model.save_weights(path)
+            write = self.model.save_weights if self._weights_only else self.model.save
+            write(path, overwrite=True)
             if self._verbose:
                 print(f"Epoch {epoch + 1}: saved to {path}")
 

@@ -11,8 +11,11 @@ from twofold.static.api.signatures import takes
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.control_flow.conditional import cond
 from twofold.static.keras.base_layer import Layer as Layer
+from twofold.static.keras.base_layer import made_from
 from twofold.static.keras.models import Input as Input
 from twofold.static.keras.models import InputLayer as InputLayer
+from twofold.static.keras.named import found_in
+from twofold.static.keras.named import serialize as serialize
 from twofold.static.keras.recurrent import GRU as GRU
 from twofold.static.keras.recurrent import LSTM as LSTM
 from twofold.static.keras.recurrent import Bidirectional as Bidirectional
@@ -406,6 +409,19 @@ class Lambda(Layer):
         super().__init__(**options)
         self._function, self._arguments = function, dict(arguments or {})
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; raises ArgumentError for a function without a name."""
+        kind = {"function_type": "function", "output_shape": None, "output_shape_type": "raw"}
+        own = {"function": serialize(self._function), "arguments": self._arguments, **kind}
+        return {**self._base_config(), **own}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of a configuration, whose function ``custom_objects`` have under its name."""
+        known = ("name", "trainable", "dtype", "batch_input_shape", "arguments")
+        function = found_in({}, "function", config["function"])
+        return cls(function, **{key: config[key] for key in known if key in config})
+
     def call(self, inputs: Any) -> Any:
         return self._function(inputs, **self._arguments)
 
@@ -468,6 +484,7 @@ def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
     return Dot(axes, normalize, **options)(inputs)
 
 
+deserialize = made_from
 MaxPool1D, MaxPool2D, AvgPool1D, AvgPool2D = MaxPooling1D, MaxPooling2D, AveragePooling1D, AveragePooling2D
 GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
 GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D

@@ -164,6 +164,10 @@ class Loss:
             raise ValueError(f"{type(self).__name__}: reduction {reduction!r} is not offered. Leave it out.")
         self.name, self._options = name, options
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal loss."""
+        return {"name": self.name, **self._options}
+
     def each(self, y_true: Any, y_pred: Any) -> Any:
         """One number for each element of a batch."""
         return type(self).function(y_true, y_pred, **self._options)
@@ -201,7 +205,7 @@ __getattr__, __dir__ = look_up({**_CLASSES, **FUNCTIONS}, __name__)
 
 def each_of(identifier: Any) -> Callable[..., Any]:
     """A function that gives one number for each element, from a name, a function or an object."""
-    found = found_in(FUNCTIONS, "loss function", identifier)
+    found = found_in({**FUNCTIONS, **_CLASSES}, "loss function", identifier)
     return found.each if isinstance(found, Loss) else found
 
 

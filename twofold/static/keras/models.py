@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from twofold.lazy import attach as _attach
 from twofold.runtime.pytree import flatten, unflatten
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype
@@ -14,8 +17,18 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import operation_of
 from twofold.static.keras.base_layer import Call, Layer, call_of
+from twofold.static.keras.named import CustomObjectScope
 from twofold.static.keras.state import unique_name
 from twofold.static.keras.training import Trained
+
+if TYPE_CHECKING:
+    from twofold.static.keras.configs import clone_model as clone_model
+    from twofold.static.keras.configs import model_from_config as model_from_config
+    from twofold.static.keras.configs import model_from_json as model_from_json
+    from twofold.static.keras.saving import load_model as load_model
+    from twofold.static.keras.saving import save_model as save_model
+
+__getattr__, __dir__ = _attach(__name__)
 
 
 def Input(
@@ -43,25 +56,53 @@ def Input(
     sizes = list(batch_shape) if batch_shape is not None else [batch_size, *(shape or ())]
     if at_once():
         return creation.zeros([1 if size is None else size for size in sizes], as_dtype(dtype or "float32"))
-    return placeholder(as_dtype(dtype or "float32"), sizes, name=unique_name(name or "input"))
+    return placeholder(as_dtype(dtype or "float32"), sizes, name=name or unique_name("input", 1))
 
 
 class InputLayer(Layer):
     """What a model begins with: the shape of its input."""
 
     def __init__(
-        self, input_shape: Any = None, batch_size: int | None = None, dtype: Any = None, **options: Any
+        self,
+        input_shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        sparse: bool = False,
+        **options: Any,
     ) -> None:
+        if sparse:
+            raise ValueError(f"InputLayer: sparse is not offered, at {here()}. Use tf.sparse_placeholder.")
         super().__init__(input_shape=input_shape, batch_size=batch_size, dtype=dtype, **options)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        dtype = "float32" if self.dtype is None else self.dtype.name
+        shape = self.batch_input_shape
+        return {"batch_input_shape": shape, "dtype": dtype, "sparse": False, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of a configuration; what is not set there may be unknown here."""
+        known = ("batch_input_shape", "dtype", "name")
+        return cls(**{key: value for key, value in config.items() if key in known or value})
+
+    @classmethod
+    def of(cls, tensor: Any) -> InputLayer:
+        """What stands for an input of a model among its layers."""
+        name = tensor.op.name if getattr(tensor, "_is_symbolic", False) else None
+        made = cls(batch_input_shape=tensor.get_shape().as_list(), dtype=tensor.dtype, name=name)
+        made._calls.append(Call(made, tensor, {}, tensor))
+        return made
 
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _calls_between(inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Call]:
-    """The calls of layers that lead from inputs to outputs, in their order."""
+def _calls_between(inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[list[Call], list[Layer]]:
+    """The calls of layers that lead from inputs to outputs, in their order; their layers as the outputs reach them."""
     seen = {id(tensor) for tensor in inputs}
+    reached: dict[int, Layer] = {}
     found: dict[int, Call] = {}
     waiting = [(tensor, False) for tensor in reversed(outputs)]
     while waiting:
@@ -74,10 +115,34 @@ def _calls_between(inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Call]:
         if id(tensor) in seen:
             continue
         seen.add(id(tensor))
+        if call is not None:
+            reached.setdefault(id(call.layer), call.layer)
         waiting.append((tensor, True))
         before = flatten(call.inputs, "inputs")[0] if call is not None else _before(tensor)
         waiting += [(one, False) for one in reversed(before)]
-    return list(found.values())
+    return list(found.values()), list(reached.values())
+
+
+def _by_depth(inputs: Sequence[Any], steps: Sequence[Call], reached: Sequence[Layer]) -> list[Layer]:
+    """The layers as Keras orders them: by the longest way to an output, then as the outputs reach them."""
+    ends = {id(tensor): InputLayer.of(tensor) for tensor in inputs}
+    depths: dict[int, int] = dict.fromkeys((id(layer) for layer in ends.values()), 0)
+    of_calls: dict[int, int] = {}
+    for step in reversed(steps):
+        depth = max(of_calls.get(id(step), 0), depths.get(id(step.layer), 0))
+        depths[id(step.layer)] = depth
+        waiting = list(flatten(step.inputs, "inputs")[0])
+        while waiting:
+            tensor = waiting.pop()
+            call = call_of(tensor)
+            if id(tensor) in ends:
+                layer = id(ends[id(tensor)])
+                depths[layer] = max(depths[layer], depth + 1)
+            elif call is not None:
+                of_calls[id(call)] = max(of_calls.get(id(call), 0), depth + 1)
+            else:
+                waiting += _before(tensor)
+    return sorted([*ends.values(), *reached], key=lambda layer: -depths[id(layer)])
 
 
 def _before(tensor: Any) -> Sequence[Any]:
@@ -113,8 +178,8 @@ class Model(Trained, Layer):
     def _connect(self, inputs: Any, outputs: Any) -> None:
         self._given, self._made = inputs, outputs
         self.inputs, self.outputs = _list(inputs), flatten(outputs, "outputs")[0]
-        self._steps = _calls_between(self.inputs, self.outputs)
-        self._layers = list({id(step.layer): step.layer for step in self._steps}.values())
+        self._steps, reached = _calls_between(self.inputs, self.outputs)
+        self._layers = _by_depth(self.inputs, self._steps, reached)
         self.built = True
 
     @property
@@ -153,6 +218,24 @@ class Model(Trained, Layer):
             values |= {id(old): new for old, new in zip(flatten(step.outputs, "")[0], flatten(made, "")[0])}
         found, _, structure = flatten(self._made, "outputs")
         return unflatten(structure, [values[id(one)] for one in found])
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers and how they are connected; raises NotImplementedError for a model by ``call``."""
+        if self.inputs is None or type(self).call is not Model.call:
+            what = f"{type(self).__name__} is a model by call, whose layers nothing describes"
+            raise NotImplementedError(f"{what}, at {here()}. Use save_weights.")
+        found: dict[str, Any] = _configs().graph_config(self)
+        return found
+
+    @classmethod
+    def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
+        """The model of a configuration, with first values."""
+        with CustomObjectScope(custom_objects or {}):
+            return _configs().graph_from_config(cls, config)
+
+    def to_json(self, **options: Any) -> str:
+        """The configuration as JSON, from which ``model_from_json`` makes the model; ``options`` of ``json.dumps``."""
+        return json.dumps(_configs().model_message(self), **options)
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable[[str], Any] = print
@@ -232,11 +315,26 @@ class Sequential(Model):
         if not isinstance(layer, InputLayer):
             self.outputs = [layer(self.outputs[0])]
 
+    def get_config(self) -> dict[str, Any]:
+        """The layers."""
+        found: dict[str, Any] = _configs().stack_config(self)
+        return found
+
+    @classmethod
+    def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
+        """The stack of a configuration, with first values."""
+        with CustomObjectScope(custom_objects or {}):
+            return _configs().stack_from_config(cls, config)
+
     def call(self, inputs: Any) -> Any:
         made = inputs
         for layer in self.layers:
             made = layer(made)
         return made
+
+
+def _configs() -> Any:
+    return import_module("twofold.static.keras.configs")
 
 
 def _first_shape(layer: Layer) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.autodiff.clipping import clip_by_norm, clip_by_value
 from twofold.static.graph.docstrings import example
 from twofold.static.keras.named import found_in
+from twofold.static.keras.state import get_session
 from twofold.static.optimizers import update_rules as rules
 from twofold.static.optimizers.optimizer import Optimizer
 from twofold.static.variables.variable import Variable, assign_add
@@ -60,6 +62,17 @@ class _Keras(Optimizer):
         counted = [] if self._iterations is None else [assign_add(self._iterations, 1)]
         return [*super()._finish(), *counted]
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal optimiser, with the learning rate of now."""
+        rate = self.lr if self._rate is None else get_session().run(self._rate)
+        return {**self._arguments, "learning_rate": float(rate)}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The optimiser of these arguments; what is not set there may be unknown here."""
+        known = inspect.signature(cls.__init__).parameters
+        return cls(**{key: value for key, value in config.items() if key in known or value})
+
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
         own = [one for one in (self._rate, self._iterations) if isinstance(one, Variable)]
@@ -78,6 +91,9 @@ def _taking(name: str, **own: Any) -> Callable[..., None]:
 
     def initialize(self: _Keras, name: str, lr: Any, decay: Any, **given: Any) -> None:
         Optimizer.__init__(self, name=name)
+        self._arguments = {"name": name, "decay": decay, **given}
+        if lr is not None:
+            self._arguments["learning_rate"] = lr
         self._clips = {key: given.pop(key) for key in ("clipnorm", "clipvalue")}
         self._decay = decay
         if lr is not None:
@@ -146,12 +162,14 @@ class Adadelta(_Keras, rules.AdadeltaOptimizer):
     __init__ = _taking("Adadelta", learning_rate=0.001, rho=0.95, epsilon=1e-7)
 
 
-NAMES = {one.__name__.lower(): one for one in (SGD, Adam, RMSprop, Adagrad, Adadelta)}
+_KINDS = (SGD, Adam, RMSprop, Adagrad, Adadelta)
+NAMES = {one.__name__.lower(): one for one in _KINDS} | {one.__name__: one for one in _KINDS}
 
 
 def get(identifier: Any) -> Optimizer:
     """An optimiser from a name, or the one given."""
-    found = found_in(NAMES, "optimizer", identifier.lower() if isinstance(identifier, str) else identifier)
+    known = isinstance(identifier, str) and identifier.lower() in NAMES
+    found = found_in(NAMES, "optimizer", identifier.lower() if known else identifier)
     if isinstance(identifier, str):
         return found()
     if not isinstance(found, Optimizer):

@@ -11,7 +11,8 @@ from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.graph.docstrings import with_example
-from twofold.static.keras.base_layer import Layer
+from twofold.static.keras.base_layer import Layer, made_from
+from twofold.static.keras.named import serialize
 from twofold.static.keras.stepping import zero_state
 from twofold.static.keras.table import TableLayer
 from twofold.static.recurrent.rnn import dynamic_rnn
@@ -77,14 +78,16 @@ _OF_STEPS = (
     "kernel_initializer='glorot_uniform', recurrent_initializer='orthogonal', bias_initializer='zeros', "
     "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None"
 )
-_NOT_OFFERED = ("dropout", "recurrent_dropout", "stateful")
+_NOT_OFFERED = ("dropout", "recurrent_dropout", "stateful", "reset_after")
 
 
 class _Gates(TableLayer):
     """The variables of a step: kernels and bias of all gates, side by side."""
 
     row: _Row
-    options = parameters(f"{_OF_STEPS}, dropout=0.0, recurrent_dropout=0.0, implementation=1")
+    options = parameters(
+        f"{_OF_STEPS}, dropout=0.0, recurrent_dropout=0.0, implementation=1, reset_after=False"
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,7 +97,8 @@ class _Gates(TableLayer):
 
     def build(self, input_shape: Any) -> None:
         """Kernels and bias of all gates, side by side."""
-        channels, width = int(input_shape[-1]), self.row.gates * self.units
+        first = input_shape[0] if isinstance(input_shape, list) else input_shape  # states may stand behind
+        channels, width = int(first[-1]), self.row.gates * self.units
         shapes = {"kernel": [channels, width], "recurrent_kernel": [self.units, width], "bias": [width]}
         if not self.use_bias:
             del shapes["bias"]
@@ -122,7 +126,7 @@ class _Gates(TableLayer):
 class Cell(_Gates):
     """Base of the steps of recurrent layers: ``(output, states) = cell(inputs, states)``, for ``RNN``.
 
-    Not offered, and refused: ``dropout`` and ``recurrent_dropout``; ``implementation`` changes nothing.
+    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``reset_after``; ``implementation`` changes nothing.
     """
 
     @property
@@ -152,15 +156,15 @@ class Cell(_Gates):
 class Recurrent(_Gates):
     """Base of the recurrent layers: inputs (batch, time, channels), the last output or, on demand, all of them.
 
-    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``implementation`` and ``unroll`` change
-    nothing that is computed.
+    Not offered, and refused: ``dropout``, ``recurrent_dropout``, ``stateful``, ``reset_after``. ``implementation`` and
+    ``unroll`` change nothing that is computed.
     """
 
     go_backwards: bool
 
     options = parameters(
         f"{_OF_STEPS}, return_sequences=False, return_state=False, go_backwards=False, dropout=0.0, "
-        "recurrent_dropout=0.0, stateful=False, unroll=False, implementation=1"
+        "recurrent_dropout=0.0, stateful=False, unroll=False, implementation=1, reset_after=False"
     )
 
     def call(self, inputs: Any, initial_state: Any = None) -> Any:  # type: ignore[override]
@@ -205,15 +209,28 @@ def _kinds(
     return found[0], found[1]
 
 
-_ONE_GATE = ("recurrent_activation", "unit_forget_bias")
+_ONE_GATE = ("recurrent_activation", "unit_forget_bias", "reset_after")
 SimpleRNN, SimpleRNNCell = _kinds(
     "SimpleRNN", "``activation(x @ kernel + h @ recurrent_kernel + bias)``.", 1, 1, _simple, _ONE_GATE
 )
-LSTM, LSTMCell = _kinds("LSTM", "Long short-term memory.", 4, 2, _lstm)
+LSTM, LSTMCell = _kinds("LSTM", "Long short-term memory.", 4, 2, _lstm, ("reset_after",))
 GRU, GRUCell = _kinds("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget_bias",))
 
 
-class Bidirectional(Layer):
+class Wrapper(Layer):
+    """Base of layers around another one, ``layer``."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {**self._base_config(), "layer": serialize(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of a configuration."""
+        return cls(made_from(config["layer"]), **{key: one for key, one in config.items() if key != "layer"})
+
+
+class Bidirectional(Wrapper):
     """A recurrent layer over the sequence and another one over it reversed.
 
     ``merge_mode`` is "concat", "sum", "mul", "ave", or None for both outputs.
@@ -236,6 +253,15 @@ class Bidirectional(Layer):
         for name in ("_own", "_updates", "_losses", "_calls"):
             setattr(self.backward_layer, name, [])
 
+    @property
+    def layer(self) -> Recurrent:
+        """The layer that goes forward."""
+        return self.forward_layer
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {**super().get_config(), "merge_mode": self._merge}
+
     def call(self, inputs: Any) -> Any:
         ahead, back = self.forward_layer(inputs), self.backward_layer(inputs)
         if self.forward_layer.return_sequences:
@@ -249,7 +275,7 @@ class Bidirectional(Layer):
         )
 
 
-class TimeDistributed(Layer):
+class TimeDistributed(Wrapper):
     """A layer applied to each step of a sequence."""
 
     def __init__(self, layer: Layer, **options: Any) -> None:

@@ -62,11 +62,12 @@ def phase(value: Any) -> Iterator[None]:
         _local.phase = before
 
 
-def unique_name(name: str) -> str:
-    """``name``, or with a number where a layer of this graph has it."""
+def unique_name(name: str, first: int = 0) -> str:
+    """``name`` with the next number in this graph, which begin with ``first``; 0 is left out."""
     counts = _here().names
-    counts[name] = counts.get(name, 0) + 1
-    return name if counts[name] == 1 else f"{name}_{counts[name] - 1}"
+    number = counts.get(name, first)
+    counts[name] = number + 1
+    return f"{name}_{number}" if number else name
 
 
 _sessions: weakref.WeakKeyDictionary[Graph, Session] = weakref.WeakKeyDictionary()

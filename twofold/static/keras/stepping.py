@@ -10,7 +10,8 @@ from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
-from twofold.static.keras.base_layer import Layer
+from twofold.static.keras.base_layer import Layer, made_from
+from twofold.static.keras.named import serialize
 from twofold.static.recurrent.rnn import dynamic_rnn
 
 
@@ -63,6 +64,15 @@ class StackedRNNCells(AbstractRNNCell):
     def __init__(self, cells: Sequence[Any], **options: Any) -> None:
         super().__init__(**options)
         self.cells = list(cells)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {**self._base_config(), "cells": serialize(self.cells)}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The cells of a configuration."""
+        return cls(**{**config, "cells": [made_from(one) for one in config["cells"]]})
 
     @property
     def state_size(self) -> Any:
@@ -148,6 +158,16 @@ class RNN(Layer):
         self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state = return_sequences, return_state
         self.go_backwards, self._time_major = go_backwards, time_major
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        own = {key: getattr(self, key) for key in ("return_sequences", "return_state", "go_backwards")}
+        return {**self._base_config(), **own, "time_major": self._time_major, "cell": serialize(self.cell)}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of a configuration."""
+        return cls(made_from(config["cell"]), **{key: one for key, one in config.items() if key != "cell"})
 
     def call(self, inputs: Any, initial_state: Any = None) -> Any:
         """The last output or all, with ``return_state`` also the last states."""

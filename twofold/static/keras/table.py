@@ -9,7 +9,7 @@ from typing import Any
 from twofold.runtime.tracing import here
 from twofold.static.graph.docstrings import with_example
 from twofold.static.keras.base_layer import Layer, as_activation, as_initializer
-from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in
+from twofold.static.keras.named import CONSTRAINTS, REGULARIZERS, found_in, serialize
 from twofold.static.variables.variable_scope import variable_scope
 
 _BASE = ("trainable", "name", "dtype", "input_shape", "batch_input_shape", "input_dim", "batch_size")
@@ -27,6 +27,10 @@ def converted(name: str, value: Any) -> Any:
     if name == "data_format":
         return value or "channels_last"
     return found_in(CONSTRAINTS, "constraint", value) if kind == "constraint" else value
+
+
+_NEUTRAL = {"groups": 1}
+"""Options of later versions in configurations, with the values that say nothing."""
 
 
 class TableLayer(Layer):
@@ -75,6 +79,18 @@ class TableLayer(Layer):
         return cls.function(inputs, **options, **more)
 
     built_variables = False
+
+    def get_config(self) -> dict[str, Any]:
+        """The options, and the arguments of all layers."""
+        own = {key: serialize(getattr(self, key)) for key in type(self).options}
+        return {**self._base_config(), **own}
+
+    @classmethod
+    def from_config(cls, config: Any) -> Any:
+        """The layer of a configuration; what is not set there may be unknown here."""
+        known = {*cls.options, *_BASE, "input_length"}
+        given = {key: value for key, value in config.items() if _NEUTRAL.get(key) != value}
+        return cls(**{key: value for key, value in given.items() if key in known or value})
 
     def __getattr__(self, name: str) -> Any:
         """A variable by its name, such as ``kernel``."""

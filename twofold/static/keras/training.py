@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy
 
+from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static import math
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
@@ -22,6 +25,7 @@ from twofold.static.graph.scopes import control_dependencies
 from twofold.static.keras import backend, losses, optimizers
 from twofold.static.keras.callbacks import Callback, History
 from twofold.static.keras.state import learning_phase, phase
+from twofold.static.saving import hdf5
 from twofold.static.saving.saver import Saver, checkpoint_exists
 
 
@@ -84,7 +88,11 @@ def _placeholder(label: Any, dtype: Any) -> Any:
 def _train(model: Trained, total: Any) -> Any:
     variables = model.trainable_weights
     with control_dependencies(list(model.updates)):
-        return group(model.optimizer.minimize(total, var_list=variables))
+        step = group(model.optimizer.minimize(total, var_list=variables))
+    if model.when_trained is not None:
+        model.when_trained(model.optimizer)
+        model.when_trained = None
+    return step
 
 
 def _at_once(model: Trained, batch: _Batch, training: bool) -> list[Any]:
@@ -113,10 +121,13 @@ class Trained:
     outputs: list[Any] | None
     trainable_weights: list[Any]
     weights: list[Any]
+    layers: Any
     updates: list[Any]
     losses: list[Any]
     optimizer: Any = None
     stop_training = False
+    when_trained: Callable[[Any], None] | None = None
+    """Called with the optimizer once it has variables."""
     _functions: list[Callable[..., Any]] = []
     _fed: tuple[list[Any], list[Any]] | None = None
 
@@ -165,25 +176,43 @@ class Trained:
 
     @property
     def metrics_names(self) -> list[str]:
-        """The names of what ``evaluate`` returns; raises RuntimeError before the model is compiled."""
+        """The names of what ``evaluate`` returns: losses and metrics of several outputs behind the total.
+
+        Raises RuntimeError before the model is compiled.
+        """
         if self.optimizer is None:
             raise RuntimeError(f"{self.name}: compile the model first, at {here()}.")
-        return ["loss", *[_name_of(metric) for metric in self._metrics]]
+        metrics = [_name_of(metric) for metric in self._metrics]
+        outputs = self._output_names()
+        if len(outputs) < 2:
+            return ["loss", *metrics]
+        losses = [f"{output}_loss" for output in outputs]
+        return ["loss", *losses, *[f"{output}_{metric}" for output in outputs for metric in metrics]]
+
+    def _output_names(self) -> list[str]:
+        """The names of the layers of several outputs, or for a model by ``call`` their numbers."""
+        ends = self.outputs if self.outputs is not None else (self._fed or ((), ()))[1]
+        calls = [getattr(end, "keras_call", None) for end in ends]
+        if self.outputs is None:
+            return [f"output_{number}" for number in range(1, len(ends) + 1)]
+        return [end.op.name if call is None else call.layer.name for end, call in zip(ends, calls)]
 
     def _measured(self, outputs: Sequence[Any], labels: Sequence[Any], weights: Any) -> tuple[Any, list[Any]]:
-        """The loss of a batch, and its metrics: tensors without axes."""
+        """The loss of a batch; those of several outputs, and the metrics: tensors without axes."""
         functions = self._each_loss(len(outputs))
         factors = self._loss_weights or [1.0] * len(outputs)
         parts = []
-        for function, label, output, factor in zip(functions, labels, outputs, factors, strict=True):
+        for function, label, output in zip(functions, labels, outputs, strict=True):
             each = function(label, output)
             if weights is not None:
                 each = each * shape_ops.reshape(weights, [-1, *[1] * (each.type_.ndim - 1)])
-            parts.append(math.reduce_mean(each) * float(factor))
-        total = math.add_n([*parts, *[math.reduce_sum(one) for one in self.losses]])
+            parts.append(math.reduce_mean(each))
+        scaled = [part * float(factor) for part, factor in zip(parts, factors, strict=True)]
+        total = math.add_n([*scaled, *[math.reduce_sum(one) for one in self.losses]])
         pairs = [(metric, *one) for one in zip(functions, labels, outputs) for metric in self._metrics]
         found = [_metric(metric, loss, output)(label, output) for metric, loss, label, output in pairs]
-        return total, [math.reduce_mean(one) for one in found]
+        measured = [math.reduce_mean(one) for one in found]
+        return total, measured if len(outputs) < 2 else [*parts, *measured]
 
     def _called(self, inputs: Sequence[Any]) -> list[Any]:
         given = [convert_to_tensor(one, "float32" if one.dtype == "float64" else None) for one in inputs]
@@ -367,32 +396,52 @@ class Trained:
             backend.set_value(rate, value)
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
-        """Write the variables to a checkpoint; raises NotImplementedError for HDF5 files.
+        """Write the variables to a checkpoint, or to an HDF5 file where its name or ``save_format`` says so.
 
-        Without ``overwrite`` a checkpoint that is there raises FileExistsError, where Keras asks the user.
+        Without ``overwrite`` one that is there raises FileExistsError, where Keras asks the user.
         """
-        if not overwrite and checkpoint_exists(filepath):
+        if not overwrite and (checkpoint_exists(filepath) or os.path.exists(filepath)):
             raise FileExistsError(
                 f"{self.name}: {filepath} exists, at {here()}. Give another name, or overwrite=True."
             )
-        self._saver(filepath, save_format).save(
-            backend.get_session(), filepath, write_meta_graph=False, write_state=False
-        )
+        if save_format == "h5" or (save_format is None and _is_hdf5(filepath)):
+            hdf5.write(filepath, _saving().weights_group(self.layers))
+            return
+        Saver(self.weights).save(backend.get_session(), filepath, write_meta_graph=False, write_state=False)
 
     def load_weights(self, filepath: str, by_name: bool = False) -> None:
-        """Read the variables from a checkpoint."""
-        self._saver(filepath, "h5" if by_name else None).restore(backend.get_session(), filepath)
+        """Read the variables from a checkpoint, or from an HDF5 file: layers in their order, or ``by_name``.
 
-    def _saver(self, path: str, form: str | None) -> Saver:
-        if form == "h5" or str(path).endswith((".h5", ".hdf5", ".keras")):
-            raise NotImplementedError(
-                f"{self.name}: HDF5 files are not offered, at {here()}. Use a name without .h5."
-            )
-        return Saver(self.weights)
+        Raises ValueError where the layers of an HDF5 file are others.
+        """
+        if by_name or _is_hdf5(filepath):
+            _saving().set_weights(self.layers, _saving().read_weights(filepath), by_name)
+            return
+        Saver(self.weights).restore(backend.get_session(), filepath)
 
-    def save(self, filepath: str, **options: Any) -> None:
-        """Not offered: raises NotImplementedError."""
-        raise NotImplementedError(f"{self.name}: save is not offered, at {here()}. Use save_weights.")
+    def save(
+        self,
+        filepath: str,
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: str | None = None,
+    ) -> None:
+        """Write the model to an HDF5 file, from which ``tf.keras.models.load_model`` makes it again.
+
+        Raises ArgumentError for the format "tf": ``tf.saved_model.simple_save`` writes that.
+        """
+        if save_format not in (None, "h5"):
+            what = f"{self.name}: models are not saved as {save_format!r}, at {here()}"
+            raise ArgumentError(what, "Leave save_format out, or use tf.saved_model.simple_save.")
+        _saving().save_model(self, filepath, overwrite, include_optimizer)
+
+
+def _is_hdf5(path: Any) -> bool:
+    return str(path).endswith((".h5", ".hdf5", ".keras"))
+
+
+def _saving() -> Any:
+    return import_module("twofold.static.keras.saving")
 
 
 def _tell(callbacks: Sequence[Callback], event: str, *values: Any) -> None:

@@ -9,6 +9,9 @@ import numpy
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype
+from twofold.static.keras.named import CustomObjectScope as CustomObjectScope
+from twofold.static.keras.named import custom_object_scope as custom_object_scope
+from twofold.static.keras.named import get_custom_objects as get_custom_objects
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> numpy.ndarray:

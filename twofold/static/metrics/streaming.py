@@ -1,8 +1,4 @@
-"""Measures that gather over many runs: ``tf.metrics``.
-
-Each returns ``(value, update)``: running ``update`` takes in one batch and returns the measure so far, ``value``
-only reads it. What is gathered lies in local variables; ``tf.local_variables_initializer()`` starts over.
-"""
+"""Means, counts and confusion matrices over many runs."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from twofold.dtypes import DType, float32, float64, int64
 from twofold.ops.base import ops
 from twofold.static import math
 from twofold.static.api.op_functions import Number, convert_to_tensor, counted, operation, whole
-from twofold.static.api.signatures import defaults_of, takes, with_parameters
+from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.arrays.selection import confusion_matrix
 from twofold.static.graph.collection_keys import GraphKeys
@@ -23,7 +19,7 @@ from twofold.static.variables.variable import Variable, assign_add
 from twofold.static.variables.variable_scope import variable_scope
 
 
-def _gathered(
+def gathered(
     name: str, amount: Any, shape: Sequence[int] = (), dtype: DType = float32
 ) -> tuple[Variable, Any]:
     """A sum over all runs, and what adds ``amount`` to it."""
@@ -32,7 +28,8 @@ def _gathered(
     return total, assign_add(total, amount)
 
 
-def _collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
+def collected(value: Any, update: Any, metrics: Any, updates: Any) -> tuple[Any, Any]:
+    """Both, entered in collections."""
     graph = get_default_graph()
     for names, item in ((metrics, value), (updates, update)):
         for name in [names] if isinstance(names, str) else names or ():
@@ -62,7 +59,7 @@ def _aligned(weights: Any, values: Any) -> Any:
     return weights
 
 
-_COLLECTIONS = {"metrics_collections": None, "updates_collections": None, "name": None}
+COLLECTIONS = {"metrics_collections": None, "updates_collections": None, "name": None}
 
 
 def _shown(function: Callable[..., Any], like: Callable[..., Any], example: Sequence[str], **own: Any) -> Any:
@@ -71,10 +68,10 @@ def _shown(function: Callable[..., Any], like: Callable[..., Any], example: Sequ
         call, result = example
         setup = (f"value, update = tf.metrics.{call}", START_LOCAL)
         like.__doc__ = with_example(like.__doc__ or "", *setup, "update", result)
-    return with_parameters(function, {**defaults_of(like), **own, **_COLLECTIONS}, like)
+    return with_parameters(function, {**defaults_of(like), **own, **COLLECTIONS}, like)
 
 
-def _metric(kind: str, *example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def metric_of(kind: str, *example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A metric made of a function that gives a value and its update, in a scope named ``kind`` by default."""
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +80,7 @@ def _metric(kind: str, *example: str) -> Callable[[Callable[..., Any]], Callable
         ) -> tuple[Any, Any]:
             with variable_scope(name, kind):
                 value, update = body(**given)
-            return _collected(value, update, metrics_collections, updates_collections)
+            return collected(value, update, metrics_collections, updates_collections)
 
         return _shown(metric, body, example)
 
@@ -101,19 +98,20 @@ def _mean_of(
         ) -> tuple[Any, Any]:
             found = values(**given)
             with variable_scope(name, kind):
-                value, update = _average(found, weights)
-            return _collected(last(value), last(update), metrics_collections, updates_collections)
+                value, update = average(found, weights)
+            return collected(last(value), last(update), metrics_collections, updates_collections)
 
         return _shown(metric, values, example, weights=None)
 
     return decorate
 
 
-def _average(values: Any, weights: Any) -> tuple[Any, Any]:
+def average(values: Any, weights: Any) -> tuple[Any, Any]:
+    """The mean of all values, and the operation that takes in more."""
     given = convert_to_tensor(values)
     scale = None if weights is None else convert_to_tensor(weights)
-    total, more = _gathered("total", _weighted_sum(given, scale))
-    count, many = _gathered("count", _weight(given, scale))
+    total, more = gathered("total", _weighted_sum(given, scale))
+    count, many = gathered("count", _weight(given, scale))
     value = math.divide_no_nan(total.value(), count.value(), name="value")
     return value, math.divide_no_nan(more, many, name="update_op")
 
@@ -131,7 +129,8 @@ def mean(values: Any) -> Any:
     return values
 
 
-def _flat(value: Any) -> Any:
+def flat(value: Any) -> Any:
+    """A tensor of one axis."""
     return shape_ops.reshape(convert_to_tensor(value), [-1])
 
 
@@ -176,6 +175,39 @@ def percentage_below(values: Any, threshold: Any) -> Any:
     return math.less(values, threshold)
 
 
+@_mean_of(
+    "mean_cosine_distance",
+    "mean_cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], 1)",
+    "0.4",
+    last=lambda value: 1.0 - value,
+)
+def mean_cosine_distance(labels: Any, predictions: Any, dim: int) -> Any:
+    """The mean of 1 minus the scalar products along ``dim`` of vectors, which have length 1."""
+    found, wanted = _same_shape(predictions, labels)
+    return math.reduce_sum(math.multiply(found, wanted), [dim], keepdims=True)
+
+
+@_mean_of("mean_relative_error", "mean_relative_error([1.0, 4.0], [2.0, 5.0], [1.0, 4.0])", "0.625")
+def mean_relative_error(labels: Any, predictions: Any, normalizer: Any) -> Any:
+    """The mean of absolute differences over ``normalizer``, 0 where that is 0."""
+    found, wanted = _same_shape(predictions, labels)
+    return math.divide_no_nan(math.abs(wanted - found), math.cast(convert_to_tensor(normalizer), found.dtype))
+
+
+@metric_of("mean", "mean_tensor([1.0, 2.0])", "[1. 2.]")
+def mean_tensor(values: Any, weights: Any = None) -> tuple[Any, Any]:
+    """The (weighted) mean over runs of each element."""
+    given = math.cast(convert_to_tensor(values), float32)
+    shape = given.get_shape().as_list()
+    share = creation.ones_like(given)
+    if weights is not None:
+        share = share * math.cast(convert_to_tensor(weights), float32)
+    total, more = gathered("total_tensor", given * share, shape)
+    count, many = gathered("count_tensor", share, shape)
+    value = math.divide_no_nan(total.value(), count.value(), name="value")
+    return value, math.divide_no_nan(more, many, name="update_op")
+
+
 def _agreement(labels: Any, predictions: Any, weights: Any, truth: bool, found: bool) -> Any:
     """The weight of the predictions ``found`` whose label is ``truth``."""
     guessed, wanted = _same_shape(predictions, labels)
@@ -191,12 +223,12 @@ def _cases(guessed: Any, wanted: Any, found: Number, truth: Number) -> Any:
 
 def _counter(kind: str, truth: bool, found: bool, words: str, example: str) -> Callable[..., Any]:
     def counter(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
-        total, more = _gathered("count", _agreement(labels, predictions, weights, truth, found))
+        total, more = gathered("count", _agreement(labels, predictions, weights, truth, found))
         return total.value(), more
 
     counter.__name__ = counter.__qualname__ = kind
     counter.__doc__ = f"The weight of all {words}."
-    return _metric(kind, kind + example, "1.0")(counter)
+    return metric_of(kind, kind + example, "1.0")(counter)
 
 
 true_positives = _counter(
@@ -221,116 +253,19 @@ def _share(labels: Any, predictions: Any, weights: Any, other: Callable[..., Any
     return value, math.divide_no_nan(more, more + also, name="update_op")
 
 
-@_metric("precision", "precision([True, False], [True, True])", "0.5")
+@metric_of("precision", "precision([True, False], [True, True])", "0.5")
 def precision(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """The share of true predictions whose label is true."""
     return _share(labels, predictions, weights, false_positives)
 
 
-@_metric("recall", "recall([True, True], [True, False])", "0.5")
+@metric_of("recall", "recall([True, True], [True, False])", "0.5")
 def recall(labels: Any, predictions: Any, weights: Any = None) -> tuple[Any, Any]:
     """The share of true labels whose prediction is true."""
     return _share(labels, predictions, weights, false_negatives)
 
 
-@operation("Sum", several=list)
-def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: Number) -> Any:
-    """True positives, false positives, true labels and false labels at each threshold."""
-    total = whole(count)
-    position = ops.cast(counted(total, predictions), float32)
-    # the first and last are outside 0 to 1, so that everything is above the one and below the other
-    inner = ops.divide(position, float(total - 1))
-    limits = ops.where(
-        ops.equal(position, 0), -1e-7, ops.where(ops.equal(position, total - 1), 1 + 1e-7, inner)
-    )
-    weight = (
-        ops.full_like(predictions, 1) if weights is None else ops.broadcast_to(weights, predictions.shape)
-    )
-    above = ops.greater(ops.unsqueeze(predictions, 0), ops.unsqueeze(limits, 1))
-    truth = ops.unsqueeze(ops.not_equal(labels, 0), 0)
-    rows = ops.unsqueeze(weight, 0)
-    everywhere = ops.full_like(above, True)
-    return [
-        ops.sum(ops.where(ops.logical_and(chosen, kind), rows, 0.0), 1)
-        for chosen, kind in (
-            (above, truth),
-            (above, ops.logical_not(truth)),
-            (everywhere, truth),
-            (everywhere, ops.logical_not(truth)),
-        )
-    ]
-
-
-@example("value, update = tf.metrics.auc([True, False], [0.9, 0.1])", START_LOCAL, "tf.round(update)", "1.0")
-@takes(
-    metrics_collections=None, updates_collections=None, curve="ROC", name=None, summation_method="trapezoidal"
-)
-def auc(
-    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, **options: Any
-) -> tuple[Any, Any]:
-    """The area under the curve of true over false positive rates, or with "PR" of precision over recall.
-
-    It is found by the trapezoidal rule or, for "PR" with "careful_interpolation", between thresholds by the true and
-    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for others.
-    """
-    curve, summation = options["curve"], options["summation_method"]
-    careful = (curve, summation) == ("PR", "careful_interpolation")
-    if not careful and (curve not in ("ROC", "PR") or summation != "trapezoidal"):
-        raise ValueError(
-            f"auc: curve {curve!r} with {summation!r} is not offered. Use 'ROC', or 'PR', with 'trapezoidal', "
-            "or 'PR' with 'careful_interpolation'."
-        )
-    with variable_scope(options["name"], "auc"):
-        scale = None if weights is None else _flat(weights)
-        found = _at_thresholds(_flat(labels), math.cast(_flat(predictions), float32), scale, num_thresholds)
-        names = ("true_positives", "false_positives", "true_labels", "false_labels")
-        pairs = [_gathered(key, part, [num_thresholds]) for key, part in zip(names, found)]
-        area = _interpolated_area if careful else _precision_area if curve == "PR" else _area
-        value = area(*[total.value() for total, _ in pairs], name="value")
-        update = area(*[more for _, more in pairs], name="update_op")
-        return _collected(value, update, options["metrics_collections"], options["updates_collections"])
-
-
-def _ends(values: Any) -> tuple[Any, Any]:
-    """The values at the lower and at the upper threshold of each interval."""
-    count = values.shape[0] - 1
-    return ops.narrow(values, 0, 0, count), ops.narrow(values, 0, 1, count)
-
-
-def _trapezoids(height: Any, width: Any) -> Any:
-    return ops.sum(ops.multiply(ops.multiply(ops.add(*_ends(height)), 0.5), ops.subtract(*_ends(width))))
-
-
-@operation("AUC")
-def _area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
-    return _trapezoids(*(ops.divide(a, ops.maximum(b, 1e-7)) for a, b in ((right, true), (wrong, false))))
-
-
-@operation("PrecisionRecallAUC")
-def _precision_area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
-    raised = ops.add(right, 1e-6)
-    return _trapezoids(ops.divide(raised, ops.add(raised, wrong)), ops.divide(raised, ops.add(true, 1e-6)))
-
-
-@operation("InterpolatedAUC")
-def _interpolated_area(right: Any, wrong: Any, true: Any, false: Any) -> Any:
-    low, high = _ends(ops.add(right, wrong))
-    more = ops.subtract(*_ends(right))
-    slope = _quotient(more, ops.subtract(low, high))
-    above = ops.subtract(_ends(right)[1], ops.multiply(slope, high))
-    both = ops.logical_and(ops.greater(low, 0), ops.greater(high, 0))
-    ratio = ops.where(both, _quotient(low, high), 1.0)
-    return ops.sum(
-        _quotient(ops.multiply(slope, ops.add(more, ops.multiply(above, ops.log(ratio)))), _ends(true)[1])
-    )
-
-
-def _quotient(one: Any, two: Any) -> Any:
-    fine = ops.greater(two, 0)
-    return ops.where(fine, ops.divide(one, ops.where(fine, two, 1.0)), 0.0)
-
-
-@_metric("mean_iou")
+@metric_of("mean_iou")
 @example(
     "value, update = tf.metrics.mean_iou([0, 1], [0, 1], 2)",
     START_LOCAL,
@@ -348,9 +283,9 @@ def _streaming_confusion_matrix(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, dtype: DType = float64
 ) -> tuple[Any, Any]:
     """The confusion matrix of all runs, and what adds that of one; programs import it from ``metrics_impl``."""
-    scale = None if weights is None else _flat(weights)
-    counts = confusion_matrix(_flat(labels), _flat(predictions), num_classes, dtype, weights=scale)
-    total, more = _gathered("total_confusion_matrix", counts, [num_classes, num_classes], dtype)
+    scale = None if weights is None else flat(weights)
+    counts = confusion_matrix(flat(labels), flat(predictions), num_classes, dtype, weights=scale)
+    total, more = gathered("total_confusion_matrix", counts, [num_classes, num_classes], dtype)
     return total.value(), more
 
 
@@ -361,3 +296,25 @@ def _overlap(counts: Any) -> Any:
     present = ops.greater(union, 0)
     share = ops.where(present, ops.divide(both, ops.where(present, union, 1.0)), 0.0)
     return ops.divide(ops.sum(share), ops.maximum(ops.cast(ops.sum(ops.cast(present, int64)), float32), 1.0))
+
+
+@metric_of("mean_accuracy", "mean_per_class_accuracy([0, 1, 1], [0, 1, 0], 2)", "[1.  0.5]")
+def mean_per_class_accuracy(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None
+) -> tuple[Any, Any]:
+    """The mean over classes of the share of right predictions; ``update`` returns the share of each class."""
+    wanted, found = math.cast(flat(labels), int64), math.cast(flat(predictions), int64)
+    scale = None if weights is None else math.cast(flat(weights), float32)
+    total, many = gathered("total", _by_class(wanted, wanted, scale, num_classes), [num_classes])
+    count, more = gathered("count", _by_class(wanted, found, scale, num_classes), [num_classes])
+    shares = math.divide_no_nan(count.value(), total.value())
+    return math.reduce_mean(shares, name="mean_accuracy"), math.divide_no_nan(more, many, name="update_op")
+
+
+@operation("BincountOfHits")
+def _by_class(labels: Any, predictions: Any, weights: Any, count: Number) -> Any:
+    """The weight of the predictions of each class that are right."""
+    right = ops.cast(ops.equal(labels, predictions), float32)
+    scaled = right if weights is None else ops.multiply(right, weights)
+    rows = ops.cast(ops.equal(ops.unsqueeze(labels, 1), counted(whole(count), labels)), float32)
+    return ops.sum(ops.multiply(rows, ops.unsqueeze(scaled, 1)), 0)
