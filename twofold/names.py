@@ -403,6 +403,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.optimizers.moving_averages": "ExponentialMovingAverage",
         "twofold.static.optimizers.optimizer": "Optimizer",
+        "twofold.static.optimizers.replicas": "SyncReplicasOptimizer",
         "twofold.static.optimizers.update_rules": (
             "GradientDescentOptimizer MomentumOptimizer AdamOptimizer AdagradOptimizer AdagradDAOptimizer "
             "RMSPropOptimizer AdadeltaOptimizer ProximalGradientDescentOptimizer ProximalAdagradOptimizer "

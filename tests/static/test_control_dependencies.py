@@ -257,3 +257,26 @@ def test_a_function_without_results_is_an_operation(session, log):
 
     assert session.run(tf.while_loop(lambda i: i < 2, body, [0])) == 2
     assert log[2:] == [("pass", 0), ("pass", 1)]
+
+
+def test_branches_and_loops_read_what_their_choice_or_start_waits_for():
+    with tf.Graph().as_default(), tf.Session() as session:
+        total, count = tf.Variable(0.0), tf.Variable(0)
+        with tf.control_dependencies([total.assign_add(1.0)]):
+            number = tf.identity(count.assign_add(1))
+        ten = tf.cond(number > 0, lambda: total.read_value() * 10.0, lambda: tf.constant(-1.0))
+        nested = tf.cond(
+            number > 0, lambda: tf.cond(number < 9, lambda: total * 2.0, lambda: 0.0), lambda: 0.0
+        )
+        loop = tf.while_loop(
+            lambda k, _: k < 4, lambda k, x: (k + 1, x + total.read_value()), [number, tf.constant(0.0)]
+        )
+        x = tf.constant([1.0, 2.0])
+        (slope,) = tf.gradients(
+            tf.cond(number > 0, lambda: tf.reduce_sum(x) * total.read_value(), lambda: 0.0), [x]
+        )
+        session.run(tf.global_variables_initializer())
+        assert session.run(ten) == 10.0
+        assert session.run(nested) == 4.0
+        assert session.run(loop[1]) == 3.0  # from 3, one iteration
+        assert session.run(slope).tolist() == [4.0, 4.0]

@@ -172,3 +172,15 @@ def test_functions_that_keep_zeros_take_sparse_tensors():
             numpy.testing.assert_allclose(value, one, rtol=1e-6)
         errors = tf.edit_distance(tf.cast(x, tf.int64), tf.cast(x, tf.int64))
         assert session.run(errors).tolist() == [0, 0]
+
+
+def test_a_sparse_tensor_without_elements_becomes_dense():
+    with tf.Graph().as_default(), tf.Session() as session:
+        sparse = tf.sparse_placeholder(tf.float32, [None, 3])
+        dense = tf.sparse_tensor_to_dense(sparse, default_value=-1.0)
+        for count in (0, 2, 0, 1):
+            indices = numpy.array([[k, k] for k in range(count)], numpy.int64).reshape(-1, 2)
+            given = tf.SparseTensorValue(indices, numpy.ones(count, "f"), [2, 3])
+            wanted = numpy.full((2, 3), -1.0)
+            wanted[tuple(indices.T)] = 1.0
+            assert session.run(dense, {sparse: given}).tolist() == wanted.tolist()

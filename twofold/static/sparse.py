@@ -174,8 +174,10 @@ def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
 def _in_order(indices: Any, shape: Number) -> Any:
     positions = flat_indices(indices, sizes(shape)) if indices.ndim == 2 else ops.reshape(indices, (-1,))
     count = positions.shape[0]
+    if count < 2:
+        return ops.all(ops.equal(positions, positions))
     later, earlier = ops.narrow(positions, 0, 1, count - 1), ops.narrow(positions, 0, 0, count - 1)
-    return ops.all(ops.greater(later, earlier)) if count > 1 else ops.all(ops.equal(positions, positions))
+    return ops.all(ops.greater(later, earlier))
 
 
 def _within(indices: Any, shape: Number) -> Any:

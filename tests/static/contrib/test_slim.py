@@ -113,7 +113,7 @@ def test_training_until_a_number_of_steps_and_the_checkpoint_measured(tmp_path: 
             "", checkpoint, str(tmp_path / "eval"), 4, eval_op=total.assign_add(w), final_op=total.value()
         )
         assert checkpoint.endswith("-3") and found == 4 * 0.875
-    with pytest.raises(ArgumentError, match="sync_optimizer"):
+    with pytest.raises(TypeError, match="sync_optimizer"):
         slim.learning.train(step, None, sync_optimizer=object())
     with pytest.raises(ValueError, match="logdir"):
         slim.learning.train(step, None, saver=object())
@@ -168,3 +168,77 @@ def test_each_new_checkpoint_is_measured(tmp_path: Any) -> None:
             options |= {"final_op": other, "max_number_of_evaluations": 1}
             assert slim.evaluation.evaluation_loop("", str(tmp_path), None, **options) == 3.0
             assert count < 60
+
+
+def test_items_of_records(tmp_path: Any) -> None:
+    decoding = slim.tfexample_decoder
+    pixels = numpy.arange(24, dtype=numpy.uint8).reshape(2, 4, 3)
+    feature = lambda **kind: tf.train.Feature(**kind)
+    for number in range(2):
+        with tf.python_io.TFRecordWriter(str(tmp_path / f"{number}.tfrecord")) as writer:
+            for label in (2 * number, 2 * number + 1):
+                values = {
+                    "image/encoded": feature(
+                        bytes_list=tf.train.BytesList(value=[(pixels + label).tobytes()])
+                    ),
+                    "image/format": feature(bytes_list=tf.train.BytesList(value=[b"raw"])),
+                    "label": feature(int64_list=tf.train.Int64List(value=[label])),
+                    "some": feature(float_list=tf.train.FloatList(value=[0.5] * label)),
+                    **{
+                        f"box/{side}": feature(float_list=tf.train.FloatList(value=[k, k + 0.5]))
+                        for k, side in enumerate(("ymin", "xmin", "ymax", "xmax"))
+                    },
+                }
+                writer.write(tf.train.Example(features=tf.train.Features(feature=values)).SerializeToString())
+    features = {
+        "image/encoded": tf.FixedLenFeature((), tf.string, default_value=""),
+        "image/format": tf.FixedLenFeature((), tf.string, default_value="raw"),
+        "label": tf.FixedLenFeature([1], tf.int64),
+        "some": tf.VarLenFeature(tf.float32),
+        **{f"box/{side}": tf.VarLenFeature(tf.float32) for side in ("ymin", "xmin", "ymax", "xmax")},
+    }
+    items = {
+        "image": decoding.Image(shape=[2, 4, 3]),
+        "label": decoding.Tensor("label", shape=[]),
+        "some": decoding.Tensor("some", default_value=-1.0),
+        "boxes": decoding.BoundingBox(prefix="box/"),
+        "twice": decoding.ItemHandlerCallback(["label"], lambda found: found["label"] * 2),
+    }
+    decoder = decoding.TFExampleDecoder(features, items)
+    data = slim.dataset.Dataset(str(tmp_path / "*"), tf.TFRecordReader, decoder, 4, {}, num_classes=4)
+    provider = slim.dataset_data_provider.DatasetDataProvider(data, shuffle=False, num_epochs=1)
+    assert provider.list_items() == [*items, "record_key"] and provider.num_samples() == 4
+    fetched = provider.get(["image", "label", "some", "boxes", "twice", "record_key"])
+    labels = []
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        with slim.queues.QueueRunners(session):
+            for _ in range(4):
+                image, label, some, boxes, twice, key = session.run(fetched)
+                labels.append(int(label))
+                numpy.testing.assert_array_equal(image, pixels + label)
+                assert some.tolist() == [0.5] * label and twice.tolist() == [2 * label]
+                assert boxes.tolist() == [[0.0, 1.0, 2.0, 3.0], [0.5, 1.5, 2.5, 3.5]]
+                assert key.startswith(str(tmp_path).encode())
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(fetched)
+    assert labels == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="there is no depth"):
+        provider.get(["depth"])
+    with pytest.raises(ValueError, match="no data files"):
+        slim.dataset_data_provider.parallel_read(str(tmp_path / "none*"), tf.TFRecordReader)
+
+
+def test_images_of_files_in_records(tmp_path: Any) -> None:
+    pytest.importorskip("PIL")
+    pixels = numpy.random.default_rng(0).integers(0, 256, (2, 5, 4, 3)).astype(numpy.uint8)
+    with tf.Session() as session:
+        files = session.run([tf.image.encode_png(one) for one in pixels])
+        decoding = slim.tfexample_decoder
+        form = tf.constant("png")
+        handler = decoding.Image(repeated=True)
+        several = handler.tensors_to_item({"image/encoded": tf.constant(files), "image/format": form})
+        numpy.testing.assert_array_equal(session.run(several), pixels)
+        one = decoding.Image().tensors_to_item({"image/encoded": tf.constant(files[0]), "image/format": form})
+        numpy.testing.assert_array_equal(session.run(one), pixels[0])
+        assert one.shape.as_list() == [None, None, 3]

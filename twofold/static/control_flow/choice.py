@@ -50,7 +50,7 @@ def choose(
                 values, _, shapes[k] = flatten(functions[k](), "result")
                 return [_as_value(value) for value in values]
 
-            bodies[k] = trace_body(graph, run, (), ())
+            bodies[k] = trace_body(graph, run, (), (), [choice])
         types = _merged_types(operation, bodies, names, shapes)
         flow = Choice(bodies, names, not _same_types(bodies))
         if any(body.with_effects() for body in bodies):

@@ -68,7 +68,7 @@ def while_loop(
     labels = [f"arg{k}" for k in range(len(types))]
     with graph.name_scope(name or "while"):
         condition = trace_body(
-            graph, lambda *args: [cond(*unflatten(structure, arrays.put(args)))], types, labels
+            graph, lambda *args: [cond(*unflatten(structure, arrays.put(args)))], types, labels, starts
         )
         (result,) = condition.results
         _check_condition(tensor_of(result))
@@ -78,7 +78,7 @@ def while_loop(
             found = list(found) if isinstance(found, (list, tuple)) else [found]
             return arrays.flows(_returned("while_loop", found, structure, names, body))
 
-        repeated = trace_body(graph, declare, types, labels)
+        repeated = trace_body(graph, declare, types, labels, starts)
         outputs = _loop_types(types, starts, repeated, names)
         limit = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
         given = [source_of(value) for value in (*starts, *limit)]
@@ -306,7 +306,7 @@ def repeat(
     inner = nullcontext() if scope == "while" else graph.name_scope("while")
     with graph.name_scope(scope), inner:
         own = [f"Identity_{k + 2 + (scope == 'while')}" for k in range(len(carried))]
-        body = trace_body(graph, declare, types, [*own, *["TensorArrayReadV3"] * len(arrays)])
+        body = trace_body(graph, declare, types, [*own, *["TensorArrayReadV3"] * len(arrays)], carried)
         outputs = _carried_types(operation, types, carried, body, names)
         length = next((n for n in lengths if n >= 0), lengths[0] if lengths[0] < -1 else new_unknown_size())
         for source in body.results[len(carried) :]:

@@ -13,7 +13,7 @@ from twofold.ir.types import TensorType
 from twofold.ops.base import apply
 from twofold.ops.control_flow.observing import Observer
 from twofold.static.api.op_functions import convert_to_tensor
-from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph, owner_of
+from twofold.static.graph.graph import Graph, Operation, Tensor, get_default_graph, operation_of, owner_of
 from twofold.static.graph.inference import Source
 
 ARGUMENT = "Argument"
@@ -195,10 +195,34 @@ _OBSERVERS: dict[Operation, Observer] = {}
 
 
 def trace_body(
-    graph: Graph, function: Callable[..., Sequence[Any]], types: Sequence[TensorType], names: Sequence[str]
+    graph: Graph,
+    function: Callable[..., Sequence[Any]],
+    types: Sequence[TensorType],
+    names: Sequence[str],
+    after: Sequence[Tensor] = (),
 ) -> Body:
-    """The body that ``function`` declares on arguments of ``types``."""
+    """The body that ``function`` declares on arguments of ``types``; it is computed ``after`` other tensors.
+
+    So what it reads of variables is what these leave, where they depend on updates.
+    """
     begin = graph.version
     arguments = [graph.add(ARGUMENT, name, [type], ()) for name, type in zip(names, types)]
-    results = function(*[argument.outputs[0] for argument in arguments])
+    with graph.control_dependencies([tensor for tensor in after if _changes_state(operation_of(tensor))]):
+        results = function(*[argument.outputs[0] for argument in arguments])
     return Body(begin, arguments, results)
+
+
+def _changes_state(root: Operation) -> bool:
+    """Whether an operation, or one that it depends on or waits for, writes variables or calls Python."""
+    seen: set[Operation] = set()
+    stack = [root]
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        if operation.updates or operation.python is not None:
+            return True
+        stack += [owner for owner, _ in sources_of(operation)]
+        stack += operation.control_inputs
+    return False

@@ -12,9 +12,9 @@ from twofold.static.api.op_functions import Number, convert_to_tensor, counted, 
 from twofold.static.api.signatures import defaults_of, with_parameters
 from twofold.static.arrays import creation
 from twofold.static.graph.docstrings import START_LOCAL, with_example
+from twofold.static.graph.scopes import name_scope
 from twofold.static.metrics.streaming import COLLECTIONS, collected, gathered
 from twofold.static.sparse import SparseTensor, sparse_tensor_to_dense
-from twofold.static.variables.variable_scope import variable_scope
 
 _NO_LABEL = -(2**63)
 """Behind the labels of rows of a sparse tensor that has fewer than others."""
@@ -97,7 +97,7 @@ def _share(kind: str, other: int, words: str) -> tuple[Callable[..., Any], Calla
         class_id: int | None = None,
         weights: Any = None,
     ) -> tuple[Any, Any]:
-        with variable_scope(name, _scope(kind, k, class_id)):
+        with name_scope(name, _scope(kind, k, class_id)):
             scale = None if weights is None else convert_to_tensor(weights)
             cases = _cases(_dense(labels), convert_to_tensor(predictions_idx), scale, class_id)
             names = ("true_positive", "false_positive", "false_negative")
@@ -110,7 +110,7 @@ def _share(kind: str, other: int, words: str) -> tuple[Callable[..., Any], Calla
     def of_scores(
         name: Any, labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None
     ) -> tuple[Any, Any]:
-        with variable_scope(name, _scope(kind, k, class_id)) as scope:
+        with name_scope(name, _scope(kind, k, class_id)) as scope:
             _, chosen = nn.top_k(predictions, k)
         return of_classes(scope, labels, chosen, k, class_id, weights)
 
@@ -151,7 +151,7 @@ def _average_precision(labels: Any, guesses: Any) -> Any:
 def _mean_average_precision(
     name: Any, labels: Any, predictions: Any, k: int, weights: Any = None
 ) -> tuple[Any, Any]:
-    with variable_scope(name, _scope("average_precision", k, None)):
+    with name_scope(name, _scope("average_precision", k, None)):
         _, chosen = nn.top_k(predictions, k)
         found = _average_precision(_dense(labels), chosen)
         scale = creation.ones_like(found)

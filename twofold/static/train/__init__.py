@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from twofold.static.optimizers.learning_rate_schedules import *  # noqa: F403
     from twofold.static.optimizers.moving_averages import ExponentialMovingAverage
     from twofold.static.optimizers.optimizer import Optimizer
+    from twofold.static.optimizers.replicas import SyncReplicasOptimizer
     from twofold.static.optimizers.update_rules import *  # noqa: F403
     from twofold.static.protobuf.example import *  # noqa: F403
     from twofold.static.protobuf.summary import summary_iterator

@@ -12,10 +12,13 @@ from twofold.static.contrib import losses as losses
 from twofold.static.contrib import metrics as metrics
 from twofold.static.contrib.framework import *  # noqa: F403
 from twofold.static.contrib.layers import *  # noqa: F403
+from twofold.static.contrib.slim import dataset as dataset
+from twofold.static.contrib.slim import dataset_data_provider as dataset_data_provider
 from twofold.static.contrib.slim import evaluation as evaluation
 from twofold.static.contrib.slim import learning as learning
 from twofold.static.contrib.slim import prefetch_queue as prefetch_queue
 from twofold.static.contrib.slim import queues as queues
+from twofold.static.contrib.slim import tfexample_decoder as tfexample_decoder
 from twofold.static.python.positions import enter
 
 
@@ -49,6 +52,10 @@ enter(
         "python.slim.learning": "contrib.slim.learning",
         "python.slim.evaluation": "contrib.slim.evaluation",
         "python.slim.queues": "contrib.slim.queues",
-        "data.prefetch_queue python.slim.data.prefetch_queue": "contrib.slim.prefetch_queue",
+        **{
+            f"data.{name} python.slim.data.{name}": f"contrib.slim.{name}"
+            for name in ("prefetch_queue", "dataset", "dataset_data_provider", "tfexample_decoder")
+        },
+        "data.parallel_reader python.slim.data.parallel_reader": "contrib.slim.dataset_data_provider",
     },
 )

@@ -153,10 +153,13 @@ def train(
     """Run training steps until ``number_of_steps`` are counted or the data ends; the last loss.
 
     Checkpoints and summaries are written to ``logdir`` at intervals, and a checkpoint at the end; None writes nothing.
-    ``startup_delay_steps`` is for workers beside the chief, of which there are none.
+    ``startup_delay_steps`` is for workers beside the chief, of which there are none. A ``sync_optimizer``, a
+    ``tf.train.SyncReplicasOptimizer``, needs no start of its own.
     """
-    refused = ("sync_optimizer", "trace_every_n_steps", "ignore_live_threads")
+    refused = ("trace_every_n_steps", "ignore_live_threads")
     refuse("slim.learning.train", **{name: options[name] for name in refused})
+    if options["sync_optimizer"] is not None and not hasattr(options["sync_optimizer"], "get_init_tokens_op"):
+        raise TypeError(f"train: sync_optimizer is no SyncReplicasOptimizer, at {here()}. Leave it out.")
     if logdir is None and (options["summary_op"] not in (_DEFAULT, None) or options["saver"] is not None):
         raise ValueError(f"train: a summary_op or saver without logdir, at {here()}. Give a logdir.")
     graph = graph or get_default_graph()
