@@ -242,6 +242,16 @@ NAMES: dict[str, dict[str, str]] = {
             "util"
         ),
     },
+    "twofold.static.contrib.learn": {
+        "twofold.static.contrib.learn": "datasets monitors python learn_runner=experiment",
+        "twofold.static.contrib.learn.estimators": (
+            "DNNClassifier DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNRegressor Estimator "
+            "LinearClassifier LinearRegressor MetricSpec ModelFnOps RunConfig SKCompat "
+            "infer_real_valued_columns_from_input infer_real_valued_columns_from_input_fn"
+        ),
+        "twofold.static.contrib.learn.experiment": "Experiment",
+        "twofold.static.estimator": "io=inputs",
+    },
     "twofold.static.data": {
         "twofold.static.contrib": "experimental=data",
         "twofold.static.data.datasets": "Dataset",

@@ -6,6 +6,7 @@ Their variables are ``weights`` and ``biases``, and are in the collection of mod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from twofold.dtypes import float32
@@ -348,3 +349,26 @@ enter(
         "python.layers.utils": "contrib.layer_utils",
     },
 )
+
+_COLUMNS = frozenset(
+    [
+        "bucketized_column",
+        "crossed_column",
+        "embedding_column",
+        "one_hot_column",
+        "real_valued_column",
+        "sparse_column_with_hash_bucket",
+        "sparse_column_with_integerized_feature",
+        "sparse_column_with_keys",
+        "sparse_column_with_vocabulary_file",
+        "weighted_sparse_column",
+        "create_feature_spec_for_parsing",
+    ]
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A function of columns of features."""
+    if name in _COLUMNS:
+        return getattr(import_module("twofold.static.contrib.feature_columns"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -31,7 +31,7 @@ _OPTIMIZERS = {
 }
 
 
-def _optimizer(given: Any, rate: float) -> Any:
+def optimizer_of(given: Any, rate: float) -> Any:
     """An optimiser: itself, what a function returns, or the one of a name with the rate."""
     if isinstance(given, str):
         if given not in _OPTIMIZERS:
@@ -61,7 +61,7 @@ class _Linear(NamedTuple):
 
     def rule(self) -> Any:
         """The optimiser; its rate falls with the number of columns."""
-        return _optimizer(self.optimizer, min(self.most, 1 / sqrt(len(list(self.columns)))))
+        return optimizer_of(self.optimizer, min(self.most, 1 / sqrt(len(list(self.columns)))))
 
 
 class _Deep(NamedTuple):
@@ -96,10 +96,10 @@ class _Deep(NamedTuple):
 
     def rule(self) -> Any:
         """The optimiser."""
-        return _optimizer(self.optimizer, 0.05)
+        return optimizer_of(self.optimizer, 0.05)
 
 
-def _model(head: Head, parts: Sequence[_Linear | _Deep]) -> Callable[..., EstimatorSpec]:
+def model_of(head: Head, parts: Sequence[_Linear | _Deep]) -> Callable[..., EstimatorSpec]:
     """A model function whose logits are the sum of those of the parts, each with its own optimiser."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -129,11 +129,12 @@ def _model(head: Head, parts: Sequence[_Linear | _Deep]) -> Callable[..., Estima
     return model_fn
 
 
-def _linear_part(feature_columns: Any, optimizer: Any, sparse_combiner: str) -> list[Any]:
+def linear_part(feature_columns: Any, optimizer: Any, sparse_combiner: str) -> list[Any]:
+    """The part of a linear model."""
     return [_Linear(tuple(feature_columns), optimizer, sparse_combiner, 0.2)]
 
 
-def _deep_part(
+def deep_part(
     hidden_units: Any,
     feature_columns: Any,
     optimizer: Any,
@@ -141,10 +142,11 @@ def _deep_part(
     dropout: Any,
     batch_norm: bool,
 ) -> list[Any]:
+    """The part of a deep model."""
     return [_Deep(tuple(feature_columns), optimizer, tuple(hidden_units), activation_fn, dropout, batch_norm)]
 
 
-def _both_parts(
+def both_parts(
     dnn_feature_columns: Any,
     dnn_hidden_units: Any,
     linear_feature_columns: Any,
@@ -155,12 +157,13 @@ def _both_parts(
     dnn_activation_fn: Any,
     dnn_dropout: float | None,
 ) -> list[Any]:
+    """The parts of a model that is deep, linear or both."""
     parts: list[Any] = []
     if dnn_feature_columns:
         if not dnn_hidden_units:
             raise failed("estimator", ArgumentError("no dnn_hidden_units", "Give the sizes of the layers."))
         deep = (dnn_optimizer, dnn_activation_fn, dnn_dropout, batch_norm)
-        parts += _deep_part(dnn_hidden_units, dnn_feature_columns, *deep)
+        parts += deep_part(dnn_hidden_units, dnn_feature_columns, *deep)
     if linear_feature_columns:
         columns = tuple(linear_feature_columns)
         parts.append(_Linear(columns, linear_optimizer, linear_sparse_combiner, 0.005))
@@ -172,16 +175,16 @@ def _both_parts(
 
 
 _KINDS: dict[Callable[..., list[Any]], str] = {
-    _linear_part: (
+    linear_part: (
         "feature_columns, model_dir=None, {head}, optimizer='Ftrl', config=None, partitioner=None, "
         "warm_start_from=None, loss_reduction='weighted_sum', sparse_combiner='sum'"
     ),
-    _deep_part: (
+    deep_part: (
         "hidden_units, feature_columns, model_dir=None, {head}, optimizer='Adagrad', activation_fn=None, "
         "dropout=None, input_layer_partitioner=None, config=None, warm_start_from=None, "
         "loss_reduction='weighted_sum', batch_norm=False"
     ),
-    _both_parts: (
+    both_parts: (
         "model_dir=None, linear_feature_columns=None, linear_optimizer='Ftrl', dnn_feature_columns=None, "
         "dnn_optimizer='Adagrad', dnn_hidden_units=None, dnn_activation_fn=None, dnn_dropout=None, {head}, "
         "input_layer_partitioner=None, config=None, warm_start_from=None, loss_reduction='weighted_sum', "
@@ -204,7 +207,7 @@ def _taking(parts: Callable[..., list[Any]], head: Callable[..., Head]) -> Calla
         refused = [key for key in own if key.endswith("partitioner")]
         refuse(type(self).__name__, **{key: own.pop(key) for key in refused})
         width, weight, *names = [own.pop(key) for key in labels]
-        made = _model(head(width, weight, loss_reduction, *names), parts(**own))
+        made = model_of(head(width, weight, loss_reduction, *names), parts(**own))
         Estimator.__init__(self, made, model_dir, config, warm_start_from=warm_start_from)
 
     labels = parameters(_HEADS[head])  # type: ignore[index]
@@ -239,13 +242,13 @@ class LinearClassifier(Estimator):
     1.0
     """
 
-    __init__ = _taking(_linear_part, ClassHead)
+    __init__ = _taking(linear_part, ClassHead)
 
 
 class LinearRegressor(Estimator):
     """A linear model of columns that tells ``label_dimension`` numbers; otherwise as ``LinearClassifier``."""
 
-    __init__ = _taking(_linear_part, RegressionHead)
+    __init__ = _taking(linear_part, RegressionHead)
 
 
 class DNNClassifier(Estimator):
@@ -268,13 +271,13 @@ class DNNClassifier(Estimator):
         batch_norm: Whether hidden layers are normalised over the batch.
     """
 
-    __init__ = _taking(_deep_part, ClassHead)
+    __init__ = _taking(deep_part, ClassHead)
 
 
 class DNNRegressor(Estimator):
     """Dense layers over columns that tell ``label_dimension`` numbers; otherwise as ``DNNClassifier``."""
 
-    __init__ = _taking(_deep_part, RegressionHead)
+    __init__ = _taking(deep_part, RegressionHead)
 
 
 class DNNLinearCombinedClassifier(Estimator):
@@ -284,10 +287,10 @@ class DNNLinearCombinedClassifier(Estimator):
     most the rate 0.005 for the linear part; at least one of them has columns.
     """
 
-    __init__ = _taking(_both_parts, ClassHead)
+    __init__ = _taking(both_parts, ClassHead)
 
 
 class DNNLinearCombinedRegressor(Estimator):
     """The sum of a linear model and dense layers that tells numbers; otherwise as the classifier of this kind."""
 
-    __init__ = _taking(_both_parts, RegressionHead)
+    __init__ = _taking(both_parts, RegressionHead)

@@ -119,25 +119,31 @@ class Estimator:
 
     def modelled(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """What ``model_fn`` returns in the default graph."""
-        known = {"labels": labels, "mode": mode, "params": self._params_for(mode), "config": self.config}
-        taken = inspect.signature(self._model_fn).parameters
-        if labels is not None and "labels" not in taken:
-            raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
-        spec: Any = self._model_fn(
-            features, **{name: value for name, value in known.items() if name in taken}
-        )
+        spec = self._returned(features, labels, mode)
         spec = spec.as_estimator_spec() if hasattr(spec, "as_estimator_spec") else spec
         if not isinstance(spec, EstimatorSpec):
             what = f"model_fn returned a value of type {type(spec).__name__}, at {here()}"
             raise ArgumentError(what, "Return an EstimatorSpec.")
         return spec
 
+    def _returned(self, features: Any, labels: Any, mode: str) -> Any:
+        """What ``model_fn`` makes of features and of the arguments that it takes beside them."""
+        known = {"labels": labels, **self._settings(mode)}
+        taken = inspect.signature(self._model_fn).parameters
+        if labels is not None and "labels" not in taken:
+            raise ArgumentError(f"model_fn takes no labels, at {here()}", "Add the parameter labels.")
+        return self._model_fn(features, **{name: value for name, value in known.items() if name in taken})
+
+    def _settings(self, mode: str) -> dict[str, Any]:
+        """What functions are given as far as they take it."""
+        return {"mode": mode, "params": self._params_for(mode), "config": self.config}
+
     def _params_for(self, mode: str) -> dict[str, Any]:
         """The settings that the functions are given."""
         return self.params
 
     def _inputs(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, Any]:
-        known = {"mode": mode, "params": self._params_for(mode), "config": self.config}
+        known = self._settings(mode)
         taken = inspect.signature(input_fn).parameters
         given = input_fn(**{name: value for name, value in known.items() if name in taken})
         if isinstance(given, Dataset):
