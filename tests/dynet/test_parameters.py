@@ -377,3 +377,9 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
             dynet_config.set(**wrong)
     with pytest.raises(RuntimeError, match="GPU"):
         dynet_config.set_gpu()
+
+
+def test_settings_are_found_beside_the_package_and_in_it():
+    import twofold.dynet.dynet_config as inner
+
+    assert inner is dynet_config is dy.dynet_config

@@ -243,6 +243,8 @@ from twofold.dynet.tree_lstm import (
 )
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
+# ``import twofold.dynet.dynet_config`` and ``from twofold.dynet import dynet_config`` find the settings, too
+dynet_config = _sys.modules[f"{__name__}.dynet_config"] = _dynet_config
 HAVE_CUDA = False
 __version__ = "2.1"
 
