@@ -207,3 +207,11 @@ def test_softmax_takes_a_scope():
         made = slim.softmax(tf.constant([[0.0, numpy.log(3.0)]], tf.float32), scope="Predictions")
         numpy.testing.assert_allclose(session.run(made), [[0.25, 0.75]], rtol=1e-6)
         assert made.op.name == "Predictions"
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "instance_norm", "group_norm"])
+def test_variables_of_normalised_values_are_in_order(name):
+    with tf.Graph().as_default():
+        options = {"groups": 2} if name == "group_norm" else {}
+        getattr(tf.contrib.layers, name)(tf.zeros([2, 3, 3, 4]), scope="n", **options)
+        assert [one.name for one in tf.trainable_variables()] == ["n/beta:0", "n/gamma:0"]

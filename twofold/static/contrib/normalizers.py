@@ -73,15 +73,18 @@ def _updated(made: Any, known: int, collections: Any) -> Any:
 
 
 def _parameters(made: Any, shape: Sequence[int], aligned: Sequence[int], options: dict[str, Any]) -> Any:
-    """Normalised values times ``gamma`` plus ``beta``: variables of ``shape``, reshaped to ``aligned``."""
-    trainable = options["trainable"]
-    if options["scale"]:
-        gamma = get_variable("gamma", shape, made.dtype, initializers.ones_initializer(), trainable=trainable)
-        made = made * shape_ops.reshape(gamma, aligned)
-    if options["center"]:
-        beta = get_variable("beta", shape, made.dtype, initializers.zeros_initializer(), trainable=trainable)
-        made = made + shape_ops.reshape(beta, aligned)
-    return made
+    """Normalised values times ``gamma`` plus ``beta``, made in TensorFlow's order: variables of ``shape``, aligned."""
+    first = {"beta": initializers.zeros_initializer(), "gamma": initializers.ones_initializer()}
+    beta, gamma = (
+        shape_ops.reshape(
+            get_variable(name, shape, made.dtype, first[name], trainable=options["trainable"]), aligned
+        )
+        if options[asked]
+        else None
+        for name, asked in (("beta", "center"), ("gamma", "scale"))
+    )
+    made = made if gamma is None else made * gamma
+    return made if beta is None else made + beta
 
 
 def _standard(tensor: Any, axes: Sequence[int], epsilon: float) -> Any:
