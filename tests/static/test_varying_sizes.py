@@ -258,3 +258,35 @@ def test_a_growing_loop_in_a_branch(session):
 def test_without_an_invariant_a_known_shape_stays(session):
     with pytest.raises(ValueError, match=r"leaves the body as .* float32\[2\]"):
         repeated(3, tf.constant([1.0]), lambda i, x: tf.concat([x, x], 0), None)
+
+
+@pytest.mark.parametrize("shape", [None, [None, 3], [5, 3]])
+@pytest.mark.parametrize("kind", ["cond", "while_loop", "map_fn", "scan"])
+def test_derivatives_inside_of_bodies(kind, shape):
+    values = numpy.random.default_rng(0).standard_normal((5, 3)).astype("f")
+    weights = numpy.float32([0.5, -1.0, 2.0])
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32, shape), tf.Variable(weights)
+
+        def slopes():
+            loss = tf.reduce_sum(tf.square(x * w))
+            by_w, by_x = tf.gradients(loss, [w, x])
+            return by_w, tf.reduce_sum(by_x, 0)
+
+        if kind == "cond":
+            made = tf.cond(tf.reduce_sum(x) < 1e9, slopes, lambda: (tf.zeros([3]), tf.zeros([3])))
+        elif kind == "while_loop":
+            made = tf.while_loop(lambda k, *_: k < 1, lambda k, *_: (k + 1, *slopes()), (0, w * 0.0, w * 0.0))[1:]
+        elif kind == "map_fn":
+            made = tf.map_fn(lambda _: slopes(), tf.zeros([1]), dtype=(tf.float32, tf.float32))
+            made = [one[0] for one in made]
+        else:
+            made = tf.scan(lambda _, k: slopes(), tf.zeros([1]), (w * 0.0, w * 0.0))
+            made = [one[0] for one in made]
+        session.run(tf.global_variables_initializer())
+        for count in (5, 5) if shape == [5, 3] else (5, 4, 5, 1):
+            given = values[:count]
+            found = session.run(made, {x: given})
+            wanted = 2 * (given**2).sum(0) * weights, 2 * given.sum(0) * weights**2
+            for one, other in zip(found, wanted):
+                numpy.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

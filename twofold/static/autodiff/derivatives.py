@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from twofold import _core
+from twofold.ir.sizes import current_sizes
 from twofold.ops.base import apply
 from twofold.static.functions.bodies import ARGUMENT, above, sources_of
 from twofold.static.functions.lowering import Flow
 from twofold.static.graph.graph import Operation
-from twofold.static.graph.inference import Source
+from twofold.static.graph.inference import Source, Unforeseen
 
 
 def operations_between(roots: Sequence[Source], stops: set[Source]) -> list[Operation]:
@@ -56,6 +57,8 @@ class Derivative(Flow):
         self.stops, self.between = list(stops), between
 
     def compute(self, lowerer: Any, operation: Operation) -> list[Any]:
+        if lowerer.depth and current_sizes() is not None:
+            raise Unforeseen  # a body over symbols is closed at once, and calls over these have no gradients
         sources = operation.sources
         targets = sources[self.roots : self.roots + self.targets]
         others = sources[self.roots + self.targets :][: sum(self.weighted)]
