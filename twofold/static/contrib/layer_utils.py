@@ -123,3 +123,12 @@ def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
     if len(found) != 2:
         raise ValueError(f"{int_or_tuple!r} are not two integers, at {here()}. Give one, or two.")
     return int(found[0]), int(found[1])
+
+
+def get_variable_collections(variables_collections: Any, name: str) -> Any:
+    """The collections of a variable: those that a dict has for its name, or those of all.
+
+    >>> get_variable_collections({"weights": ["a"]}, "biases") is None, get_variable_collections(["b"], "biases")
+    (True, ['b'])
+    """
+    return variables_collections.get(name) if isinstance(variables_collections, dict) else variables_collections

@@ -9,6 +9,7 @@ from twofold.dtypes import float32
 from twofold.static import math, metrics
 from twofold.static.arrays.selection import confusion_matrix as _confusion_matrix
 from twofold.static.graph.docstrings import described, example
+from twofold.static.python.positions import enter
 
 
 @example("tf.contrib.metrics.accuracy([1, 2], [1, 3])", "0.5")
@@ -29,7 +30,8 @@ def _streaming(name: str) -> Callable[..., Any]:
         return function(labels, predictions, *args, **kwargs)
 
     text = f"``tf.metrics.{name}`` with predictions first: the value, and the operation that updates it."
-    return described(streaming, f"streaming_{name}", text)
+    own = f"streaming_sparse_{name}" if name.endswith("_at_k") else f"streaming_{name}"
+    return described(streaming, own, text)
 
 
 streaming_accuracy = _streaming("accuracy")
@@ -41,4 +43,13 @@ streaming_mean_squared_error = _streaming("mean_squared_error")
 streaming_root_mean_squared_error = _streaming("root_mean_squared_error")
 streaming_mean_iou = _streaming("mean_iou")
 streaming_mean = metrics.mean
+streaming_percentage_less = metrics.percentage_below
+streaming_sparse_precision_at_k = _streaming("precision_at_k")
+streaming_sparse_recall_at_k = _streaming("recall_at_k")
+streaming_sparse_average_precision_at_k = _streaming("average_precision_at_k")
+streaming_precision_at_thresholds = _streaming("precision_at_thresholds")
+streaming_recall_at_thresholds = _streaming("recall_at_thresholds")
+streaming_mean_relative_error = _streaming("mean_relative_error")
+streaming_mean_cosine_distance = _streaming("mean_cosine_distance")
 confusion_matrix = _confusion_matrix
+enter(__name__, {"python.ops.metric_ops python.ops.set_ops": "contrib.metrics"})
