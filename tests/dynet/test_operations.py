@@ -409,7 +409,7 @@ def test_random_expressions() -> None:
     count = 4000
     dy.reset_random_seed(3)
     assert abs(dy.random_normal(count, 2, 3).npvalue().std() - 3) < 0.2
-    assert dy.random_bernoulli(2, 0.5, scale=2).npvalue().dtype == np.float32
+    assert dy.random_bernoulli(2, 0.5, scale=2).npvalue().dtype == np.float64
     assert abs(dy.random_bernoulli((count,), 0.2, 5).npvalue().mean() - 1) < 0.2
     uniform = dy.random_uniform((count // 2,), -1, 3, 2).npvalue()
     assert uniform.min() >= -1 and uniform.max() < 3 and abs(uniform.mean() - 1) < 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import subprocess  # noqa: F401
 import sys
 from pathlib import Path
@@ -383,3 +384,21 @@ def test_settings_are_found_beside_the_package_and_in_it():
     import twofold.dynet.dynet_config as inner
 
     assert inner is dynet_config is dy.dynet_config
+
+
+def test_values_are_arrays_of_float64_as_those_of_dynet():
+    model = dy.ParameterCollection()
+    table, matrix = model.add_lookup_parameters((3, 2)), model.add_parameters((2, 2))
+    dy.renew_cg()
+    product = matrix * table[0]
+    dy.sum_elems(product).backward(full=True)
+    found = [
+        product.npvalue(),
+        product.gradient(),
+        matrix.as_array(),
+        matrix.grad_as_array(),
+        (matrix + matrix).value(),
+    ]
+    found += [table.as_array(), table.grad_as_array(), table.row_as_array(0), table.rows_as_array([0, 1])]
+    assert {one.dtype for one in found} == {np.dtype("float64")}
+    assert json.loads(json.dumps(list(product.npvalue()))) == product.value()

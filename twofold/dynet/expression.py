@@ -213,11 +213,11 @@ class Expression(_core.Expression):
 
 
 def to_array(tensor: Any, batch: int) -> numpy.ndarray[Any, Any]:
-    """A stored tensor as an array of DyNet's dimensions, the batch last."""
+    """A stored tensor as an array of DyNet's dimensions, the batch last; of float64, as DyNet's are."""
     array = tensor.detach().numpy().T
     if array.ndim <= (batch != 1):
         array = array.reshape((1,) if batch == 1 else (1, batch))
-    return numpy.array(array, order="C")
+    return numpy.array(array, numpy.float64, order="C")
 
 
 def aligned(x: Expression, y: Expression) -> tuple[Any, Any, int]:

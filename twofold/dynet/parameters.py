@@ -78,9 +78,10 @@ class Parameter(Expression):
         return axes[::-1]
 
     def _array(self, tensor: Any) -> numpy.ndarray[Any, Any]:
-        """Stored values in the order of ``shape``."""
+        """Stored values in the order of ``shape``, of float64, as DyNet's are."""
         array = tensor.detach().numpy()
-        return numpy.array(array.transpose(self._arranged(tuple(range(array.ndim)))), order="C")
+        axes = self._arranged(tuple(range(array.ndim)))
+        return numpy.array(array.transpose(axes), numpy.float64, order="C")
 
     def as_array(self) -> numpy.ndarray[Any, Any]:
         """The values."""

@@ -131,4 +131,6 @@ def get_variable_collections(variables_collections: Any, name: str) -> Any:
     >>> get_variable_collections({"weights": ["a"]}, "biases") is None, get_variable_collections(["b"], "biases")
     (True, ['b'])
     """
-    return variables_collections.get(name) if isinstance(variables_collections, dict) else variables_collections
+    return (
+        variables_collections.get(name) if isinstance(variables_collections, dict) else variables_collections
+    )
