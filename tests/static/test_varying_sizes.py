@@ -276,7 +276,9 @@ def test_derivatives_inside_of_bodies(kind, shape):
         if kind == "cond":
             made = tf.cond(tf.reduce_sum(x) < 1e9, slopes, lambda: (tf.zeros([3]), tf.zeros([3])))
         elif kind == "while_loop":
-            made = tf.while_loop(lambda k, *_: k < 1, lambda k, *_: (k + 1, *slopes()), (0, w * 0.0, w * 0.0))[1:]
+            made = tf.while_loop(
+                lambda k, *_: k < 1, lambda k, *_: (k + 1, *slopes()), (0, w * 0.0, w * 0.0)
+            )[1:]
         elif kind == "map_fn":
             made = tf.map_fn(lambda _: slopes(), tf.zeros([1]), dtype=(tf.float32, tf.float32))
             made = [one[0] for one in made]
