@@ -39,7 +39,7 @@ class Initializer:
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal initializer."""
-        names = [one.name for one in fields(self)] if is_dataclass(self) else []
+        names: list[str] = [one.name for one in fields(self)] if is_dataclass(self) else []
         found = {name: getattr(self, name) for name in names if name != "verify_shape"}
         return {**found, "dtype": as_dtype(self.dtype).name}
 

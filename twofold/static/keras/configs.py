@@ -15,9 +15,7 @@ from twofold.static.keras.models import Input, InputLayer, Model, Sequential
 from twofold.static.keras.named import CustomObjectScope, custom_object, kept_objects, serialize
 
 
-def deserialize(
-    config: Mapping[str, Any] | Any, custom_objects: Mapping[str, Any] | None = None
-) -> Layer | Any:
+def deserialize(config: Mapping[str, Any] | Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The layer or model of a name and a configuration.
 
     Args:

@@ -25,6 +25,7 @@ class _Keras(Optimizer):
     """What Keras's optimisers share: ``lr`` for ``learning_rate``, ``decay`` of it, ``clipnorm`` and ``clipvalue``."""
 
     _clips: dict[str, Any]
+    _arguments: dict[str, Any]
     _decay: float
     _rate: Any = None
     _iterations: Variable | None = None

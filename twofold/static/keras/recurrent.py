@@ -220,6 +220,8 @@ GRU, GRUCell = _kinds("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget
 class Wrapper(Layer):
     """Base of layers around another one, ``layer``."""
 
+    layer: Any
+
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
         return {**self._base_config(), "layer": serialize(self.layer)}
@@ -245,18 +247,14 @@ class Bidirectional(Wrapper):
             raise ValueError("Bidirectional: return_state is not offered. Use two layers.")
         options.setdefault("batch_input_shape", layer.batch_input_shape)
         super().__init__(**options)
-        self.forward_layer, self.backward_layer, self._merge = layer, copy.copy(layer), merge_mode
+        self.layer = self.forward_layer = layer
+        self.backward_layer, self._merge = copy.copy(layer), merge_mode
         self.backward_layer.name, self.backward_layer.go_backwards = (
             f"backward_{layer.name}",
             not layer.go_backwards,
         )
         for name in ("_own", "_updates", "_losses", "_calls"):
             setattr(self.backward_layer, name, [])
-
-    @property
-    def layer(self) -> Recurrent:
-        """The layer that goes forward."""
-        return self.forward_layer
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""

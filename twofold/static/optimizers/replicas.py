@@ -71,7 +71,9 @@ class SyncReplicasOptimizer(Optimizer):
             raise ArgumentError(what, "Give variables_to_average.")
         self._opt, self._count = opt, replicas_to_aggregate
         self._averages, self._averaged = variable_averages, variables_to_average
-        self.local_step_init_op = self.chief_init_op = self.ready_for_local_init_op = None
+        self.local_step_init_op: Operation | None = None
+        self.chief_init_op: Operation | None = None
+        self.ready_for_local_init_op = None
         self._applied = False
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Variable]]:

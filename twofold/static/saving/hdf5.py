@@ -113,7 +113,7 @@ class _Writer:
         for name, offset in zip(names, offsets):
             member = group.members[name.decode()]
             if isinstance(member, Group):
-                entries += struct.pack("<QQII2Q", offset, (at := self._group(member))[0], 1, 0, *at[1:])
+                entries += struct.pack("<QQII2Q", offset, *self._scratched(member))
             else:
                 entries += struct.pack("<QQII16x", offset, self._array(member), 0, 0)
         node = struct.pack("<4sBBH", b"SNOD", 1, 0, len(names)) + entries
@@ -126,6 +126,11 @@ class _Writer:
         heap_at = self._place(struct.pack("<4sB3xQQQ", b"HEAP", 0, len(heap), 1, segment))
         messages = [(_TABLE, struct.pack("<QQ", tree_at, heap_at))]
         return self._header(messages, group.attributes), tree_at, heap_at
+
+    def _scratched(self, group: Group) -> tuple[int, int, int, int, int]:
+        """What an entry says of a group: the address of its header, and copies of those of tree and heap."""
+        header, tree, heap = self._group(group)
+        return header, 1, 0, tree, heap
 
     def _array(self, value: Any) -> int:
         array = _little(value)

@@ -395,7 +395,7 @@ def _parts(kind: Callable[..., list[Any]], norm: float | None, own: dict[str, An
         columns = own[f"{prefix}feature_columns"] or [None]
         rate = min(0.2, 1 / sqrt(len(list(columns)))) if linear else 0.05
         own[key] = _rule(own[key], "Ftrl" if linear else "Adagrad", rate, norm)
-    more = {
+    more: dict[Any, dict[str, Any]] = {
         linear_part: {"sparse_combiner": "sum"},
         deep_part: {"batch_norm": False},
         both_parts: {"batch_norm": False, "linear_sparse_combiner": "sum"},
@@ -455,7 +455,7 @@ def _canned(
     return type(name, (Estimator,), members)
 
 
-_TEXTS = {
+_TEXTS: dict[str, tuple[Any, str]] = {
     "Linear": (linear_part, "A linear model of columns"),
     "DNN": (deep_part, "Dense layers over columns"),
     "DNNLinearCombined": (both_parts, "The sum of a linear model and dense layers"),

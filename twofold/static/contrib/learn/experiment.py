@@ -77,7 +77,11 @@ class Experiment:
         """Train, then evaluate: the metrics, and the paths of exports, of which there are none."""
         hooks = list(self._monitors)
         if self._frequency and isinstance(self.estimator, Estimator):
-            options = {"eval_steps": self._eval_steps, "metrics": self._metrics, "hooks": self._eval_hooks}
+            options: Any = {
+                "eval_steps": self._eval_steps,
+                "metrics": self._metrics,
+                "hooks": self._eval_hooks,
+            }
             monitor = ValidationMonitor(
                 input_fn=self._eval_input, every_n_steps=self._frequency, name="validation", **options
             )
