@@ -61,12 +61,12 @@ class Tagger:
         size, cell = self.size, tf.nn.rnn_cell.LSTMCell
         words, tags = (tf.sequence.placeholder(tf.int32) for _ in range(2))
         characters = tf.sequence.placeholder(tf.int32, sequence_axis="characters")
-        letters = tf.gather(tf.Variable(self.character_table.as_array()), characters)
+        letters = tf.gather(tf.Variable(self.character_table.as_array().astype("float32")), characters)
         half = [cell(size // 2) for _ in range(2)]
         with tf.variable_scope("word"):
             ends = tf.nn.bidirectional_dynamic_rnn(*half, letters, dtype=tf.float32)[1]
         spelled = tf.concat([state.h for state in ends], 1)  # a row for each word
-        seen = tf.gather(tf.Variable(self.word_table.as_array()), tf.maximum(words, 0))
+        seen = tf.gather(tf.Variable(self.word_table.as_array().astype("float32")), tf.maximum(words, 0))
         x = tf.where(words >= 0, seen, spelled)
         both = [cell(size) for _ in range(2)]
         with tf.variable_scope("sentence"):

@@ -230,4 +230,5 @@ def function(inputs: Any, outputs: Any, updates: Any = (), name: str | None = No
         ]
         return found if several else found[0]
 
+    run.__name__ = name or "function"
     return run

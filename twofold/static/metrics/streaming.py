@@ -177,8 +177,8 @@ def percentage_below(values: Any, threshold: Any) -> Any:
 
 @_mean_of(
     "mean_cosine_distance",
-    "mean_cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], 1)",
-    "0.4",
+    "mean_cosine_distance([[1.0, 0.0]], [[0.5, 0.5]], 1)",
+    "0.5",
     last=lambda value: 1.0 - value,
 )
 def mean_cosine_distance(labels: Any, predictions: Any, dim: int) -> Any:
