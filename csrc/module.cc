@@ -74,6 +74,7 @@ const HookSlot kHooks[] = {
     {"row_product", &hooks.row_product},
     {"row_table", &hooks.row_table},
     {"row_sum", &hooks.row_sum},
+    {"operator_method", &hooks.operator_method},
     {"pullback_blocks", &hooks.pullback_blocks},
     {"pullback_chain", &hooks.pullback_chain},
     {"pullback_rows", &hooks.pullback_rows},

@@ -154,6 +154,7 @@ struct Hooks {
   PyObject* row_product = nullptr;      // the operation that multiplies the rows of two inputs and adds them up
   PyObject* row_table = nullptr;        // the operation that adds rows at numbers to zeros
   PyObject* row_sum = nullptr;          // the operation that adds rows one after another
+  PyObject* operator_method = nullptr;  // (operator, reflected, in_place) -> the method that it is for `__torch_function__`
   PyObject* pullback_blocks = nullptr;  // () -> the operation that adds gradients with these attributes, each a block in zeros, to its last input if there is one more
   PyObject* pullback_chain = nullptr;   // () -> the operation for a gradient with these attributes that goes on from its last input
   PyObject* pullback_rows = nullptr;    // () -> the operation that computes the rows that a gradient with its attributes adds

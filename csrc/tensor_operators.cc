@@ -7,6 +7,7 @@
 #include "autocast.h"
 #include "call_memo.h"
 #include "guard.h"
+#include "owned.h"
 #include "torch_function.h"
 
 namespace twofold {
@@ -15,16 +16,7 @@ namespace {
 enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatmul, kNegative, kAbsolute, kInvert,
             kAnd, kOr, kXor, kLeft, kRight, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual };
 
-// The methods that an operator is, for `__torch_function__`: with the tensor on the left, with it on the right alone, in place.
-struct OperatorMethods { const char *plain, *reflected, *in_place; };
-constexpr OperatorMethods operator_methods[] = {
-    {"add", "add", "add_"}, {"sub", "__rsub__", "sub_"}, {"mul", "mul", "mul_"}, {"div", "__rdiv__", "div_"},
-    {"__floordiv__", "__rfloordiv__", "__ifloordiv__"}, {"remainder", "__rmod__", "remainder_"}, {"matmul", "__rmatmul__", "__imatmul__"},
-    {"neg", nullptr, nullptr}, {"abs", nullptr, nullptr}, {"__invert__", nullptr, nullptr},
-    {"__and__", "__rand__", "__iand__"}, {"__or__", "__ror__", "__ior__"}, {"__xor__", "__rxor__", "__ixor__"},
-    {"__lshift__", "__rlshift__", "__ilshift__"}, {"__rshift__", "__rrshift__", "__irshift__"},
-    {"lt", "gt", nullptr}, {"le", "ge", nullptr}, {"__eq__", "__eq__", nullptr}, {"ne", "ne", nullptr}, {"gt", "lt", nullptr}, {"ge", "le", nullptr},
-};
+const char* name_of(int slot);
 
 // The result of `__torch_function__` of an operand, or of a mode; null without an error where none sees to the operator.
 PyObject* seen_to(int slot, PyObject* a, PyObject* b, bool in_place = false) {
@@ -32,8 +24,9 @@ PyObject* seen_to(int slot, PyObject* a, PyObject* b, bool in_place = false) {
   PyObject* const arguments[2] = {reflected ? b : a, reflected ? a : b};
   const Py_ssize_t count = b ? 2 : 1;
   if (!TorchFunction::sees_first(arguments, count)) return nullptr;
-  const OperatorMethods& methods = operator_methods[slot];
-  return TorchFunction::call_operator(in_place ? methods.in_place : reflected ? methods.reflected : methods.plain, arguments, count);
+  const Owned method(PyObject_CallFunction(hooks.operator_method, "sOO", name_of(slot), reflected ? Py_True : Py_False,
+                                           in_place ? Py_True : Py_False));
+  return method ? TorchFunction::call(method.object, arguments, count, nullptr) : nullptr;
 }
 
 template <int slot>
@@ -144,6 +137,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   return a;
 }
 
+// In the order of Slot.
 struct NamedSlot { const char* name; Operation** op; };
 NamedSlot named_slots[] = {
     {"__add__", &operator_slot<kAdd>()}, {"__sub__", &operator_slot<kSubtract>()}, {"__mul__", &operator_slot<kMultiply>()},
@@ -155,6 +149,8 @@ NamedSlot named_slots[] = {
     {"__le__", &operator_slot<kLessEqual>()}, {"__eq__", &operator_slot<kEqual>()}, {"__ne__", &operator_slot<kNotEqual>()},
     {"__gt__", &operator_slot<kGreater>()}, {"__ge__", &operator_slot<kGreaterEqual>()},
 };
+
+const char* name_of(int slot) { return named_slots[slot].name; }
 
 PyObject* compare(PyObject* a, PyObject* b, int kind) {
   if ((kind == Py_EQ || kind == Py_NE) && hooks.declared_equal && is_symbolic(reinterpret_cast<PyTensor*>(a)->value)) {

@@ -109,11 +109,6 @@ PyObject* TorchFunction::call(PyObject* callable, PyObject* const* arguments, Py
   return ask(callable, arguments, count, args.object, keywords.object);
 }
 
-PyObject* TorchFunction::call_operator(const char* method, PyObject* const* arguments, Py_ssize_t count) {
-  Owned callable(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
-  return callable ? call(callable.object, arguments, count, nullptr) : nullptr;
-}
-
 namespace {
 
 // Whether the classes of tensors see to no call while this lives.

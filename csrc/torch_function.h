@@ -17,8 +17,6 @@ class TorchFunction {
   // The result of the mode or of the first `__torch_function__`: null without an error if there is none, or if all return
   // NotImplemented, which is an error where the class of a tensor was asked.
   static PyObject* call(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
-  // The same for an operator, by the name of its method.
-  static PyObject* call_operator(const char* method, PyObject* const* arguments, Py_ssize_t count);
 
   static bool any_tensor_sees(PyObject* const* arguments, Py_ssize_t count);
 

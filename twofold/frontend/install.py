@@ -237,6 +237,7 @@ _LATE_HOOKS = {
     "expand": "twofold.runtime.instances",
     "expand_gradients": "twofold.runtime.instances",
     "locate_error": "twofold.runtime.argument_errors",
+    "operator_method": "twofold.frontend.torch_function",
     "plan_batch": "twofold.compiler.fusing",
     "plan_body": "twofold.compiler.fusing",
     "plan_trace": "twofold.compiler.fusing",

@@ -114,6 +114,38 @@ def asking_members() -> dict[str, Any]:
     return found
 
 
+_OPERATOR_METHODS = {
+    "__add__": ("add", "add", "add_"),
+    "__sub__": ("sub", "__rsub__", "sub_"),
+    "__mul__": ("mul", "mul", "mul_"),
+    "__truediv__": ("div", "__rdiv__", "div_"),
+    "__floordiv__": ("__floordiv__", "__rfloordiv__", "__ifloordiv__"),
+    "__mod__": ("remainder", "__rmod__", "remainder_"),
+    "__matmul__": ("matmul", "__rmatmul__", "__imatmul__"),
+    "__neg__": ("neg",),
+    "__abs__": ("abs",),
+    "__invert__": ("__invert__",),
+    "__and__": ("__and__", "__rand__", "__iand__"),
+    "__or__": ("__or__", "__ror__", "__ior__"),
+    "__xor__": ("__xor__", "__rxor__", "__ixor__"),
+    "__lshift__": ("__lshift__", "__rlshift__", "__ilshift__"),
+    "__rshift__": ("__rshift__", "__rrshift__", "__irshift__"),
+    "__lt__": ("lt", "gt"),
+    "__le__": ("le", "ge"),
+    "__eq__": ("__eq__", "__eq__"),
+    "__ne__": ("ne", "ne"),
+    "__gt__": ("gt", "lt"),
+    "__ge__": ("ge", "le"),
+}
+"""The methods that an operator is: with the tensor on the left, with it on the right alone, in place."""
+
+
+def operator_method(operator: str, reflected: bool, in_place: bool) -> Callable[..., Any]:
+    """What ``__torch_function__`` is told that was called where it was an operator."""
+    method: Callable[..., Any] = getattr(Tensor, _OPERATOR_METHODS[operator][2 if in_place else reflected])
+    return method
+
+
 def see_to_calls(cls: type[Tensor]) -> None:
     """Let a new class of tensors see to calls.
 
