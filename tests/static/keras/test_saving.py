@@ -292,5 +292,5 @@ def test_groups_and_attributes(tmp_path: Path) -> None:
     for path, value in wanted.items():
         assert again.at(path).dtype == value.dtype
         numpy.testing.assert_array_equal(again.at(path), value)
-    assert again.attributes["text"] == b"abc" and len(again.attributes["long"]) == 70000
+    assert again.attributes["text"] == "abc" and len(again.attributes["long"]) == 70000
     assert again.attributes["names"].tolist() == [b"a", b"bcd"] and again.attributes["count"] == 3

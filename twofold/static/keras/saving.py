@@ -113,6 +113,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
 
     Raises:
         FileExistsError: The file is there.
+        ImportError: The package ``h5py`` is not installed.
 
     >>> import os, tempfile
     >>> import twofold.static as tf
@@ -147,6 +148,7 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
         compile: Whether the model is compiled as it was.
 
     Raises:
+        ImportError: The package ``h5py`` is not installed.
         ValueError: The file holds values alone.
     """
     found = hdf5.read(filepath)
