@@ -132,7 +132,11 @@ const GradientPlan* gradient_plan_of(Signature* s, uint64_t wanted) {
   }
   auto made = std::make_unique<GradientPlan>();
   made->wanted = flows;
-  if (flows && s->differentiable && (s->graph || s->plan)) {
+  if (flows && s->differentiable && !s->graph && !s->plan) {
+    PyErr_Format(PyExc_RuntimeError, "%s has no gradient here: sizes of its operands are known only when the graph runs. Declare them.", s->operation->name.c_str());
+    return nullptr;
+  }
+  if (flows && s->differentiable) {
     Owned tuple(integer_tuple(numbers));
     if (!tuple) return nullptr;
     const bool done = s->plan && gradients_by_template(*made, s, tuple.object);
