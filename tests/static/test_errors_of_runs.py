@@ -107,6 +107,8 @@ def test_coordinates_outside_of_a_sparse_tensor_are_written_nowhere(session, coo
     dense = tf.sparse_tensor_to_dense(sparse, validate_indices=is_checked)
     with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):
         session.run(dense)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):
+        session.run(tf.sparse_reduce_sum(sparse, 0))
     fed = tf.placeholder(tf.int64, [None, 2])
     dense = tf.sparse_to_dense(fed, [2, 3], 1.0, validate_indices=is_checked)
     with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):

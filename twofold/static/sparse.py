@@ -342,10 +342,11 @@ def _first_of(group: Any, cells: Any) -> Any:
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
 ) -> Any:
-    """The sum of a sparse tensor along axes, dense."""
+    """The sum of a sparse tensor along axes, dense; a run raises InvalidArgumentError for coordinates outside."""
     given = SparseTensor.from_value(sp_input)
     whole = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
-    return _sum(given.indices, given.values, given.dense_shape, axis, whole)
+    with _checked(given.indices, given.dense_shape, False):
+        return _sum(given.indices, given.values, given.dense_shape, axis, whole)
 
 
 @operation("SparseReduceSum")
