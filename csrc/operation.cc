@@ -128,7 +128,7 @@ bool passes_checks(PyObject* const* arguments, Py_ssize_t count) {
   return largest <= (float16 ? kLargestFloat16 : kLargestBFloat16);
 }
 
-// The arity of a function of a library, which the class of no argument sees to.
+// The arity of a function of a library, which the class of no argument handles.
 constexpr Py_ssize_t kLibrary = -2;
 
 // The function that users know for one that the library calls, its attribute `public`, or itself; borrowed.
@@ -138,11 +138,11 @@ PyObject* public_of(PyOperation* op) {
   return found ? found : reinterpret_cast<PyObject*>(op);
 }
 
-// Calls `slow`, unless the class of an argument sees to the call.
+// Calls `slow`, unless the class of an argument handles the call.
 PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
   Py_ssize_t positional = PyVectorcall_NARGS(flags);
   const PyObject* self = reinterpret_cast<const PyObject*>(op);
-  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), TorchFunction::sees)) {
+  if (op->arity != kLibrary && std::any_of(arguments, arguments + positional + (names ? PyTuple_GET_SIZE(names) : 0), TorchFunction::handles)) {
     PyObject* result = TorchFunction::call(const_cast<PyObject*>(self), arguments, positional, names);
     if (result || PyErr_Occurred()) return result;
   }
@@ -202,7 +202,7 @@ PyObject* after_failure(PyObject* self, PyObject* const* arguments, Py_ssize_t c
 PyObject* call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* names) {
   auto* op = reinterpret_cast<PyOperation*>(self);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
-  if (op->arity != kLibrary && TorchFunction::sees_first(arguments, count + (names ? PyTuple_GET_SIZE(names) : 0))) {
+  if (op->arity != kLibrary && TorchFunction::handled_first(arguments, count + (names ? PyTuple_GET_SIZE(names) : 0))) {
     PyObject* result = TorchFunction::call(public_of(op), arguments, count, names);
     if (result || PyErr_Occurred()) return result;
   }

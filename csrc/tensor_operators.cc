@@ -18,12 +18,12 @@ enum Slot { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kRemainder, kMatm
 
 const char* name_of(int slot);
 
-// The result of `__torch_function__` of an operand, or of a mode; null without an error where none sees to the operator.
-PyObject* seen_to(int slot, PyObject* a, PyObject* b, bool in_place = false) {
+// The result of `__torch_function__` of an operand, or of a mode; null without an error where none handles the operator.
+PyObject* handled(int slot, PyObject* a, PyObject* b, bool in_place = false) {
   const bool reflected = b && !is_tensor(a);
   PyObject* const arguments[2] = {reflected ? b : a, reflected ? a : b};
   const Py_ssize_t count = b ? 2 : 1;
-  if (!TorchFunction::sees_first(arguments, count)) return nullptr;
+  if (!TorchFunction::handled_first(arguments, count)) return nullptr;
   const Owned method(PyObject_CallFunction(hooks.operator_method, "sOO", name_of(slot), reflected ? Py_True : Py_False,
                                            in_place ? Py_True : Py_False));
   return method ? TorchFunction::call(method.object, arguments, count, nullptr) : nullptr;
@@ -70,7 +70,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
   PyObject* held[2] = {nullptr, nullptr};
   if (!op) Py_RETURN_NOTIMPLEMENTED;
   if (TorchFunction::used_) {
-    PyObject* made = seen_to(slot, a, b);
+    PyObject* made = handled(slot, a, b);
     if (made || PyErr_Occurred()) return made;
   }
   if (Autocast::applies(op->autocast)) {
@@ -107,7 +107,7 @@ PyObject* unary(PyObject* a) {
     return nullptr;
   }
   if (TorchFunction::used_) {
-    PyObject* made = seen_to(slot, a, nullptr);
+    PyObject* made = handled(slot, a, nullptr);
     if (made || PyErr_Occurred()) return made;
   }
   return call_operation(op, no_attributes(), &a, 1);
@@ -125,7 +125,7 @@ PyObject* positive(PyObject* a) {
 template <int slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
   if (TorchFunction::used_) {
-    PyObject* made = seen_to(slot, a, b, true);
+    PyObject* made = handled(slot, a, b, true);
     if (made || PyErr_Occurred()) return made;
   }
   PyObject* made = binary<slot>(a, b);

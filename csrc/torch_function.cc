@@ -10,26 +10,26 @@
 namespace twofold {
 namespace {
 
-PyObject* disabled_function = nullptr;  // `__torch_function__` of classes of tensors that see to no call
+PyObject* disabled_function = nullptr;  // `__torch_function__` of classes of tensors that handle no call
 
 PyObject* method_name() {
   static PyObject* const name = PyUnicode_InternFromString("__torch_function__");
   return name;
 }
 
-// Whether the class of a tensor, which is not the class of all tensors, sees to calls.
-bool tensor_sees(PyObject* argument) {
+// Whether the class of a tensor, which is not the class of all tensors, handles calls.
+bool tensor_handles(PyObject* argument) {
   if (Py_TYPE(argument) == tensor_type || !TorchFunction::used_ || TorchFunction::disabled_ || !is_tensor(argument)) return false;
   Owned method(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(argument)), method_name()));
   if (!method) PyErr_Clear();
   return method && method.object != disabled_function;
 }
 
-// Whether the class of an argument, which Python defined, sees to calls.
-bool class_sees(PyObject* argument) {
+// Whether the class of an argument, which Python defined, handles calls.
+bool class_handles(PyObject* argument) {
   PyTypeObject* type = Py_TYPE(argument);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-  if (is_tensor(argument)) return tensor_sees(argument);
+  if (is_tensor(argument)) return tensor_handles(argument);
   return !PyType_Check(argument) && PyObject_HasAttr(reinterpret_cast<PyObject*>(type), method_name());
 }
 
@@ -48,7 +48,7 @@ void add_classes(PyObject* argument, std::vector<PyObject*>& classes, bool insid
     }
     return;
   }
-  if (!class_sees(argument)) return;
+  if (!class_handles(argument)) return;
   auto* type = Py_TYPE(argument);
   auto* object = reinterpret_cast<PyObject*>(type);
   if (std::find(classes.begin(), classes.end(), object) != classes.end()) return;
@@ -64,10 +64,10 @@ PyObject* none_implemented(PyObject* callable, PyObject* types) {
 
 }  // namespace
 
-bool TorchFunction::sees(PyObject* argument) { return any_in(argument, class_sees); }
+bool TorchFunction::handles(PyObject* argument) { return any_in(argument, class_handles); }
 
-bool TorchFunction::any_tensor_sees(PyObject* const* arguments, Py_ssize_t count) {
-  return std::any_of(arguments, arguments + count, [](PyObject* argument) { return any_in(argument, tensor_sees); });
+bool TorchFunction::any_tensor_handles(PyObject* const* arguments, Py_ssize_t count) {
+  return std::any_of(arguments, arguments + count, [](PyObject* argument) { return any_in(argument, tensor_handles); });
 }
 
 namespace {
@@ -99,7 +99,7 @@ PyObject* ask(PyObject* callable, PyObject* const* relevant, Py_ssize_t count, P
 
 PyObject* TorchFunction::call(PyObject* callable, PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
-  if (!mode_ && std::none_of(arguments, arguments + count, sees)) return nullptr;
+  if (!mode_ && std::none_of(arguments, arguments + count, handles)) return nullptr;
   Owned args(PyTuple_New(positional)), keywords(PyDict_New());
   if (!args || !keywords) return nullptr;
   for (Py_ssize_t i = 0; i < positional; ++i) PyTuple_SET_ITEM(args.object, i, Py_NewRef(arguments[i]));
@@ -111,7 +111,7 @@ PyObject* TorchFunction::call(PyObject* callable, PyObject* const* arguments, Py
 
 namespace {
 
-// Whether the classes of tensors see to no call while this lives.
+// Whether the classes of tensors handle no call while this lives.
 class Disabled {
  public:
   Disabled() : before_(std::exchange(TorchFunction::disabled_, true)) {}
@@ -149,7 +149,7 @@ PyObject* set_torch_function_mode(PyObject*, PyObject* function) {
 }
 
 PyObject* has_torch_function(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  return PyBool_FromLong(TorchFunction::mode_ || std::any_of(arguments, arguments + count, class_sees));
+  return PyBool_FromLong(TorchFunction::mode_ || std::any_of(arguments, arguments + count, class_handles));
 }
 
 // call_torch_function(function, relevant, args, kwargs) -> result
@@ -167,17 +167,17 @@ PyObject* call_torch_function(PyObject*, PyObject* arguments) {
 
 PyMethodDef functions[] = {
     {"has_torch_function", method<has_torch_function>(), METH_FASTCALL,
-     "has_torch_function(*arguments): whether a mode, or the class of an argument, sees to calls."},
+     "has_torch_function(*arguments): whether a mode, or the class of an argument, handles calls."},
     {"call_torch_function", guarded<call_torch_function>, METH_VARARGS,
      "call_torch_function(function, relevant, args, kwargs): what the first class of the relevant arguments makes of a call."},
     {"disabled_torch_function", guarded<call_plainly>, METH_VARARGS,
-     "disabled_torch_function(function, types, args=(), kwargs=None): call a function, whose calls the classes of tensors do not see to."},
+     "disabled_torch_function(function, types, args=(), kwargs=None): call a function, whose calls the classes of tensors do not handle."},
     {"use_torch_function", guarded<use_torch_function>, METH_NOARGS,
      "use_torch_function(): from now on the classes of tensors are asked for `__torch_function__`."},
     {"set_torch_function_disabled", guarded<set_torch_function_disabled>, METH_O,
-     "set_torch_function_disabled(flag): whether the classes of tensors see to no call of this thread; returns what it was."},
+     "set_torch_function_disabled(flag): whether the classes of tensors handle no call of this thread; returns what it was."},
     {"set_torch_function_mode", guarded<set_torch_function_mode>, METH_O,
-     "set_torch_function_mode(function): what sees to the calls of this thread first, or None; returns what it was."},
+     "set_torch_function_mode(function): what handles the calls of this thread first, or None; returns what it was."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,4 +1,4 @@
-"""Classes and modes that see to calls of the library's functions (``__torch_function__``).
+"""Classes and modes that handle calls of the library's functions (``__torch_function__``).
 
 A class that defines ``__torch_function__`` as a class method is asked first where one of its instances is an argument
 of a function of ``torch``, ``torch.nn.functional``, ``torch.linalg``, ``torch.fft``, ``torch.special``, or of a method
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether the class of an argument, or a mode, sees to calls.
+    """Whether the class of an argument, or a mode, handles calls.
 
     >>> import twofold as torch
     >>> class Named(torch.Tensor):
@@ -51,19 +51,19 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(argument: Any) -> bool:
-    """Whether the class of the one argument, or a mode, sees to calls."""
+    """Whether the class of the one argument, or a mode, handles calls."""
     return _core.has_torch_function(argument)
 
 
 def has_torch_function_variadic(*arguments: Any) -> bool:
-    """Whether the class of one of the arguments, or a mode, sees to calls."""
+    """Whether the class of one of the arguments, or a mode, handles calls."""
     return _core.has_torch_function(*arguments)
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the first class of the relevant arguments that sees to calls makes of a call.
+    """What the first class of the relevant arguments that handles calls makes of a call.
 
     Derived classes are asked before those they derive from, else the classes in the order of the arguments.
 
@@ -95,7 +95,7 @@ def handle_torch_function(
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
-    """A decorator: the classes of what ``dispatcher`` returns for the arguments see to calls of the function.
+    """A decorator: the classes of what ``dispatcher`` returns for the arguments handle calls of the function.
 
     >>> import twofold as torch
     >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
@@ -138,7 +138,7 @@ get_num_threads set_num_threads compile typename set_printoptions
 
 @functools.cache
 def get_ignored_functions() -> frozenset[Callable[..., Any]]:
-    """The functions that no class of an argument sees to; modes do.
+    """The functions that no class of an argument handles; modes do.
 
     >>> import twofold as torch
     >>> torch.tensor in torch.overrides.get_ignored_functions()
@@ -184,7 +184,7 @@ def _named() -> dict[Any, dict[str, Any]]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions and methods that classes see to, by module; those of tensors by ``Tensor``.
+    """The functions and methods that classes handle, by module; those of tensors by ``Tensor``.
 
     >>> import twofold as torch
     >>> torch.nn.functional.relu in torch.overrides.get_overridable_functions()[torch.nn.functional]
@@ -194,7 +194,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
-    """The name by which programs call a function that classes or modes see to, or None.
+    """The name by which programs call a function that classes or modes handle, or None.
 
     >>> import twofold as torch
     >>> torch.overrides.resolve_name(torch.nn.functional.linear)
@@ -212,7 +212,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function that classes see to is a method or the getter of a property of tensors.
+    """Whether a function that classes handle is a method or the getter of a property of tensors.
 
     >>> import twofold as torch
     >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.shape.__get__)
@@ -222,7 +222,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 
 class TorchFunctionMode:
-    """A ``with`` block in which ``__torch_function__`` of an object sees to all calls of this thread.
+    """A ``with`` block in which ``__torch_function__`` of an object handles all calls of this thread.
 
     In the method itself the mode is off, and the modes outside of it are on.
 

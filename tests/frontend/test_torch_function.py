@@ -1,4 +1,4 @@
-"""Classes of tensors and modes see to calls by ``__torch_function__``, as PyTorch's protocol says."""
+"""Classes of tensors and modes handle calls by ``__torch_function__``, as PyTorch's protocol says."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_members_of_the_program_stay_its_own():
     assert y.shape == "mixed" and y.detach() == "mixed" and y.tolist() == "own"
 
 
-def test_classes_may_see_to_no_calls():
+def test_classes_may_handle_no_calls():
     class Silent(torch.Tensor):
         __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -178,7 +178,7 @@ def test_classes_may_see_to_no_calls():
     assert type(plain(1, 2) + 1) is Plain
 
 
-def test_parameters_keep_a_class_that_sees_to_calls():
+def test_parameters_keep_a_class_that_handles_calls():
     layer = nn.Linear(2, 2)
     layer.weight = nn.Parameter(torch.ones(2, 2).as_subclass(Plain))
     assert type(layer.weight) is Plain and isinstance(layer.weight, nn.Parameter)
@@ -196,7 +196,7 @@ class Doubling(torch.overrides.TorchFunctionMode):
         return found * 2 if isinstance(found, torch.Tensor) else found
 
 
-def test_modes_see_to_all_calls_of_their_thread_alone():
+def test_modes_handle_all_calls_of_their_thread_alone():
     with Doubling():
         x = torch.ones(2)
         y = x + 1
@@ -210,7 +210,7 @@ def test_modes_see_to_all_calls_of_their_thread_alone():
     assert torch.ones(1).tolist() == [1]
 
 
-def test_programs_let_classes_see_to_their_functions():
+def test_programs_let_classes_handle_their_functions():
     @torch.overrides.wrap_torch_function(lambda x, by=1: (x,))
     def shift(x, by=1):
         return x + by

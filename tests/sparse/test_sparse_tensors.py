@@ -204,7 +204,7 @@ def test_what_has_no_sparse_form_raises():
 
 
 class Doubling:
-    """A class of the user that sees to functions by PyTorch's protocol, and declines products."""
+    """A class of the user that handles functions by PyTorch's protocol, and declines products."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

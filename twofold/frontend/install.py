@@ -311,7 +311,7 @@ def _callable(function: Callable[..., Any]) -> Any:
 
 
 def _signature(made: Any) -> inspect.Signature:
-    """What a callable of the core takes: the parameters of the function behind it, and ``out`` if it sees to that."""
+    """What a callable of the core takes: the parameters of the function behind it, and ``out`` if it handles that."""
     if made.arity < 0:
         return inspect.signature(made.__wrapped__)
     return extended(made.__wrapped__, keyword("out"))
@@ -415,7 +415,7 @@ def _tensor_html(tensor: Tensor) -> str:
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is not _core.disabled_torch_function:
-        import_module("twofold.frontend.torch_function").see_to_calls(cls)
+        import_module("twofold.frontend.torch_function").handle_calls(cls)
 
 
 def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Classes of tensors that see to calls by ``__torch_function__``, and modes that see to all calls."""
+"""Classes of tensors that handle calls by ``__torch_function__``, and modes that handle all calls."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def torch_function(
     """``Tensor.__torch_function__``: call a function, and give its results the class of the argument.
 
     Args:
-        cls: The class that sees to the call.
+        cls: The class that handles the call.
         func: The public function, method, or getter of a property (``Tensor.shape.__get__``).
-        types: The classes of the arguments that see to calls.
+        types: The classes of the arguments that handle calls.
         args: Positional arguments.
         kwargs: Arguments by names.
 
@@ -146,8 +146,8 @@ def operator_method(operator: str, reflected: bool, in_place: bool) -> Callable[
     return method
 
 
-def see_to_calls(cls: type[Tensor]) -> None:
-    """Let a new class of tensors see to calls.
+def handle_calls(cls: type[Tensor]) -> None:
+    """Let a new class of tensors handle calls.
 
     The core asks it for functions, operators and most methods. Of the others, the class gets members that ask, where
     the members of tensors are what it would inherit.
@@ -183,7 +183,7 @@ def _ask_mode(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def push_mode(mode: Any) -> None:
-    """Let a mode see to all calls of this thread."""
+    """Let a mode handle all calls of this thread."""
     _modes.stack.append(mode)
     _core.set_torch_function_mode(_ask_mode)
 
@@ -196,7 +196,7 @@ def pop_mode() -> None:
 
 
 class DisableTorchFunctionSubclass:
-    """A ``with`` block in which classes of tensors see to no calls.
+    """A ``with`` block in which classes of tensors handle no calls.
 
     >>> import twofold as torch
     >>> class Named(torch.Tensor):
@@ -214,7 +214,7 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A ``with`` block in which neither classes of tensors nor modes see to calls."""
+    """A ``with`` block in which neither classes of tensors nor modes handle calls."""
 
     def __enter__(self) -> None:
         super().__enter__()

@@ -25,7 +25,7 @@ class _ParameterClass(type(Tensor)):  # type: ignore[misc]
 class Parameter(Tensor, metaclass=_ParameterClass):
     """A tensor that becomes a parameter of the module it is assigned to; it requires grad by default.
 
-    It shares the memory of ``data`` and is a leaf of its own. Of a tensor whose class sees to calls
+    It shares the memory of ``data`` and is a leaf of its own. Of a tensor whose class handles calls
     (``__torch_function__``) it has the class. Raises TypeError where ``data`` is no tensor.
 
     >>> import twofold as torch

@@ -86,7 +86,7 @@ class LoopRuns:
             dtype = number if forward else attrs[2]
             key = (location, forward, attrs[1], () if forward else _operands(entry))
             first, dtypes = known.get(key, (number, []))
-            if dtype in dtypes:  # the same loop on the same values once more
+            if dtype in dtypes:  # the same loop on the same values again
                 first, dtypes = number, []
             if not dtypes and not forward:
                 self._runs[location, attrs[1]] = self._runs.get((location, attrs[1]), 0) + 1

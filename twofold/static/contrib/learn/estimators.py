@@ -205,7 +205,7 @@ class Estimator(estimator.Estimator):
         Args:
             x: An array of features, or a dict of them.
             y: An array of labels.
-            input_fn: In place of arrays, a function that declares features and labels.
+            input_fn: Instead of arrays, a function that declares features and labels.
             steps: How many steps.
             batch_size: How many rows of arrays a step takes: all unless given.
             monitors: Instances of ``SessionRunHook``.

@@ -110,7 +110,7 @@ def run(
 
     Args:
         experiment_fn: A function of ``run_config`` and ``hparams``, or of ``output_dir``, that makes it.
-        output_dir: Directory of the checkpoints, in place of a ``run_config``.
+        output_dir: Directory of the checkpoints, instead of a ``run_config``.
         schedule: A method of the experiment: "train_and_evaluate" unless given.
         run_config: A ``RunConfig`` with a ``model_dir``.
         hparams: Settings of the model.

@@ -18,7 +18,7 @@ class ValidationMonitor(SessionRunHook):
     Args:
         x: An array of features.
         y: An array of labels.
-        input_fn: In place of arrays, a function that declares both.
+        input_fn: Instead of arrays, a function that declares both.
         batch_size: How many rows of arrays a batch has.
         eval_steps: At most so many batches.
         every_n_steps: After how many steps there is an evaluation, if there is a new checkpoint.
