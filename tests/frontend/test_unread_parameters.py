@@ -260,7 +260,6 @@ STATIC_REASONS: dict[str, str] = {
     "log_device_placement": NO_DEVICE,
     "evaluation_master": NO_DEVICE,
     "log_progress": "there is one line in the log either way",
-    "total_num_replicas": "one process computes all gradients",
     "strip_default_attrs": "there are no default attributes in messages",
     "run_context": NOT_NEEDED,
     "run_values": NOT_NEEDED,

@@ -26,7 +26,8 @@ def _graph() -> Any:
 
 
 def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    for name in ("PIL", "PIL.Image"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(tf.errors.UnavailableError, match="Install it"):
         run(tf.image.decode_png(b"content"))
 

@@ -113,7 +113,7 @@ def kmax_pooling(x: Expression, k: int, d: int = 1) -> Expression:
     >>> import twofold.dynet as dy
     >>> dy.kmax_pooling(dy.inputTensor([[3, 1, 2], [4, 6, 5]]), 2).value()
     array([[3., 2.],
-           [6., 5.]], dtype=float32)
+           [6., 5.]])
     """
     tensor = of_rank(x, d + 1)
     axis = tensor.ndim - 1 - d

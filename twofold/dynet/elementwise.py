@@ -172,7 +172,7 @@ def scale_gradient(x: Expression, lambd: float = 1.0) -> Expression:
     >>> w = dy.Model().add_parameters(1, init=2)
     >>> dy.scale_gradient(dy.square(w), 0.5).backward()
     >>> w.grad_as_array()
-    array([2.], dtype=float32)
+    array([2.])
     """
     tensor = x._tensor
     kept = tensor.detach()

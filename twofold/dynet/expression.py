@@ -96,7 +96,7 @@ class Expression(_core.Expression):
         >>> w = dy.Model().add_parameters(2, init=1)
         >>> dy.dot_product(w, dy.inputVector([3, 4])).backward()
         >>> w.grad_as_array()
-        array([3., 4.], dtype=float32)
+        array([3., 4.])
         """
         refresh()
         root = self._tensor

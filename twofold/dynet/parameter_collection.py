@@ -80,7 +80,7 @@ class ParameterCollection:
         >>> import twofold.dynet as dy
         >>> dy.Model().add_parameters((2, 2), init="identity").as_array()
         array([[1., 0.],
-               [0., 1.]], dtype=float32)
+               [0., 1.]])
         """
         check_device(device)
         if isinstance(init, numpy.ndarray):

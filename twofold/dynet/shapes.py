@@ -165,7 +165,7 @@ def reshape(x: Expression, d: Any, batch_size: int = 1) -> Expression:
     >>> import twofold.dynet as dy
     >>> dy.reshape(dy.inputVector([1, 2, 3, 4]), (2, 2)).value()
     array([[1., 3.],
-           [2., 4.]], dtype=float32)
+           [2., 4.]])
     """
     dims = list(d) if isinstance(d, (tuple, list)) else [d]
     size = int(numpy.prod(dims))

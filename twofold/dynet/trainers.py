@@ -36,7 +36,7 @@ class Trainer:
     >>> dy.square(w).backward()
     >>> trainer.update()
     >>> w.as_array()
-    array([0.5], dtype=float32)
+    array([0.5])
     """
 
     _states = 0
