@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from twofold.errors import ArgumentError
@@ -36,11 +37,10 @@ class Group:
 
 def _h5py() -> Any:
     try:
-        import h5py
+        return import_module("h5py")
     except ImportError:
         what = "models are kept in HDF5 files by the package h5py, which is not installed"
         raise ImportError(f"{what}. Install it, or twofold[keras].") from None
-    return h5py
 
 
 def write(path: Any, group: Group) -> None:
