@@ -272,7 +272,7 @@ UNWORDED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 _Operation: Any = type(_core.operation_callable(None, -1, len))
 _LIBRARY = -2
-"""In place of the number of operands: a function that no class of an argument handles."""
+"""The number of operands of a function that no class of an argument handles."""
 _INSIDE = (
     (
         "__class_getitem__",

@@ -8,8 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
+from tests.debug.tiers import tier
 from twofold import _core, nn
 from twofold.compiler.linking import Trace, compile_outlined
 from twofold.config import config
@@ -29,15 +29,6 @@ from twofold.runtime.attribution import kernel_shares, program_shares, scheduled
 from twofold.runtime.line_samples import LineSamples
 
 HERE = Path(__file__).name
-
-
-@contextmanager
-def tier(name: str) -> Iterator[None]:
-    _core.set_tier(name)
-    try:
-        yield
-    finally:
-        _core.set_tier("auto")
 
 
 def line_of(function: Callable[..., Any], offset: int) -> int:

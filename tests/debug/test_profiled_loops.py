@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -11,20 +10,11 @@ import pytest
 
 import twofold as torch
 import twofold.static as tf
-from twofold import _core
+from tests.debug.tiers import tier
 
 SIZE = 16
 PRODUCT = 2 * SIZE**3
 X = numpy.full((SIZE, SIZE), 0.01, "float32")
-
-
-@contextmanager
-def tier(name: str) -> Iterator[None]:
-    _core.set_tier(name)
-    try:
-        yield
-    finally:
-        _core.set_tier("auto")
 
 
 def rows_of(run: Callable[[], Any]) -> dict[tuple[int, str], Any]:

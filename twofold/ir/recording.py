@@ -195,6 +195,9 @@ class Recording:
                 return Facts(group)
         return Facts(every)
 
+    def _all_fixed(self, a: Any, b: Any) -> Facts:
+        return Facts(self._inputs_of(a) | self._inputs_of(b))
+
     def _is_product(self, term: tuple[Monomial, int]) -> bool:
         """Whether a term is a product of inputs."""
         return bool(term[0]) and all(self._atoms[atom][0] == "input" for atom in term[0])
@@ -309,8 +312,7 @@ class Recording:
         key = identity((name, a, b))
         if key not in self._decided:
             if self.strict and holds and name in ("eq", "feq"):
-                fixed = self._inputs_of(a) | self._inputs_of(b)
-                facts = self._equality(a, b) if name == "eq" else Facts(fixed)
+                facts = self._equality(a, b) if name == "eq" else self._all_fixed(a, b)
                 if facts is not None:
                     raise Restart(facts)
             self._decided[key] = holds

@@ -282,7 +282,7 @@ class Recording:
             yield self.record(key[0]), key[1], key[2], count, took, start
 
     def calls(self) -> list[Call]:
-        """Every call that was computed; in place of loops the calls of their bodies."""
+        """Every call that was computed; of loops the calls of their bodies."""
         if self._calls is None:
             counts = self._loop_counts()
             self._calls = [

@@ -164,20 +164,20 @@ class Estimator(estimator.Estimator):
     ) -> None:
         super().__init__(model_fn, model_dir, config, params)
         self._engineer = feature_engineering_fn
-        self._more_metrics: Mapping[str, Any] = {}
+        self._added_metrics: Mapping[str, Any] = {}
 
     def modelled(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """What ``model_fn`` returns in the default graph, with the metrics that ``evaluate`` was given."""
         if self._engineer is not None:
             features, labels = self._engineer(features, labels)
         spec = super().modelled(features, labels, mode)
-        if mode != ModeKeys.EVAL or not self._more_metrics:
+        if mode != ModeKeys.EVAL or not self._added_metrics:
             return spec
         made = {
             name if isinstance(name, str) else name[0]: one.create_metric_ops(
                 features, labels, spec.predictions
             )
-            for name, one in self._more_metrics.items()
+            for name, one in self._added_metrics.items()
         }
         return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **made})
 
@@ -246,12 +246,12 @@ class Estimator(estimator.Estimator):
             log_progress: Changes nothing: there is one line in the log.
         """
         refuse("evaluate", feed_fn=feed_fn)
-        self._more_metrics = metrics or {}
+        self._added_metrics = metrics or {}
         try:
             given = _input(x, y, input_fn, batch_size, False)
             return super().evaluate(given, steps, hooks, checkpoint_path, name)
         finally:
-            self._more_metrics = {}
+            self._added_metrics = {}
 
     def predict(  # type: ignore[override]
         self,
