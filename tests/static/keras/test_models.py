@@ -229,6 +229,7 @@ AT_ONCE = """
 import numpy
 import twofold.static as tf
 tf.enable_eager_execution()
+tf.set_random_seed(0)
 L = tf.keras.layers
 model = tf.keras.Sequential([L.Dense(4, activation="tanh", input_shape=(3,)), L.BatchNormalization(), L.Dense(1)])
 x = numpy.linspace(-1, 1, 96, dtype="f").reshape(32, 3)
