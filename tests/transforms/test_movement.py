@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
+from twofold.compiler.templates import template_of
 from twofold.dtypes import float32, int32, int64
 from twofold.ir.interpret import evaluate
 from twofold.ir.op import REGISTRY
@@ -79,3 +80,12 @@ def test_the_gradients_of_joined_values_are_parts() -> None:
         assert found is not None and not found.joins
         offsets.append(found.offset)
     assert offsets == [0, 12, 36]
+
+
+@pytest.mark.parametrize("attrs", [((150,), (1,), (0,)), ((1, 20), (1, 1), (0,)), ((2, 20), (1, 1), (0,))])
+def test_a_slice_over_symbolic_sizes_is_a_movement(attrs: Any) -> None:
+    types = [rows(450), NUMBER] if len(attrs[0]) == 1 else [rows(7, 20), NUMBER]
+    op = REGISTRY["slice"]
+    numbers = 3 * len(attrs[0]) + len(types[0].shape)
+    found = template_of(op, attrs, tuple(types), (True,) * numbers)
+    assert found[-1] == movement_in(stable_graph(op, attrs, types))[:3] + (0, 0)

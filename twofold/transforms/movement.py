@@ -80,7 +80,7 @@ def _slice(output: Node) -> Movement | None:
         source, *starts = node.inputs
         _sizes, steps, axes = node.attrs
         last = max((axis for axis in axes if not _same(node.shape[axis], source.shape[axis])), default=0)
-        if not all(_same(one, 1) for one in steps) or not _same(prod(node.shape[:last]), 1):
+        if any(one != 1 for one in steps) or not _same(prod(node.shape[:last]), 1):
             return None
         for axis, start in zip(axes, map(_same_bytes, starts), strict=True):
             stride = prod(source.shape[axis + 1 :]) * source.dtype.itemsize
