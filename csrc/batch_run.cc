@@ -114,13 +114,8 @@ class BatchRun {
     if (!program) return run_each(number, launch);
     ++batch_counts.launches;
     batch_counts.calls += launch.members;
-    const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
     std::vector<BufferRef> gathered;
-    std::vector<void*> pointers;
-    for (uint32_t k = 0; k < count; ++k) {
-      const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
-      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
-    }
+    const std::vector<void*> pointers = operands_of(launch, launch.signature->inputs.size(), gathered);
     void* target = results_[number]->data;
     note_launch(number);
     program->run(pointers.data(), &target, interrupts_);
@@ -135,11 +130,8 @@ class BatchRun {
     ++batch_counts.launches;
     batch_counts.calls += launch.members * body.members.size();
     std::vector<BufferRef> gathered;
-    std::vector<void*> pointers, targets;
-    for (uint32_t k = 0; k < body.inputs.size(); ++k) {
-      const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
-      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
-    }
+    const std::vector<void*> pointers = operands_of(launch, body.inputs.size(), gathered);
+    std::vector<void*> targets;
     for (int64_t at : body.at) targets.push_back(static_cast<char*>(results_[number]->data) + at * launch.rows());
     note_launch(number);
     program->run(pointers.data(), targets.data(), interrupts_);
@@ -208,7 +200,18 @@ class BatchRun {
     }
   }
 
-  // The operands of all calls in one position, contiguously: in place, or gathered into new memory.
+  // The operands of a launch in all positions; the memory of those that were gathered is added to `gathered`.
+  std::vector<void*> operands_of(const Launch& launch, size_t count, std::vector<BufferRef>& gathered) {
+    std::vector<void*> pointers;
+    for (uint32_t k = 0; k < count; ++k) {
+      const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
+      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
+    }
+    copy_rows(launch);
+    return pointers;
+  }
+
+  // The operands of all calls in one position, contiguously: in place, or in new memory, which copy_rows fills.
   void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) {
     const auto nbytes = static_cast<size_t>(launch.input(position)->nbytes);
     char* first = row(ref_of(launch, 0, position));
@@ -217,11 +220,52 @@ class BatchRun {
     while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
     if (member == rows) return first;
     gathered.emplace_back(new_buffer(nbytes * rows));
-    Joined made(gathered.back()->data, parts_);
-    made.add(first, member * nbytes);
-    for (; member < rows; ++member) made.add(row(ref_of(launch, std::min(member, launch.members - 1), position)), nbytes);
-    made.copy(interrupts_);
+    to_gather_.push_back({static_cast<char*>(gathered.back()->data), nbytes, position});
     return gathered.back()->data;
+  }
+
+  // An operand of a launch whose rows are to be gathered.
+  struct Gathered {
+    char* to;
+    size_t nbytes;  // of a row
+    uint32_t position;
+  };
+
+  struct RowCopies {
+    const BatchRun& run;
+    const Launch& launch;
+    int64_t rows;
+  };
+
+  // Rows of all operands, one operand after the other; contiguous ones are copied at once.
+  static int64_t copy_some_rows(void** buffers, const int64_t*, int64_t begin, int64_t end) {
+    const auto& [run, launch, rows] = *static_cast<const RowCopies*>(buffers[0]);
+    for (int64_t k = begin; k < end;) {
+      const Gathered& operand = run.to_gather_[static_cast<size_t>(k / rows)];
+      const auto first = static_cast<uint32_t>(k % rows), last = static_cast<uint32_t>(std::min(rows, first + end - k));
+      k += last - first;
+      CopiedPart part{operand.to + first * operand.nbytes, nullptr, 0};
+      for (uint32_t r = first; r < last; ++r) {
+        const char* from = run.row(run.ref_of(launch, std::min(r, launch.members - 1), operand.position));
+        if (from != part.from + part.nbytes || part.nbytes == 0) {
+          if (part.nbytes) std::memcpy(part.to, part.from, part.nbytes);
+          part = {part.to + part.nbytes, from, 0};
+        }
+        part.nbytes += operand.nbytes;
+      }
+      if (part.nbytes) std::memcpy(part.to, part.from, part.nbytes);
+    }
+    return 0;
+  }
+
+  // All operands at once, so that other threads take their share of many small ones.
+  void copy_rows(const Launch& launch) {
+    if (to_gather_.empty()) return;
+    RowCopies copies{*this, launch, launch.rows()};
+    int64_t nbytes = 0;
+    for (const Gathered& operand : to_gather_) nbytes += static_cast<int64_t>(operand.nbytes) * copies.rows;
+    copy_parallel(copy_some_rows, &copies, copies.rows * static_cast<int64_t>(to_gather_.size()), nbytes, interrupts_);
+    to_gather_.clear();
   }
 
   // Frees values that no later launch reads.
@@ -268,6 +312,7 @@ class BatchRun {
   const int64_t* at_;
   std::vector<void*> pointers_;
   std::vector<CopiedPart> parts_;
+  std::vector<Gathered> to_gather_;  // of the next launch
 };
 
 }  // namespace

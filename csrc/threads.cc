@@ -275,7 +275,8 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
 namespace {
 
 constexpr int64_t kCopiedBytes = 4096;  // of one work item of a copy
-constexpr int64_t kCopyGrain = 32;
+constexpr int64_t kCopyGrain = 16;
+constexpr int64_t kPartBytes = 256;  // what it costs to find one part of a copy
 
 int64_t copy_items(void** buffers, const int64_t* params, int64_t begin, int64_t end) {
   const int64_t first = begin * kCopiedBytes, last = std::min(end * kCopiedBytes, *params);
@@ -303,17 +304,19 @@ void copy_memory(void* to, const void* from, size_t nbytes) {
   }
   Interrupts interrupts;
   const Interrupts::Held whole(interrupts);
-  run_parallel(copy_items, buffers, &size, (size + kCopiedBytes - 1) / kCopiedBytes, kCopyGrain, interrupts);
+  run_parallel(copy_items, buffers, &size, (size + kCopiedBytes - 1) / kCopiedBytes, 2 * kCopyGrain, interrupts);
+}
+
+void copy_parallel(Kernel copy, void* context, int64_t count, int64_t nbytes, Interrupts& interrupts) {
+  // pieces would be reported as those of a program
+  if (profile::is_on()) copy(&context, nullptr, 0, count);
+  else run_parallel(copy, &context, nullptr, count, count * kCopyGrain * kCopiedBytes / (nbytes + count * kPartBytes + 1), interrupts);
 }
 
 void copy_parts(const std::vector<CopiedPart>& parts, Interrupts& interrupts) {
   int64_t total = 0;
   for (const CopiedPart& part : parts) total += static_cast<int64_t>(part.nbytes);
-  const auto count = static_cast<int64_t>(parts.size());
-  void* buffers[] = {const_cast<CopiedPart*>(parts.data())};
-  // pieces would be reported as those of a program
-  if (profile::is_on()) copy_some(buffers, nullptr, 0, count);
-  else run_parallel(copy_some, buffers, nullptr, count, count * kCopyGrain * kCopiedBytes / (total + 1), interrupts);
+  copy_parallel(copy_some, const_cast<CopiedPart*>(parts.data()), static_cast<int64_t>(parts.size()), total, interrupts);
 }
 
 }  // namespace twofold
