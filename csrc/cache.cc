@@ -17,6 +17,12 @@ size_t& total() {
 
 size_t share(const CacheAccount& cache) { return total() / kParts * cache.parts; }
 
+// What a cache does not use of its budget, and lends.
+size_t unused(const CacheAccount& cache, Loan loan) {
+  const size_t kept = std::max(cache.bytes, share(cache) / static_cast<size_t>(cache.grows ? loan : Loan::kExpected));
+  return cache.budget - std::min(cache.budget, kept);
+}
+
 }  // namespace
 
 CacheAccount::CacheAccount(const char* name, size_t parts, bool grows) : name(name), parts(parts), grows(grows), budget(share(*this)) {
@@ -25,11 +31,16 @@ CacheAccount::CacheAccount(const char* name, size_t parts, bool grows) : name(na
 
 const std::vector<CacheAccount*>& cache_accounts() { return accounts(); }
 
-void enlarge_budget(CacheAccount& cache, size_t bytes) {
+size_t lendable_budget(const CacheAccount& cache, Loan loan) {
+  size_t bytes = 0;
+  for (const CacheAccount* other : accounts()) bytes += other == &cache ? 0 : unused(*other, loan);
+  return bytes;
+}
+
+void enlarge_budget(CacheAccount& cache, size_t bytes, Loan loan) {
   for (CacheAccount* other : accounts()) {
     if (other == &cache) continue;
-    const size_t kept = std::max(other->bytes, share(*other) / (other->grows ? 4 : 2));
-    const size_t moved = std::min(bytes, other->budget - std::min(other->budget, kept));
+    const size_t moved = std::min(bytes, unused(*other, loan));
     other->budget -= moved;
     cache.budget += moved;
     bytes -= moved;

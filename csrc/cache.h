@@ -28,9 +28,13 @@ struct CacheAccount {
 };
 
 const std::vector<CacheAccount*>& cache_accounts();
-// Moves up to so many bytes of budget to this cache from those that do not use theirs. Each keeps a quarter of its share,
-// or half if it could not take budget back.
-void enlarge_budget(CacheAccount& cache, size_t bytes);
+// Of its share, a cache that lends unused budget keeps a quarter for what another one needs again, and half for what that may
+// need again; half in any case if it could not take budget back.
+enum class Loan : size_t { kNeeded = 4, kExpected = 2 };
+// The bytes of budget that others would lend.
+size_t lendable_budget(const CacheAccount& cache, Loan loan);
+// Moves up to so many of them to this cache.
+void enlarge_budget(CacheAccount& cache, size_t bytes, Loan loan);
 // Sets the budget of all caches; caches that hold more shrink when they next grow.
 void set_cache_budget(size_t bytes);
 
@@ -73,7 +77,7 @@ class Cache {
     account.bytes += cost(key, *value);
     if (!evicted_.empty()) {
       Evicted& evicted = evicted_[slot_of(key)];
-      if (evicted.bytes && evicted.hash == std::hash<std::string>()(key)) enlarge_budget(account, std::exchange(evicted.bytes, 0));
+      if (evicted.bytes && evicted.hash == std::hash<std::string>()(key)) enlarge_budget(account, std::exchange(evicted.bytes, 0), Loan::kNeeded);
     }
     items_.emplace(std::move(key), value);
     account.count = items_.size();
@@ -84,11 +88,13 @@ class Cache {
   void charge(ptrdiff_t bytes) { account.bytes += static_cast<size_t>(bytes); }
 
   bool contains(const std::string& key) const { return items_.count(key) != 0; }
-  // Whether so many bytes fit without an eviction.
-  bool has_room(size_t bytes) const { return account.bytes + bytes <= account.budget; }
+  // Whether so many bytes that may be needed again fit without an eviction, if others `lend` budget.
+  bool has_room(size_t bytes, bool lend) const {
+    return account.bytes + bytes <= account.budget + (lend ? lendable_budget(account, Loan::kExpected) : 0);
+  }
   // Takes the budget that is missing from caches that do not use theirs, so that less or nothing is evicted.
-  void borrow() {
-    if (account.bytes > account.budget) enlarge_budget(account, account.bytes - account.budget);
+  void borrow(Loan loan) {
+    if (account.bytes > account.budget) enlarge_budget(account, account.bytes - account.budget, loan);
   }
   bool is_full() const { return account.bytes > std::max(account.budget, held_); }
 

@@ -21,6 +21,7 @@ Settings settings;
 
 namespace {
 
+constexpr size_t kEntryBytes = 80;           // what an entry takes, its part of batches included, about
 constexpr size_t kMostFused = 512;           // largest number of entries to plan of a trace that runs in batches
 
 // Traces hold their executables, so this cache has the budget of the cache of traces.
@@ -110,6 +111,10 @@ size_t Executable::memory() const {
 
 void Executable::charge(ptrdiff_t bytes) const {
   if (is_cached_) executables.charge(bytes);
+}
+
+void Executable::borrow(bool is_needed) const {
+  if (is_cached_ && (is_needed || is_long())) executables.borrow(is_needed ? Loan::kNeeded : Loan::kExpected);
 }
 
 bool Executable::keep_fused(ProgramRef program) {
@@ -311,9 +316,9 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
     if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
     stands_alone_ = !plan;
     if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
-    if (plan && is_cached_ && (comes_back_ || executables.has_room(plan->memory()))) {
+    if (plan && is_cached_ && (comes_back_ || executables.has_room(plan->memory(), is_long()))) {
       charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
-      if (comes_back_) executables.borrow();
+      borrow(comes_back_);
       batches_ = plan;
     }
     comes_back_ = true;
@@ -380,6 +385,7 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
     }
     auto plan = std::make_unique<const UnfusedPlan>(canonical);
     charge(static_cast<ptrdiff_t>(plan->memory()));
+    borrow(false);
     unfused_ = std::move(plan);
   }
   return UnfusedRun(canonical, *unfused_, inputs, spare, provenance, interrupts).run(outputs);
@@ -394,13 +400,13 @@ ExecutableRef executable_of(CanonicalTrace canonical, Coming coming) {
     executables.insert(std::move(key), made);
     made->is_cached_ = true;
   }
-  if (coming == Coming::kAgain) {
-    made->has_run_before();
-    executables.borrow();
-  }
+  if (coming == Coming::kAgain) made->has_run_before();
+  made->borrow(coming == Coming::kAgain);
   executables.bound();
   return made;
 }
+
+bool has_room_for_executable(size_t entries) { return executables.has_room(entries * kEntryBytes, true); }
 
 void clear_executables() {
   executables.drop_if([](const ExecutableRef& executable) { return !executable->is_fused() && executable.use_count() == 1; });

@@ -33,6 +33,8 @@ struct Settings {
 };
 extern Settings settings;
 
+// Entries from which a trace, and its executable, are kept after a first run only where there is room.
+constexpr size_t kLongTrace = 4096;
 // The first run of a trace; that of one that has run before by an executable that was not kept; or one that is not to be cached.
 enum class Coming : uint8_t { kFirst, kAgain, kOnly };
 
@@ -98,6 +100,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // So many bytes more are held, or fewer.
   void charge(ptrdiff_t bytes) const;
+  // Takes budget from other caches for what is needed again, or, if the trace is long, may be.
+  void borrow(bool is_needed) const;
+  bool is_long() const { return canonical.trace.entries.size() >= kLongTrace; }
 
   ProgramRef fused_;
   TierChoice choice_;
@@ -120,6 +125,8 @@ using ExecutableRef = std::shared_ptr<Executable>;
 constexpr const char* kExecutableCapsule = "twofold.executable";
 PyObject* executable_capsule(ExecutableRef executable);
 ExecutableRef executable_of(CanonicalTrace canonical, Coming coming = Coming::kFirst);
+// Whether there is room for the executable of a trace of so many entries.
+bool has_room_for_executable(size_t entries);
 // The call that failed: what was called, where, and a tuple of the values it was called on.
 struct FailedCall {
   const Signature* called = nullptr;

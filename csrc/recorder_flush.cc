@@ -23,8 +23,7 @@ uint64_t next_traced = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
-constexpr size_t kEntryBytes = 96;  // what an entry of a cached trace takes, about
-constexpr size_t kLong = 4096;  // entries from which a trace is cached only where there is room, or when it repeats
+constexpr size_t kEntryBytes = 48;  // what an entry of a cached trace takes, about
 
 // Digests of long traces that have run, which are cached when they repeat, whatever is evicted for them.
 class Met {
@@ -227,14 +226,15 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
     if (updates_) never_seen_ = 0;
     return found;
   }
-  const bool is_long = position_ >= kLong, comes_back = is_long && met.meet(identity.words().first);
+  const bool is_long = position_ >= kLongTrace, comes_back = is_long && met.meet(identity.words().first);
   if (updates_) never_seen_ = comes_back ? 0 : never_seen_ + 1;
   Coming coming = comes_back ? Coming::kAgain : Coming::kFirst;
-  if (is_long && !comes_back && !traces.has_room(position_ * kEntryBytes)) coming = Coming::kOnly;
+  const bool has_room = traces.has_room(position_ * kEntryBytes, true) && has_room_for_executable(position_);
+  if (is_long && !comes_back && !has_room) coming = Coming::kOnly;
   auto built = build_trace(coming);
   if (!built || coming == Coming::kOnly) return built;
   traces.insert(std::move(key), built);
-  if (comes_back) traces.borrow();
+  if (is_long) traces.borrow(comes_back ? Loan::kNeeded : Loan::kExpected);
   traces.bound();
   return built;
 }

@@ -382,7 +382,7 @@ def counts() -> dict[str, int]:
 
 @in_a_process_of_its_own
 def test_a_long_trace_is_kept_at_once_only_where_there_is_room() -> None:
-    with config.scoped(cache_bytes=6 << 20):
+    with config.scoped(cache_bytes=2 << 20):
         torch.tanh(torch.arange(4.0) * 2 + 1).tolist()
         before = counts()
         found = [long(seed) for seed in range(4)]
@@ -399,3 +399,17 @@ def test_a_long_trace_is_kept_at_once_only_where_there_is_room() -> None:
         assert long(1) == found[1]
         assert counts() == twice
         assert caches()["traces"]["hits"] == hits + 2
+
+
+@in_a_process_of_its_own
+def test_long_traces_are_kept_at_once_in_budget_that_others_do_not_use() -> None:
+    with config.scoped(cache_bytes=6 << 20):
+        torch.tanh(torch.arange(4.0) * 2 + 1).tolist()
+        before, shares = counts(), {name: cache["budget"] for name, cache in caches().items()}
+        for seed in range(8):
+            long(seed)
+        kept = {name: counts()[name] - before[name] for name in before}
+        assert kept["traces"] == kept["executables"] and 3 < kept["traces"] < 8
+        lent = {name: share - caches()[name]["budget"] for name, share in shares.items()}
+        assert lent["traces"] < 0 < lent["signatures"] and lent["executables"] < 0
+        assert all(lent[name] <= shares[name] / 2 for name in lent)
