@@ -21,7 +21,7 @@ Settings settings;
 
 namespace {
 
-constexpr size_t kEntryBytes = 80;           // what an entry takes, its part of batches included, about
+constexpr size_t kEntryBytes = 96;           // what an entry takes, its part of batches included, about
 constexpr size_t kMostFused = 512;           // largest number of entries to plan of a trace that runs in batches
 
 // Traces hold their executables, so this cache has the budget of the cache of traces.

@@ -33,7 +33,10 @@ struct BackwardEvent {
 
 // A cached trace, with everything needed to run it again.
 struct CachedTrace {
-  Trace trace;
+  explicit CachedTrace(Trace recorded) : whole(std::make_shared<const Trace>(std::move(recorded))) {}
+
+  const std::shared_ptr<const Trace> whole;  // also that of the executable, if it is canonical
+  const Trace& trace = *whole;
   std::vector<uint8_t> alive;          // entries that had a live handle at the end
   std::vector<BackwardEvent> events;
   std::vector<uint8_t> consumed;       // entries whose saved values a backward pass has freed, and those refused
@@ -78,8 +81,8 @@ class Recorder {
   ValueRef record_tracked(Operation* op, Operand* input, PyObject* const* arguments, uint32_t location);
   // As record, for a known op instance and operands that are references of this trace.
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
-  // Runs everything recorded so far, perhaps because an update begins; false with a Python error set.
-  bool flush(bool cuts = false);
+  // Runs everything recorded so far, perhaps because an update begins; false with a Python error set. `known`: the digest of that.
+  bool flush(bool cuts = false, const Digest* known = nullptr);
   // Runs what is recorded if it reads this memory, which others will write to from now on.
   bool flush_readers(const Buffer* buffer);
 
@@ -178,7 +181,7 @@ class Recorder {
   Ref new_leaf(Type* type, Leaf leaf);
   bool ends_at_leaves(const BackwardEvent& event) const;
   bool predicted_matches(Operation* op, Attributes* a, const Ref* in, size_t count, uint64_t mask) const;
-  std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held);
+  std::shared_ptr<CachedTrace> finish_trace(std::vector<ValueRef>& held, const Digest* known);
   std::shared_ptr<CachedTrace> build_trace(Coming coming);
   bool plan_outputs(CachedTrace& cached) const;
   bool plan_deferred(CachedTrace& cached, std::vector<char>& needed) const;

@@ -23,7 +23,7 @@ uint64_t next_traced = 0;
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
-constexpr size_t kEntryBytes = 48;  // what an entry of a cached trace takes, about
+constexpr size_t kEntryBytes = 16;  // what an entry of a cached trace takes beside that of its executable, about
 
 // Digests of long traces that have run, which are cached when they repeat, whatever is evicted for them.
 class Met {
@@ -202,7 +202,7 @@ Digest Recorder::digest() const {
   return digest;
 }
 
-std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held) {
+std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held, const Digest* known) {
   if (predicted_) {
     const CachedTrace& p = *predicted_;
     if (position_ == p.trace.entries.size() && leaves_.size() == p.trace.leaves.size() &&
@@ -220,7 +220,7 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
   for (size_t i = 0; i < position_; ++i) {
     if (alive_[i]) held.push_back(share(live_[i]));
   }
-  const Digest identity = digest();
+  const Digest identity = known ? *known : digest();
   std::string key = identity.bytes();
   if (auto found = traces.find(key)) {
     if (updates_) never_seen_ = 0;
@@ -240,14 +240,13 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held)
 }
 
 std::shared_ptr<CachedTrace> Recorder::build_trace(Coming coming) {
-  auto cached = std::make_shared<CachedTrace>();
-  cached->trace = trace_;
+  auto cached = std::make_shared<CachedTrace>(trace_);
   cached->alive.assign(alive_.begin(), alive_.begin() + position_);
   cached->events = events_;
   cached->consumed.assign(consumed_.begin(), consumed_.begin() + position_);
   if (!plan_outputs(*cached)) return nullptr;
   if (cached->outputs.empty()) return cached;
-  CanonicalTrace canonical(cached->trace, cached->outputs);
+  CanonicalTrace canonical(cached->whole, cached->outputs);
   cached->leaf_source = canonical.leaf_source;
   cached->entry_source = canonical.entry_source;
   cached->executable = executable_of(std::move(canonical), coming);
@@ -403,8 +402,8 @@ class Recorder::OldProvenance {
   Recorder& recorder_;
 };
 
-bool Recorder::flush(bool cuts) {
-  if (busy_ && !wait_until_free()) return false;
+bool Recorder::flush(bool cuts, const Digest* known) {
+  if (busy_ && (known = nullptr, !wait_until_free())) return false;
   std::shared_ptr<CachedTrace> cached;
   std::vector<ValueRef> held;
   for (bool grew = true; grew;) {
@@ -414,7 +413,7 @@ bool Recorder::flush(bool cuts) {
     held.clear();
     {
       Busy busy(*this);
-      cached = finish_trace(held);
+      cached = finish_trace(held, std::exchange(known, nullptr));
     }
     if (!cached) return false;
     // Planning runs Python, where an import or a debugger may record calls, which belong to the trace, and run it.
@@ -469,16 +468,14 @@ bool Recorder::flush(bool cuts) {
 bool Recorder::begin_update() {
   constexpr uint32_t kManySteps = 3, kManyEntries = 256;
   if (position_ == 0) return true;
-  bool cuts = false;
-  if (predicted_) {
-    cuts = position_ == predicted_->trace.entries.size();
-  } else if (position_ >= kManyEntries) {
+  // also if one that is known ends here: it was cut here before
+  if (predicted_ && position_ == predicted_->trace.entries.size()) return flush(true);
+  if (!predicted_ && position_ >= kManyEntries) {
     const Digest so_far = digest();
     const uint64_t runs_on = so_far.words().second;
-    cuts = !met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far));
-    if (!cuts) met.meet(runs_on);
+    if (!met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far))) return flush(true, &so_far);
+    met.meet(runs_on);
   }
-  if (cuts) return flush(true);  // also if one that is known ends here: it was cut here before
   updates_ = position_ >= kManyEntries;
   return true;
 }
@@ -564,7 +561,8 @@ bool realise(Value* value) {
 }
 
 size_t CachedTrace::memory() const {
-  size_t total = sizeof *this + trace.memory() + memory_of(alive) + memory_of(events) + memory_of(consumed) + memory_of(used_up);
+  const bool is_shared = executable && executable->canonical.whole == whole;
+  size_t total = sizeof *this + (is_shared ? 0 : trace.memory()) + memory_of(alive) + memory_of(events) + memory_of(consumed) + memory_of(used_up);
   total += memory_of(outputs) + memory_of(deferred) + memory_of(needed_leaf) + memory_of(leaf_source) + memory_of(entry_source);
   for (const BackwardEvent& event : events) {
     total += memory_of(event.targets) + memory_of(event.reading) + memory_of(event.read) + memory_of(event.forward);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "cache.h"
@@ -70,40 +71,86 @@ size_t CanonicalTrace::memory() const {
   return trace.memory() + memory_of(outputs) + memory_of(leaf_source) + memory_of(entry_source);
 }
 
-CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& wanted) {
-  std::vector<char> needed = needed_entries(source, wanted);
-  std::vector<Ref> entry_map(source.entries.size(), 0);
-  std::vector<Ref> leaf_map(source.leaves.size(), 0);  // 0: not seen, else ~new
-  auto translate = [&](Ref ref) {
-    if (ref >= 0) return entry_map[static_cast<size_t>(ref)];
-    size_t leaf = static_cast<size_t>(~ref);
-    if (leaf_map[leaf] == 0) {
-      leaf_map[leaf] = ~static_cast<Ref>(trace.leaves.size());
-      trace.leaves.push_back(source.leaves[leaf]);
-      leaf_source.push_back(static_cast<int32_t>(leaf));
+// What a canonical trace consists of.
+struct CanonicalTrace::Parts {
+  std::shared_ptr<const Trace> whole;
+  std::vector<Ref> outputs;
+  std::vector<int32_t> leaf_source, entry_source;
+
+  // `own`: the trace, where it may be shared.
+  Parts(const Trace& source, const std::vector<Ref>& wanted, const std::shared_ptr<const Trace>& own) {
+    const std::vector<char> needed = needed_entries(source, wanted);
+    if (own && is_canonical(source, needed)) {
+      whole = own;
+      outputs = wanted;
+      leaf_source.resize(source.leaves.size());
+      entry_source.resize(source.entries.size());
+      std::iota(leaf_source.begin(), leaf_source.end(), 0);
+      std::iota(entry_source.begin(), entry_source.end(), 0);
+    } else {
+      rewrite(source, wanted, needed);
     }
-    return leaf_map[leaf];
-  };
-  size_t entries = 0, references = 0;
-  for (size_t i = 0; i < source.entries.size(); ++i) {
-    entries += needed[i] != 0;
-    references += needed[i] ? source.entries[i].count : 0;
   }
-  trace.entries.reserve(entries);
-  trace.refs.reserve(references);
-  entry_source.reserve(entries);
-  for (size_t i = 0; i < source.entries.size(); ++i) {
-    if (!needed[i]) continue;
-    Entry entry = source.entries[i];
-    const Ref* inputs = source.inputs(entry);
-    entry.first_ref = static_cast<uint32_t>(trace.refs.size());
-    for (uint32_t k = 0; k < entry.count; ++k) trace.refs.push_back(translate(inputs[k]));
-    entry_map[i] = static_cast<Ref>(trace.entries.size());
-    trace.entries.push_back(std::move(entry));
-    entry_source.push_back(static_cast<int32_t>(i));
+
+ private:
+  // Whether all entries are needed, and inputs numbered by first use.
+  static bool is_canonical(const Trace& source, const std::vector<char>& needed) {
+    if (std::find(needed.begin(), needed.end(), 0) != needed.end()) return false;
+    size_t known = 0;
+    for (Ref ref : source.refs) {
+      if (ref >= 0 || static_cast<size_t>(~ref) < known) continue;
+      if (static_cast<size_t>(~ref) != known++) return false;
+    }
+    return known == source.leaves.size();
   }
-  for (Ref ref : wanted) outputs.push_back(translate(ref));
-}
+
+  void rewrite(const Trace& source, const std::vector<Ref>& wanted, const std::vector<char>& needed) {
+    auto made = std::make_shared<Trace>();
+    std::vector<Ref> entry_map(source.entries.size(), 0);
+    std::vector<Ref> leaf_map(source.leaves.size(), 0);  // 0: not seen, else ~new
+    auto translate = [&](Ref ref) {
+      if (ref >= 0) return entry_map[static_cast<size_t>(ref)];
+      size_t leaf = static_cast<size_t>(~ref);
+      if (leaf_map[leaf] == 0) {
+        leaf_map[leaf] = ~static_cast<Ref>(made->leaves.size());
+        made->leaves.push_back(source.leaves[leaf]);
+        leaf_source.push_back(static_cast<int32_t>(leaf));
+      }
+      return leaf_map[leaf];
+    };
+    size_t entries = 0, references = 0;
+    for (size_t i = 0; i < source.entries.size(); ++i) {
+      entries += needed[i] != 0;
+      references += needed[i] ? source.entries[i].count : 0;
+    }
+    made->entries.reserve(entries);
+    made->refs.reserve(references);
+    entry_source.reserve(entries);
+    for (size_t i = 0; i < source.entries.size(); ++i) {
+      if (!needed[i]) continue;
+      Entry entry = source.entries[i];
+      const Ref* inputs = source.inputs(entry);
+      entry.first_ref = static_cast<uint32_t>(made->refs.size());
+      for (uint32_t k = 0; k < entry.count; ++k) made->refs.push_back(translate(inputs[k]));
+      entry_map[i] = static_cast<Ref>(made->entries.size());
+      made->entries.push_back(std::move(entry));
+      entry_source.push_back(static_cast<int32_t>(i));
+    }
+    for (Ref ref : wanted) outputs.push_back(translate(ref));
+    whole = std::move(made);
+  }
+};
+
+CanonicalTrace::CanonicalTrace(Parts parts)
+    : whole(std::move(parts.whole)),
+      outputs(std::move(parts.outputs)),
+      leaf_source(std::move(parts.leaf_source)),
+      entry_source(std::move(parts.entry_source)) {}
+
+CanonicalTrace::CanonicalTrace(const Trace& source, const std::vector<Ref>& wanted) : CanonicalTrace(Parts(source, wanted, nullptr)) {}
+
+CanonicalTrace::CanonicalTrace(std::shared_ptr<const Trace> source, const std::vector<Ref>& wanted)
+    : CanonicalTrace(Parts(*source, wanted, source)) {}
 
 std::string CanonicalTrace::key() const {
   Digest digest;

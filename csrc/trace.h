@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,17 +50,24 @@ struct Trace {
 
 // A canonical trace: without dead code, and with inputs numbered by first use; equal computations have equal traces.
 struct CanonicalTrace {
-  Trace trace;
+  const std::shared_ptr<const Trace> whole;
+  const Trace& trace = *whole;
   std::vector<Ref> outputs;
   std::vector<int32_t> leaf_source;   // canonical leaf -> leaf of the trace it came from
   std::vector<int32_t> entry_source;  // canonical entry -> entry of the trace it came from
 
   CanonicalTrace(const Trace& trace, const std::vector<Ref>& outputs);
+  // Shares the trace if it is canonical.
+  CanonicalTrace(std::shared_ptr<const Trace> trace, const std::vector<Ref>& outputs);
   // In-process key: a digest, with op instances by identity.
   std::string key() const;
   // Key that means the same in every process: names, attributes and types by value.
   std::string portable_key() const;
   size_t memory() const;
+
+ private:
+  struct Parts;
+  explicit CanonicalTrace(Parts parts);
 };
 
 uint64_t hash_bytes(const void* data, size_t size);
