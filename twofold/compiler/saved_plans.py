@@ -31,7 +31,7 @@ from twofold.ir.types import TensorType
 from twofold.lazy import by_name
 
 _own = frozenset(by_name(ENTRIES))
-_parts = (bool, int, float, complex, bytes, type(None))
+_parts = (bool, int, float, complex, bytes, type(None), type(...))
 
 
 class _HasNoKey(Exception):

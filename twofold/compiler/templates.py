@@ -18,7 +18,7 @@ from twofold.compiler.portable_template import ProgramTemplate, matching_plan
 from twofold.compiler.saved_plans import key_at_once, saved_plans
 from twofold.compiler.spans import spanned
 from twofold.config import config
-from twofold.ir.attribute_numbers import numbers_in, replace_numbers, with_examples
+from twofold.ir.attribute_numbers import constants, numbers_in, replace_numbers, with_examples
 from twofold.ir.graph import Graph
 from twofold.ir.node import Attributes
 from twofold.ir.op import Op
@@ -137,7 +137,7 @@ def template_of(
             traits = traits_of(op, made.graph)
         return made, traits
 
-    fixed = iter([None if own else value for value, own in zip(values, varies)])
+    fixed = constants(values, varies)
     known = (
         replace_numbers(attrs, fixed),
         tuple([(type.dtype, tuple([next(fixed) for _ in type.shape]), type.weak) for type in types]),

@@ -18,7 +18,7 @@ from twofold.compiler.portable_trace import PortableTrace
 from twofold.compiler.saved_plans import saved_plans
 from twofold.compiler.templates import matching_program
 from twofold.dtypes import BY_CODE
-from twofold.ir.attribute_numbers import numbers_in, replace_numbers
+from twofold.ir.attribute_numbers import constants, numbers_in, replace_numbers
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, graph_of_calls, inline_calls
 from twofold.ir.node import Attributes
@@ -57,7 +57,7 @@ def template_trace(
     free_numbers = [value for value, own in zip(numbers, varies, strict=True) if own]
     free_lowest = [low for low, own in zip(lowest, varies, strict=True) if own]
 
-    fixed = iter([None if own else value for value, own in zip(numbers, varies)])
+    fixed = constants(numbers, varies)
     input_types = tuple(
         [(code, tuple([next(fixed) for _ in shape]), weak) for code, shape, weak in trace.input_types]
     )

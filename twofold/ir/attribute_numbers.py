@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twofold.ir.node import mapped, rebuilt
@@ -21,6 +21,15 @@ def replace_numbers(value: Any, numbers: Iterator[Any]) -> Any:
     if isinstance(value, tuple):
         return rebuilt(value, [replace_numbers(item, numbers) for item in value])
     return next(numbers) if _is_number(value) else value
+
+
+def constants(numbers: Sequence[int], varies: Sequence[bool]) -> Iterator[Any]:
+    """The integers that are constants of a plan, in order; ``...`` for one that varies, as None may be an attribute.
+
+    >>> replace_numbers((2, None, 5), constants([2, 5], [True, False]))
+    (Ellipsis, None, 5)
+    """
+    return iter([... if own else number for number, own in zip(numbers, varies, strict=True)])
 
 
 def numbers_in(value: Any) -> list[Any]:
