@@ -91,6 +91,7 @@ class BodyFinder {
 
   bool find(FoundBodies& found) {
     count_uses();
+    find_slices();
     divide();
     separate();
     mark_outputs();
@@ -123,14 +124,39 @@ class BodyFinder {
     return uses >= kManyUses || (uses >= 2 && type->nbytes >= kLargeOperand);
   }
 
-  // Whether an entry may be a member: a small computation, or a slice at an index with the same strides for many calls.
-  bool fits(uint32_t i) const {
+  // The call of a line that makes slices at an index.
+  uint32_t slicing_call(uint32_t i, const CodePosition& line) {
+    const uint64_t where = uint64_t{line.code} << 32 | line.offset;
+    return slicing_numbers_.find(trace_.entries[i].signature->id, where, static_cast<uint32_t>(slicing_.size()));
+  }
+
+  // Finds calls that make slices at another index from time to time, such as one row of a table for each word.
+  void find_slices() {
+    uint32_t location = 0;
+    CodePosition line{};
+    for (uint32_t i = 0; i < trace_.entries.size(); ++i) {
+      const std::optional<Movement>& movement = trace_.entries[i].signature->traits->movement;
+      if (!movement || movement->number < 0) continue;
+      const Provenance here = provenance_[i];
+      if (here.origin() != location) line = code_position(location = here.origin());
+      const Ref number = refs_[trace_.entries[i].first_ref + static_cast<uint32_t>(movement->number)];
+      const uint32_t call = slicing_call(i, line);
+      if (call == slicing_.size()) slicing_.push_back({number, false});
+      slicing_[call].varies |= slicing_[call].number != number;
+    }
+  }
+
+  // Whether an entry of the line may be a member of a segment from `first` on: a small computation, or a slice. The index of a
+  // slice of what another segment computes must not vary, even if another call has the same.
+  bool fits(uint32_t i, uint32_t first, const CodePosition& line) {
     const Entry& entry = trace_.entries[i];
     const Signature* s = entry.signature;
     if (s->output->nbytes > kLargestRow || entry.count == 0 || entry.count > 8 || (s->program && s->program->has_host)) return false;
     const Ref* refs = refs_.data() + entry.first_ref;
     if (const std::optional<Movement>& movement = s->traits->movement) {
-      return movement->number < 0 || is_shared(refs[movement->number], s->inputs[static_cast<size_t>(movement->number)]);
+      if (movement->number < 0) return true;
+      if (!is_shared(refs[movement->number], s->inputs[static_cast<size_t>(movement->number)])) return false;
+      return refs[movement->operands[0]] >= static_cast<Ref>(first) || !slicing_[slicing_call(i, line)].varies;
     }
     for (uint32_t k = 0; k < entry.count; ++k) {
       const Type* type = s->inputs[k];
@@ -175,8 +201,9 @@ class BodyFinder {
     for (uint32_t i = 0; i < n; ++i) {
       const Provenance here = provenance_[i];
       if (here.origin() != location) site = code_position(location = here.origin());
-      const bool differentiates = here.forward != 0, may = fits(i);
-      bool goes_on = i > 0 && may && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
+      const bool differentiates = here.forward != 0;
+      bool goes_on = i > 0 && is_body_.back() && i - first_.back() < kMostMembers && differentiates == backward;
+      goes_on = goes_on && fits(i, first_.back(), site);
       // Sums of cotangents belong to the body of the value.
       const bool added = goes_on && differentiates && trace_.entries[i].signature->operation == accumulate;
       if (goes_on && !added) {
@@ -184,7 +211,7 @@ class BodyFinder {
       }
       same_line_[i] = goes_on && site.offset == last.offset;
       if (goes_on) goes_on = !comes_again(i) || !same_line_[i];
-      if (!goes_on) begin_piece(i, may);
+      if (!goes_on) begin_piece(i, fits(i, i, site));
       if (!added) last = site;
       backward = differentiates;
     }
@@ -404,10 +431,18 @@ class BodyFinder {
     int64_t calls;
   };
 
+  // A call of a line that makes slices at an index.
+  struct Slicing {
+    Ref number;  // the first index
+    bool varies;
+  };
+
   const CanonicalTrace& canonical_;
   const Trace& trace_;
   const std::vector<Ref>& refs_;
   RunProvenance provenance_;
+  PairNumbers slicing_numbers_{64};
+  std::vector<Slicing> slicing_;              // by number
   std::vector<uint32_t> of_entry_, of_leaf_;  // uses
   std::vector<uint32_t> first_;               // by segment: its first entry, and the end
   std::vector<uint8_t> is_body_;              // by segment: whether its entries may be members

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -426,6 +426,23 @@ def test_a_cell_that_is_called_once_runs_as_several_do() -> None:
     compared(lambda: cells(xs * 8, w))
     compared(lambda: cells(xs, w))
     compared(lambda: cells([*xs, *xs, *xs, xs[0]], w))
+
+
+def test_a_row_whose_number_is_that_of_a_gate_stands_beside_others() -> None:
+    table, w = weight(0, 13, 6), weight(1, 18, 6)
+
+    def gated(words: Sequence[int]) -> list[bytes]:
+        found = []
+        for word in [*words] * 12:
+            i, o, u = nn.functional.linear(table[word], w).chunk(3)  # at 0, 6 and 12
+            found.append(torch.sigmoid(o) * torch.tanh(torch.sigmoid(i) * u))
+        return [one.detach().numpy().tobytes() for one in found]
+
+    launches = []
+    for words in ([1, 2, 3, 4, 5], [1, 2, 0, 6, 12]):
+        before, after = compared(lambda words=words: gated(words))
+        launches.append(after.batch_launches - before.batch_launches)
+    assert launches[0] == launches[1]
 
 
 def in_use() -> int:
