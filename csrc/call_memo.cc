@@ -2,6 +2,7 @@
 
 #include "call_memo.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -10,9 +11,7 @@
 namespace twofold {
 namespace {
 
-constexpr size_t kMostBytes = 2048, kUsualBytes = 256;
-constexpr size_t kUsualTensors = 8;
-constexpr size_t kMostCalls = 16;
+constexpr size_t kMostCalls = 16, kMostOperands = 128;
 constexpr int kMostLevels = 4;
 
 // Words of keys.
@@ -29,26 +28,26 @@ Cache<CallRecipe>& recipes() {
   return cache;
 }
 
+std::string bytes_of(const CallKey& key) { return {reinterpret_cast<const char*>(key.words().data()), key.words().size_bytes()}; }
+
 bool is_number(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object); }
 
 }  // namespace
 
 CallKey::CallKey(const CallMemo& function) {
-  bytes_.reserve(kUsualBytes);
-  tensors_.reserve(kUsualTensors);
   add(function.number_);
   add(CallMemo::generation);
 }
 
 CallKey::~CallKey() {
-  for (PyObject* object : named_) Py_DECREF(object);
-  for (PyObject* object : tensors_) Py_DECREF(object);
+  for (PyObject* object : named()) Py_DECREF(object);
+  for (PyObject* object : tensors()) Py_DECREF(object);
 }
 
 bool CallKey::name(uint64_t kind, PyObject* object) {
   add(kind);
   add(reinterpret_cast<uint64_t>(object));
-  named_.push_back(Py_NewRef(object));
+  named_[named_count_++] = Py_NewRef(object);
   return true;
 }
 
@@ -57,16 +56,17 @@ bool CallKey::read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count
   add(kind);
   add(static_cast<uint64_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (bytes_.size() > kMostBytes || !read_one(items[i], depth + 1)) return false;
+    if (!read_one(items[i], depth + 1)) return false;
   }
   return true;
 }
 
 bool CallKey::read_one(PyObject* object, int depth) {
+  if (!has_room()) return false;
   if (is_tensor(object)) {
     Value* value = reinterpret_cast<PyTensor*>(object)->value;
     if (is_symbolic(value)) return false;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
+    for (size_t i = 0; i < tensors_count_; ++i) {
       if (tensors_[i] != object) continue;
       add(Word::kSame);
       add(i);
@@ -76,7 +76,7 @@ bool CallKey::read_one(PyObject* object, int depth) {
     add(tensor->view ? Word::kView : Word::kTensor);
     add(tensor->standard);
     add(reinterpret_cast<uint64_t>(value->type));
-    tensors_.push_back(Py_NewRef(object));
+    tensors_[tensors_count_++] = Py_NewRef(object);
     return true;
   }
   if (PyBool_Check(object)) {
@@ -119,12 +119,12 @@ bool CallKey::read(PyObject* const* arguments, Py_ssize_t positional, PyObject* 
   for (Py_ssize_t i = 0; i < positional + keywords; ++i) {
     if (i >= positional) {
       PyObject* keyword = PyTuple_GET_ITEM(names, i - positional);
-      if (!PyUnicode_CHECK_INTERNED(keyword)) return false;
+      if (!PyUnicode_CHECK_INTERNED(keyword) || !has_room()) return false;
       name(Word::kKeyword, keyword);
     }
     if (!read_one(arguments[i], 0)) return false;
   }
-  return !tensors_.empty() && bytes_.size() <= kMostBytes;
+  return tensors_count_ > 0;
 }
 
 CallRecipe::~CallRecipe() {
@@ -138,20 +138,18 @@ size_t CallRecipe::memory() const {
   return bytes;
 }
 
-PyObject* CallRecipe::repeat(const std::vector<PyObject*>& tensors) const {
-  std::vector<PyObject*> made, operands;
-  made.reserve(calls.size());
-  operands.reserve(kUsualTensors);
+PyObject* CallRecipe::repeat(std::span<PyObject* const> tensors) const {
+  PyObject *made[kMostCalls], *operands[kMostOperands];
+  size_t made_count = 0;
   auto object_of = [&](Source source) {
     return source.kind == Source::kArgument ? tensors[source.index] : source.kind == Source::kCall ? made[source.index] : numbers[source.index];
   };
   bool done = true;
   for (const Call& call : calls) {
-    operands.clear();
-    for (Source source : call.operands) operands.push_back(object_of(source));
-    PyObject* result = call_operation(call.operation, call.attributes, operands.data(), operands.size());
+    for (size_t k = 0; k < call.operands.size(); ++k) operands[k] = object_of(call.operands[k]);
+    PyObject* result = call_operation(call.operation, call.attributes, operands, call.operands.size());
     if (!(done = result != nullptr)) break;
-    made.push_back(result);
+    made[made_count++] = result;
   }
   PyObject* found = nullptr;
   if (done && result == kSingle) {
@@ -165,7 +163,7 @@ PyObject* CallRecipe::repeat(const std::vector<PyObject*>& tensors) const {
       else PyList_SET_ITEM(found, i, item);
     }
   }
-  for (PyObject* object : made) Py_DECREF(object);
+  for (size_t k = 0; k < made_count; ++k) Py_DECREF(made[k]);
   return found;
 }
 
@@ -211,7 +209,7 @@ bool CallWatch::find(PyObject* object, CallRecipe::Source* source) {
 
 void CallWatch::add(Operation* operation, Attributes* attributes, PyObject* const* arguments, size_t count, PyObject* result) {
   if (spoiled_) return;
-  spoiled_ = !result || recipe_->calls.size() >= kMostCalls;
+  spoiled_ = !result || recipe_->calls.size() >= kMostCalls || count > kMostOperands;
   CallRecipe::Call call{operation, attributes, {}};
   for (size_t i = 0; i < count && !spoiled_; ++i) {
     CallRecipe::Source source{CallRecipe::Source::kNumber, static_cast<uint32_t>(recipe_->numbers.size())};
@@ -240,12 +238,29 @@ std::shared_ptr<CallRecipe> CallWatch::recipe(PyObject* result) {
 
 uint64_t CallMemo::generation = 0;
 
-std::shared_ptr<CallRecipe> CallMemo::find(const CallKey& key) const { return recipes().find(key.bytes()); }
+std::shared_ptr<CallRecipe> CallMemo::find(const CallKey& key) {
+  const std::span<const uint64_t> words = key.words();
+  for (Recent& recent : recent_) {
+    if (!std::equal(words.begin(), words.end(), recent.key.begin(), recent.key.end())) continue;
+    std::shared_ptr<CallRecipe> recipe = recent.recipe.lock();
+    if (!recipe) break;  // evicted
+    ++recipes().account.hits;
+    recipe->used = next_use();
+    return recipe;
+  }
+  std::shared_ptr<CallRecipe> recipe = recipes().find(bytes_of(key));
+  if (recipe) {
+    Recent& recent = recent_[oldest_++ % kRecent];
+    recent.key.assign(words.begin(), words.end());
+    recent.recipe = recipe;
+  }
+  return recipe;
+}
 
 void CallMemo::add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe) {
   failures_ = recipe ? 0 : failures_ + 1;
   if (!recipe) return;
-  recipes().insert(key.bytes(), recipe);
+  recipes().insert(bytes_of(key), recipe);
   recipes().bound();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,20 +28,26 @@ class CallKey {
   // False if an argument has no key, or a tensor has an unknown type.
   bool read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
 
-  const std::string& bytes() const { return bytes_; }
+  std::span<const uint64_t> words() const { return {words_, words_count_}; }
   // Objects that the key names by their addresses.
-  const std::vector<PyObject*>& named() const { return named_; }
-  const std::vector<PyObject*>& tensors() const { return tensors_; }
+  std::span<PyObject* const> named() const { return {named_, named_count_}; }
+  std::span<PyObject* const> tensors() const { return {tensors_, tensors_count_}; }
 
  private:
+  static constexpr size_t kMostWords = 256, kMostOfOne = 3;
+
   bool read_one(PyObject* object, int depth);
   bool read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth);
   bool name(uint64_t kind, PyObject* object);
+  // Whether the words of one more argument fit.
+  bool has_room() const { return words_count_ + kMostOfOne <= kMostWords; }
+  void add(uint64_t word) { words_[words_count_++] = word; }
 
-  void add(uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
-
-  std::string bytes_;
-  std::vector<PyObject*> named_, tensors_;  // owned: a list that holds them may change while the call runs
+  // Arrays, as a key is made for each call.
+  size_t words_count_ = 0, named_count_ = 0, tensors_count_ = 0;
+  uint64_t words_[kMostWords];
+  PyObject* named_[kMostWords / 2];    // owned, as the tensors: a list that holds them may change while the call runs
+  PyObject* tensors_[kMostWords / 3];
 };
 
 // A recipe: the calls of operations that a Python function made, from its arguments to its result.
@@ -68,7 +75,7 @@ struct CallRecipe {
   ~CallRecipe();
   size_t memory() const;
   // Records the calls; a new reference, or null with an error set.
-  PyObject* repeat(const std::vector<PyObject*>& tensors) const;
+  PyObject* repeat(std::span<PyObject* const> tensors) const;
 };
 
 // Watches all calls of operations while a Python function runs.
@@ -133,7 +140,7 @@ class CallMemo {
     if (std::exchange(generation_, generation) != generation) failures_ = 0;
     return failures_ < kMostFailures || ++skipped_ % kSkipped == 0;
   }
-  std::shared_ptr<CallRecipe> find(const CallKey& key) const;
+  std::shared_ptr<CallRecipe> find(const CallKey& key);
   // Null if the call cannot be repeated.
   void add(const CallKey& key, const std::shared_ptr<CallRecipe>& recipe);
   // Clears the recipes of all functions.
@@ -141,11 +148,20 @@ class CallMemo {
 
  private:
   static constexpr uint32_t kMostFailures = 16, kSkipped = 64;
+  static constexpr size_t kRecent = 4;
+
+  // One of the last recipes, which is found without the cache: most functions are called on few types.
+  struct Recent {
+    std::vector<uint64_t> key;
+    std::weak_ptr<CallRecipe> recipe;
+  };
   static uint64_t generation;
   friend class CallKey;
 
   const uint64_t number_ = next_use();       // a unique number
   uint64_t generation_ = generation;         // the generation in which the failures were counted
+  Recent recent_[kRecent];
+  size_t oldest_ = 0;                        // of these
   uint32_t failures_ = 0, skipped_ = 0;      // consecutive calls that could not be repeated, and calls not watched since
 };
 
