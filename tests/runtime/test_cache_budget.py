@@ -185,6 +185,12 @@ def test_threads_share_a_small_budget(small: None) -> None:
     assert caches()["traces"]["bytes"] <= caches()["traces"]["budget"] * 2
 
 
+def of_traces() -> tuple[int, int]:
+    """The bytes of traces, which they share with their executables, and their budget."""
+    both = [caches()[name] for name in ("traces", "executables")]
+    return sum(cache["bytes"] for cache in both), sum(cache["budget"] for cache in both)
+
+
 def what_was_in_use_goes_once_it_is_free() -> None:
     kept = []
     for k in range(20):
@@ -196,12 +202,12 @@ def what_was_in_use_goes_once_it_is_free() -> None:
         kept.append(y)
     config.cache_bytes = SMALL
     (torch.ones(2) * 2).tolist()
-    in_use = caches()["traces"]["bytes"]
-    assert in_use > 10 * caches()["traces"]["budget"]
+    in_use, budget = of_traces()
+    assert in_use > 8 * budget
     del kept, y
     for rows in range(40):
         (torch.ones(rows + 2) * 2 + 1).tolist()
-    assert caches()["traces"]["bytes"] < in_use / 5
+    assert of_traces()[0] < in_use / 5
 
 
 def test_what_was_in_use_goes_once_it_is_free() -> None:
@@ -382,7 +388,7 @@ def counts() -> dict[str, int]:
 
 @in_a_process_of_its_own
 def test_a_long_trace_is_kept_at_once_only_where_there_is_room() -> None:
-    with config.scoped(cache_bytes=2 << 20):
+    with config.scoped(cache_bytes=3 << 19):
         torch.tanh(torch.arange(4.0) * 2 + 1).tolist()
         before = counts()
         found = [long(seed) for seed in range(4)]
@@ -403,7 +409,7 @@ def test_a_long_trace_is_kept_at_once_only_where_there_is_room() -> None:
 
 @in_a_process_of_its_own
 def test_long_traces_are_kept_at_once_in_budget_that_others_do_not_use() -> None:
-    with config.scoped(cache_bytes=6 << 20):
+    with config.scoped(cache_bytes=4 << 20):
         torch.tanh(torch.arange(4.0) * 2 + 1).tolist()
         before, shares = counts(), {name: cache["budget"] for name, cache in caches().items()}
         for seed in range(8):
@@ -411,5 +417,5 @@ def test_long_traces_are_kept_at_once_in_budget_that_others_do_not_use() -> None
         kept = {name: counts()[name] - before[name] for name in before}
         assert kept["traces"] == kept["executables"] and 3 < kept["traces"] < 8
         lent = {name: share - caches()[name]["budget"] for name, share in shares.items()}
-        assert lent["traces"] < 0 < lent["signatures"] and lent["executables"] < 0
+        assert lent["executables"] < 0 < lent["signatures"]
         assert all(lent[name] <= shares[name] / 2 for name in lent)
