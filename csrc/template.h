@@ -74,13 +74,13 @@ enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce, kSizesAtOnce };
 extern Templates template_mode;
 
 // Plans with different guards, most recently used first. More plans are made as long as
-// earlier ones are hit.
+// earlier ones are hit: each class of sizes of each layer of a network has its own.
 template <class Plan>
 struct Plans {
   std::vector<Plan> list;
   size_t uses = 0, attempts = 0;
 
-  bool may_add() const { return template_mode >= Templates::kAtOnce || attempts < 4 + uses / 8; }
+  bool may_add() const { return template_mode >= Templates::kAtOnce || attempts < 8 + uses / 4; }
   void add(Plan plan) { list.insert(list.begin(), std::move(plan)); }
   // The first result of `make` over the plans that is not null.
   template <class Make>

@@ -19,11 +19,11 @@ from twofold.compiler.lower import target
 from twofold.compiler.lower.builder import LANES
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import (
-    ENOUGH_ITEMS,
     MOST_PANELS,
     NEAR_BYTES,
     line_of,
     numbers_of,
+    of_enough_items,
 )
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.depthwise_unrolled import Taps
@@ -41,6 +41,7 @@ from twofold.compiler.lower.gemm import (
     up,
 )
 from twofold.compiler.lower.gemm_tile import SQUARE, TALL, Tile
+from twofold.ir.sizes import maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 __all__ = ["is_matmul", "plan_convolution", "plan_convolution_weight"]
@@ -81,8 +82,9 @@ def _rows_of(problem: ConvolutionProblem, most: int) -> tuple[int, int]:
 
 def is_matmul(problem: ConvolutionProblem) -> bool:
     """Whether a convolution is better computed as the product that it is, images read where they lie."""
-    many = min(problem.channels, problem.batch * problem.positions) >= _FAR_STEPS
-    return problem.plain and problem.groups == 1 and problem.dtype.kind == "f" and not many
+    if not problem.plain or problem.groups != 1 or problem.dtype.kind != "f":
+        return False
+    return problem.channels < _FAR_STEPS or problem.batch * problem.positions < _FAR_STEPS
 
 
 def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
@@ -168,9 +170,10 @@ def _lines(problem: ConvolutionProblem, kinds: Kinds, depth: int) -> _Lines | No
     extra = 0 if depth > 1 else _TURN_ROWS - 1
     most = room // length(width)
     if most >= more + extra * stride_y:
-        few = max(more + extra * stride_y, min(most, NEAR_BYTES // kinds.compute.itemsize // length(width)))
+        near = minimum(most, NEAR_BYTES // kinds.compute.itemsize // length(width))
+        few = maximum(more + extra * stride_y, near)
         fitting = (few - more) // stride_y + 1 - extra
-        return _Lines(min(rows, max(1, fitting)), width, length(width))
+        return _Lines(minimum(rows, maximum(1, fitting)), width, length(width))
     narrow = width
     while narrow > LANES and more * length(narrow) > room:
         narrow = up(narrow // 2, 4 * LANES if narrow > 8 * LANES else LANES)
@@ -196,7 +199,7 @@ def _unrolled_taps(problem: ConvolutionProblem) -> Taps | None:
         (int(numbers[1]), int(numbers[2])) for numbers in (problem.kernel, moves.strides, moves.dilations)
     )
     width = problem.result[2]
-    return Taps(kernel, strides, dilations, up(width, LANES) * 3 > width * 4)
+    return Taps(kernel, strides, dilations, 4.0 * width < 3.0 * up(width, LANES))
 
 
 def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> dict[str, int] | None:
@@ -206,10 +209,10 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
     if source is None:
         return None
     line = -(-source.span // stride_x)
-    room = min(kernel.PACKED_BYTES, NEAR_BYTES) // kinds.compute.itemsize // (stride_x * line)
+    room = NEAR_BYTES // kinds.compute.itemsize // (stride_x * line)
     more = behind_y - before_y + 1
     # rows of the result that share a copy near the processor, or one row and the lines that it sees
-    block = min(rows, max(1, (room - more) // stride_y + 1))
+    block = minimum(rows, maximum(1, (room - more) // stride_y + 1))
     lines = (block - 1) * stride_y + more
     plane = -(-lines // stride_y) * line + LANES
     copied = stride_x * stride_y * plane
@@ -289,25 +292,25 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     reach = (problem.kernel[1] - 1) * moves.dilations[1]
     rows, positions = problem.result[1], problem.result[2]
     room = kernel.PACKED_BYTES // size
-    channels = min(problem.channels, max(1, _NEAR_STEPS // problem.taps))
-    while channels > 1 and channels * (abs(reach) + 1) * line.span * size > NEAR_BYTES:
-        channels -= 1
-    if channels * (abs(reach) + 1) * line.span > room:
-        return None
-    filters = min(up(problem.filters, LANES), max(direct.MOST_FILTERS // width, 1) * width)
+    seen = (abs(reach) + 1) * line.span
+    channels = minimum(problem.channels, maximum(1, _NEAR_STEPS // problem.taps))
+    channels = maximum(1, minimum(channels, NEAR_BYTES // (seen * size)))
+    filters = minimum(up(problem.filters, LANES), max(direct.MOST_FILTERS // width, 1) * width)
     most = kernel.SUM_BYTES // size // filters
-    near = NEAR_BYTES // size // (channels * line.span)
-    block = max(1, min(rows, most // positions, (near - abs(reach) - 1) // moves.strides[1] + 1))
-    if block * positions > most:
+    # one channel has room if several have, which stay near
+    if seen > room or positions > most:
         return None
+    near = NEAR_BYTES // size // (channels * line.span)
+    block = minimum(minimum(rows, most // positions), (near - abs(reach) - 1) // moves.strides[1] + 1)
+    block = maximum(1, block)
     row_blocks = -(-rows // block)
     block = -(-rows // row_blocks)
-    images = 1 if block < rows else max(1, min(problem.batch, most // (rows * positions)))
+    # some images where their rows are one block
+    several = maximum(0, minimum(problem.batch, most // (rows * positions)) - 1)
+    images = 1 + (1 - minimum(1, rows - block)) * several
     filter_blocks = -(-problem.filters // filters)
-    while images > 1 and problem.groups * filter_blocks * -(-problem.batch // images) < ENOUGH_ITEMS:
-        images -= 1
-    while block > 1 and problem.groups * filter_blocks * problem.batch * -(-rows // block) < ENOUGH_ITEMS:
-        block -= 1
+    images = of_enough_items(images, problem.batch, problem.groups * filter_blocks)
+    block = of_enough_items(block, rows, problem.groups * filter_blocks * problem.batch)
     return numbers_of(problem) | {
         "block_images": images,
         "image_blocks": -(-problem.batch // images),
@@ -323,8 +326,8 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
         "first_column": line.column,
         "margin": line.margin,
         "count": line.length,
-        "top": min(reach, 0) - moves.lows[1],
-        "left": -min((problem.kernel[2] - 1) * moves.dilations[2], 0),
+        "top": minimum(reach, 0) - moves.lows[1],
+        "left": -minimum((problem.kernel[2] - 1) * moves.dilations[2], 0),
     }
 
 
@@ -381,13 +384,12 @@ def _tiled(
     if in_planes is not None:
         planner.plan.calls.append(in_planes)
         return planner.plan
-    panels = min(MOST_PANELS, -(-numbers["columns"] // width))
-    while panels > 1 and problem.groups * -(-numbers["columns"] // (panels * width)) < ENOUGH_ITEMS:
-        panels -= 1
+    panels = -(-numbers["columns"] // width)
+    panels = of_enough_items(minimum(MOST_PANELS, panels), panels, problem.groups)
     columns = panels * width
     most_rows = kernel.SUM_BYTES // size // (MOST_PANELS * width)
     row_blocks = -(-problem.filters // most_rows)
-    rows = min(most_rows, up(-(-problem.filters // row_blocks), 4))
+    rows = minimum(most_rows, up(-(-problem.filters // row_blocks), 4))
     channels, taps = _rows_of(problem, _PANEL_BYTES // size // width)
     numbers |= {
         "block_columns": columns,
@@ -429,28 +431,26 @@ def plan_convolution_weight(
 def _collected_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> MatmulPlan:
     """The calls that sum over all positions what they collected."""
     numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
-    columns = min(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
+    columns = minimum(kernel.RESULT_COLUMNS, up(numbers["columns"], LANES))
     # sums of one panel lie as closely as whole vectors allow, so that there is room for more rows
-    filters = min(
+    filters = minimum(
         up(problem.filters, LANES if problem.filters <= width else width),
         MOST_PANELS * width,
     )
-    most = min(
-        kernel.SUM_BYTES // size // max(filters, 2 * LANES),
+    most = minimum(
+        kernel.SUM_BYTES // size // maximum(filters, 2 * LANES),
         kernel.PACKED_BYTES // size // (kernel.RESULT_COLUMNS + kernel.SLACK),
     )
     most = most // LANES * LANES
     if problem.filters <= width and problem.groups == 1:
         # two work items, so that two threads have one each
         half = -(-problem.channels // 2) * problem.taps if problem.channels > 1 else -(-problem.taps // 2)
-        most = min(most, max(LANES // 2, half))
+        most = minimum(most, maximum(LANES // 2, half))
     channels, taps = _rows_of(problem, most)
     channel_blocks, tap_blocks = -(-problem.channels // channels), -(-problem.taps // taps)
-    while (
-        filters > width
-        and problem.groups * channel_blocks * tap_blocks * -(-problem.filters // filters) < ENOUGH_ITEMS
-    ):
-        filters -= width
+    if problem.filters > width:
+        others = problem.groups * channel_blocks * tap_blocks
+        filters = width * of_enough_items(filters // width, -(-problem.filters // width), others)
     numbers |= {
         "block_columns": columns,
         "block_filters": filters,
@@ -493,13 +493,13 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
     if 2 * room * size > kernel.PACKED_BYTES:
         return None
     return numbers_of(problem) | {
-        "block_columns": max(1, kernel.RESULT_COLUMNS // positions) * positions,
+        "block_columns": maximum(1, kernel.RESULT_COLUMNS // positions) * positions,
         "block_filters": LANES,
         "filter_blocks": -(-problem.filters // LANES),
         "first_column": line.column,
         "margin": line.margin,
         "count": line.length,
-        "start": -min((problem.kernel[2] - 1) * problem.windows.dilations[2], 0),
+        "start": -minimum((problem.kernel[2] - 1) * problem.windows.dilations[2], 0),
         "zeros": room,
     }
 

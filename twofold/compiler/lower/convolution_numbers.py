@@ -1,9 +1,14 @@
-"""The numbers that say what a convolution computes, as its kernels read them, and those that decide how."""
+"""The numbers that say what a convolution computes, as its kernels read them, and those that decide how.
+
+Sizes of images may be symbols, and what is decided about one is a guard of the plan. So nothing but the choice of a
+kernel is decided: blocks are minima and maxima, which symbols have, too.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from twofold.ir.sizes import maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 MOST_PANELS = 4
@@ -14,6 +19,26 @@ NEAR_BYTES = 24 * 1024
 
 ENOUGH_ITEMS = 4
 """Work items to make for two threads."""
+
+
+def of_enough_items(most: int, whole: int, others: int) -> int:
+    """The size of blocks of ``whole``, at most ``most``, that makes enough work items if there is one; else 1.
+
+    Args:
+        most: The largest size of a block.
+        whole: What is divided into blocks.
+        others: How many work items each block is.
+
+    >>> [of_enough_items(8, 20, others) for others in (1, 2, 4)]
+    [6, 8, 8]
+    >>> of_enough_items(3, 2, 1)
+    1
+    """
+    blocks = -(-ENOUGH_ITEMS // maximum(1, others))
+    largest = maximum(1, (whole - 1) // maximum(1, blocks - 1))
+    # any size makes one block
+    size: int = most - minimum(1, blocks - 1) * maximum(0, most - largest)
+    return size
 
 
 def numbers_of(problem: ConvolutionProblem) -> dict[str, int]:
@@ -54,8 +79,8 @@ def line_of(problem: ConvolutionProblem) -> Line | None:
     """The copy of a line; None if windows see nothing but zeros."""
     moves = problem.windows
     reach = (problem.kernel[2] - 1) * moves.dilations[2]
-    left = min(reach, 0) - moves.lows[2]
+    left = minimum(reach, 0) - moves.lows[2]
     span = (problem.result[2] - 1) * moves.strides[2] + abs(reach) + 1
-    column, margin = max(0, left), max(0, -left)
-    count = min(problem.image[2] - column, span - margin)
+    column, margin = maximum(0, left), maximum(0, -left)
+    count = minimum(problem.image[2] - column, span - margin)
     return Line(column, margin, count, span) if count > 0 else None

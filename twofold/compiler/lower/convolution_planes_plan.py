@@ -14,6 +14,7 @@ from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
 from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
 from twofold.compiler.lower.gemm_tile import Tile
+from twofold.ir.sizes import example_of, maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 _COLLECTED = 16
@@ -40,13 +41,13 @@ def _plane_numbers(problem: ConvolutionProblem) -> dict[str, int] | None:
         for size, dilation in zip(problem.kernel[1:], problem.windows.dilations[1:], strict=True)
     ]
     return numbers_of(problem) | {
-        "pitch": max(line.span - line.margin, line.margin + line.length, problem.result[2]),
+        "pitch": maximum(maximum(line.span - line.margin, line.margin + line.length), problem.result[2]),
         "reach": abs(reach[0]),
         "first_column": line.column,
         "margin": line.margin,
         "count": line.length,
-        "top": min(reach[0], 0) - problem.windows.lows[1],
-        "left": -min(reach[1], 0),
+        "top": minimum(reach[0], 0) - problem.windows.lows[1],
+        "left": -minimum(reach[1], 0),
     }
 
 
@@ -60,18 +61,19 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     run, row_blocks = (rows - 1) * pitch + positions, -(-problem.filters // most_filters)
     filters = up(-(-problem.filters // row_blocks), 4)
     # collecting costs more than its instructions: the collected panel is written and read again
-    if 3 * up(run, LANES) * filters > 4 * (filters + _COLLECTED) * rows * positions:
+    collected = 4.0 * (filters + _COLLECTED) * rows * positions
+    if collected < 3.0 * up(run, LANES) * filters:
         return None
     panels = -(-run // width)
-    most = min(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
+    most = minimum(planes.MOST_COLUMNS, kernel.SUM_BYTES // size // filters) // width
     others = problem.batch * problem.groups * row_blocks
-    blocks = max(-(-panels // most), min(panels, -(-2 * ENOUGH_ITEMS // others)))
+    blocks = maximum(-(-panels // most), minimum(panels, -(-2 * ENOUGH_ITEMS // others)))
     # an even number of items, for an even number of threads
-    blocks = min(panels, blocks + blocks * others % 2)
+    blocks = minimum(panels, blocks + blocks * others % 2)
     columns = -(-panels // blocks) * width
-    lines = min(rows, (columns - 2) // pitch + 2) + numbers["reach"]
+    lines = minimum(rows, (columns - 2) // pitch + 2) + numbers["reach"]
     plane = up(lines * pitch, 2 * LANES) + LANES
-    channels = min(max(1, _STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
+    channels = minimum(maximum(1, _STEPS // problem.taps), kernel.PACKED_BYTES // size // plane)
     if channels < 1:
         return None
     return numbers | {
@@ -87,11 +89,15 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
 
 
 def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
-    """Kinds with the wider tile ``tall`` where a panel of it, but none of the other, holds a whole plane."""
+    """Kinds with the wider tile ``tall`` where a panel of it, but none of the other, holds a whole plane.
+
+    Over symbols the planes of the example decide, without a guard: either tile computes all planes.
+    """
     numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
-    if numbers is None or not kinds.tile.width < (rows - 1) * numbers["pitch"] + positions <= tall.width:
+    if numbers is None:
         return kinds
-    return replace(kinds, tile=tall)
+    run = example_of((rows - 1) * numbers["pitch"] + positions)
+    return replace(kinds, tile=tall) if kinds.tile.width < run <= tall.width else kinds
 
 
 def forward_call(
@@ -132,15 +138,16 @@ def _weight_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     seen = (lines - 1) * problem.windows.strides[1] + numbers["reach"] + 1
     plane = up(seen * numbers["pitch"] + LANES, 2 * LANES) + LANES
     panels = -(-problem.filters // width)
-    filters = min(up(problem.filters, LANES), width)
-    most = min(kernel.SUM_BYTES // size // filters // LANES * LANES, planes_weight.MOST_ROWS)
-    channels = min(most // problem.taps, kernel.PACKED_BYTES // size // plane)
+    filters = minimum(up(problem.filters, LANES), width)
+    most = minimum(kernel.SUM_BYTES // size // filters // LANES * LANES, planes_weight.MOST_ROWS)
+    channels = minimum(most // problem.taps, kernel.PACKED_BYTES // size // plane)
     if channels < 1:
         return None
     # results are read anew for each block of channels, so their rows should be many
-    few = max(1, problem.channels * problem.taps // _ENOUGH_ROWS)
-    items = min(few, -(-2 * ENOUGH_ITEMS // (problem.groups * panels)))
-    channels = -(-problem.channels // max(-(-problem.channels // channels), min(problem.channels, items)))
+    few = maximum(1, problem.channels * problem.taps // _ENOUGH_ROWS)
+    items = minimum(few, -(-2 * ENOUGH_ITEMS // (problem.groups * panels)))
+    blocks = maximum(-(-problem.channels // channels), minimum(problem.channels, items))
+    channels = -(-problem.channels // blocks)
     return numbers | {
         "block_columns": lines * positions,
         "block_filters": filters,
