@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 
 import pytest
 
@@ -67,3 +68,23 @@ def test_requests_that_come_faster_than_they_are_done_are_refused() -> None:
     background.wait()
     assert done == [0, *accepted]
     assert background.submit("later")
+
+
+class _SlowToStart(threading.Thread):
+    def start(self) -> None:
+        time.sleep(0.02)
+        super().start()
+
+
+def test_threads_that_ask_at_the_same_time_share_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    background = Background(lambda _: workers.add(threading.get_ident()), "example")
+    workers: set[int] = set()
+    askers = [threading.Thread(target=background.submit, args=(k,)) for k in range(4)]
+    monkeypatch.setattr(threading, "Thread", _SlowToStart)
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    background.wait()
+    assert len(workers) == 1
+    assert sum(thread.name == "example" and thread.ident in workers for thread in threading.enumerate()) == 1

@@ -141,7 +141,8 @@ def test_no_budget_at_all_still_computes() -> None:
         numpy.testing.assert_array_equal(one[1], other[1])
 
 
-def test_what_repeats_stays_while_other_programs_come_and_go(small: None) -> None:
+@in_a_process_of_its_own
+def test_what_repeats_stays_while_other_programs_come_and_go() -> None:
     repeated = patterns(1, seed=3)[0]
     for pattern in patterns(100, seed=4):
         computed(pattern)

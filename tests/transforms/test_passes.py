@@ -18,7 +18,7 @@ from tests.compiler.schedule.random_graphs import arrays_for, graphs
 from tests.compiler.schedule.runner import run_program
 from twofold.compiler import compile as compiler
 from twofold.dtypes import DType, bool_, float16, float32, float64, int32, int64
-from twofold.ir.bind import constant, input_node
+from twofold.ir.bind import constant, input_node, is_constant
 from twofold.ir.graph import Graph
 from twofold.ir.node import Node
 from twofold.ir.types import tensor_type
@@ -80,6 +80,16 @@ def test_a_reduction_of_single_elements_is_element_wise(name: str, dtype: DType)
 @given(graphs())
 def test_passes_reach_a_fixed_point(graph: Graph) -> None:
     once = pipeline.run_passes(graph)
+    assert pipeline.run_passes(once).outputs == once.outputs
+
+
+@pytest.mark.parametrize("view", [lambda index: index, lambda index: ops.permute(index, ())])
+def test_what_is_computed_from_the_index_of_the_only_element_is_a_constant_after_one_run(
+    view: Callable[[Node], Node],
+) -> None:
+    graph = build(lambda x: ops.abs(view(apply("argmax", x, attrs=((0,), False)))), (float32, (1,)))
+    once = pipeline.run_passes(graph)
+    assert all(is_constant(output) for output in once.outputs)
     assert pipeline.run_passes(once).outputs == once.outputs
 
 

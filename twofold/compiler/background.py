@@ -18,7 +18,7 @@ _SWITCH_SECONDS = 1e-4
 
 
 class Background:
-    """A work queue with one thread, which starts with the first item.
+    """A work queue with one thread, which starts with the first item; any thread may add items.
 
     An exception of ``work`` is raised by ``wait``. The state is consistent after each step, so that an exception of a
     signal handler between two steps does no harm.
@@ -38,6 +38,7 @@ class Background:
         self._queue: queue.SimpleQueue[tuple[Any, threading.Event]] = queue.SimpleQueue()
         self._outstanding: list[tuple[Any, threading.Event]] = []
         self._thread: threading.Thread | None = None
+        self._lock = threading.RLock()  # a signal handler may add an item while one is added
         self.failures: list[BaseException] = []
         self.nanoseconds = 0  # CPU time of the work
         self._interval: float | None = None  # the switch interval of the program while it is changed
@@ -45,12 +46,13 @@ class Background:
 
     def submit(self, item: Any) -> bool:
         """Add ``item`` to the queue; False if it is full or no thread can be started."""
-        if self._queue.qsize() >= _MOST_WAITING or not self._ensure_thread():
-            return False
-        entry = (item, threading.Event())
-        self._queue.put(entry)
-        self._outstanding = [*[other for other in self._outstanding if not other[1].is_set()], entry]
-        return True
+        with self._lock:
+            if self._queue.qsize() >= _MOST_WAITING or not self._ensure_thread():
+                return False
+            entry = (item, threading.Event())
+            self._queue.put(entry)
+            self._outstanding = [*[other for other in self._outstanding if not other[1].is_set()], entry]
+            return True
 
     def wait(self) -> None:
         """Block until all items are done; raises the first exception that was not raised yet."""
@@ -62,14 +64,15 @@ class Background:
             raise self.failures.pop(0)
 
     def _ensure_thread(self) -> bool:
-        if self._thread is None or not self._thread.is_alive():
-            thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads
-                return False
-            self._thread = thread
-        return True
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads
+                    return False
+                self._thread = thread
+            return True
 
     def _serve(self) -> None:
         source = self._queue
@@ -101,6 +104,7 @@ class Background:
     def _restart(self) -> None:
         """In a forked child: queue unfinished items again, as the thread is gone."""
         self._restore_switch_interval()
+        self._lock = threading.RLock()  # another thread of the parent may have held it
         left = [(item, threading.Event()) for item, done in self._outstanding if not done.is_set()]
         self._queue = queue.SimpleQueue()
         for entry in left:

@@ -13,13 +13,15 @@ from twofold.ir.types import Shape, tensor_type
 from twofold.ir.views import below_views, is_identity, is_matrix_transpose, is_reshape, is_view
 from twofold.ops.base import filled, ops
 from twofold.ops.kinds import Reduction
+from twofold.transforms.fold import folded_scalar
 from twofold.transforms.rewriting import Rewrite, Rule, by_operation, rewrite_bottom_up
 
 
 def canonicalize(graph: Graph) -> Graph:
     """``graph`` after algebraic simplification.
 
-    Every rule replaces a node by one of its operands, composes two views, or removes a reduction, so rewriting ends.
+    Every rule replaces a node by one of its operands or a constant, composes two views, or removes a reduction, so
+    rewriting ends. Scalars are folded here, too: a constant may have been below a view, or the index of the only element.
     """
     return rewrite_bottom_up(graph, _rules(), _KINDS)
 
@@ -108,7 +110,7 @@ def _reduction_of_one(node: Node) -> Node | None:
 
 _KINDS: dict[str, list[Rewrite]] = {
     "view": [_identity_view, _view_pair],
-    "elementwise": [_cast_pair, _idempotent_pair],
+    "elementwise": [folded_scalar, _cast_pair, _idempotent_pair],
     "reduction": [_reduction_of_one],
 }
 

@@ -20,7 +20,8 @@ def fold(graph: Graph) -> Graph:
     return rewrite_bottom_up(graph, {}, _KINDS)
 
 
-def _folded_scalar(node: Node) -> Node | None:
+def folded_scalar(node: Node) -> Node | None:
+    """An exact operation on constants becomes its result."""
     if node.shape or not all(is_constant(value) for value in node.inputs):
         return None
     if any(isinstance(value.attrs[0], Symbol) for value in node.inputs):
@@ -53,4 +54,4 @@ def _as_constant(node: Node, found: numpy.ndarray, arrays: list[numpy.ndarray]) 
     return folded if not node.type.weak else make_node(folded.op, folded.attrs, (), node.type)
 
 
-_KINDS: dict[str, list[Rewrite]] = {"elementwise": [_folded_scalar]}
+_KINDS: dict[str, list[Rewrite]] = {"elementwise": [folded_scalar]}

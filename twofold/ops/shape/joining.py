@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import Assembly
+from twofold.ir.sizes import current_sizes
 from twofold.ir.types import Shape, TensorType, size_text, tensor_type
 from twofold.ops import kernels
 from twofold.ops.axes import given_once
@@ -343,6 +344,28 @@ def _of_one_dtype(given: Sequence[Any]) -> list[Any]:
     return [apply("cast", value, attrs=(dtype,)) for value in given]
 
 
+_FEW, _WIDTH, _MOST = 8, 16, 64
+"""More inputs than the first are joined in stages if they are small, in groups of the second number; large ones, each
+of whose copies takes time, if there are more than the last."""
+
+_SMALL = 4096
+"""Elements of an input that is small."""
+
+
+def _groups(given: Sequence[Any]) -> list[Sequence[Any]]:
+    """The inputs in groups that are joined first, so that programs which join ever other numbers of tensors, such as
+    one for each step of a sequence, share few rules, gradients and kernels."""
+    count = len(given)
+    if count <= _FEW:
+        return [given]
+    declared = isinstance(given[0], Node) or current_sizes() is not None  # as many in every run
+    width = _MOST if declared or any(prod(one.shape) > _SMALL for one in given) else _WIDTH
+    cuts = [*range(0, count, width), count]
+    if width == _WIDTH and _FEW < cuts[-1] - cuts[-2] < width:
+        cuts.insert(-1, cuts[-2] + _FEW)
+    return [given[begin:end] for begin, end in pairwise(cuts)]
+
+
 @custom
 class concatenate(Custom):
     """The inputs behind each other along an axis.
@@ -362,9 +385,7 @@ class concatenate(Custom):
     autograd_name = "CatBackward0"
     autocast = "widest"
     functions = ("concatenate", "cat", "concat")
-    _direct = (
-        64  # more inputs than this are joined in stages, so that equal groups share their rules and kernels
-    )
+    _direct = 64  # more inputs than this are joined in stages
     _unrolled = 8  # more inputs than this are copied by a loop over the inputs
     _row = 4096  # longer rows are shared by work items
 
@@ -375,15 +396,16 @@ class concatenate(Custom):
             raise ArgumentError("no tensors to concatenate", "Give at least one.")
         sizes = [tensor.shape for tensor in given]
         index = normalize_axis(given_once(dim=dim or None, axis=axis) or 0, max(map(len, sizes)))
-        width = concatenate._direct
-        if len(given) > width:
+        groups = _groups(given)
+        if len(groups) > 1:
             if sizes.count(sizes[0]) != len(sizes):
                 _check_joinable(index, [tuple(shape) for shape in sizes])
-            given = _of_one_dtype(given)
-        while len(given) > width:
-            groups = [given[k : k + width] for k in range(0, len(given), width)]
-            given = [apply("concatenate", *group, attrs=(index,)) for group in groups]
-        return apply("concatenate", *given, attrs=(index,))
+            groups = _groups(_of_one_dtype(given))
+        while len(groups) > 1:
+            groups = _groups(
+                [apply("concatenate", *group, attrs=(index,)) if group[1:] else group[0] for group in groups]
+            )
+        return apply("concatenate", *groups[0], attrs=(index,))
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         (axis,) = attrs
@@ -541,12 +563,10 @@ class stack:
         if not given:
             raise ArgumentError("no tensors to stack", "Give at least one.")
         index = normalize_axis(given_once(dim=dim or None, axis=axis) or 0, len(given[0].shape) + 1)
-        width = concatenate._direct
-        if len(given) <= width:
+        if len(_groups(given)) == 1:
             return apply("stack", *given, attrs=(index,))
         _check_equal_shapes([tuple(tensor.shape) for tensor in given])
-        given = _of_one_dtype(given)
-        groups = [given[k : k + width] for k in range(0, len(given), width)]
+        groups = _groups(_of_one_dtype(given))
         return ops.concatenate([apply("stack", *group, attrs=(index,)) for group in groups], index)
 
     def compute(*arguments: Any) -> Any:
