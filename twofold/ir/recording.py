@@ -177,9 +177,11 @@ class Recording:
     def _equality(self, a: Any, b: Any) -> Facts | None:
         """Facts that make two numbers one: an input as an expression of others, or else one input or all inputs fixed.
 
-        None if these are products of inputs, such as the sizes of two shapes of as many elements: their equality then
-        is a guard alone, as fixing inputs would leave a plan for one size.
+        None if these are products of inputs, such as the sizes of two shapes of as many elements, or tell that a size
+        is divisible: their equality then is a guard alone, as fixing inputs would leave a plan for one size.
         """
+        if b == 0 and (atom := _sole_atom(a)) is not None and self._atoms[atom][0] == "mod":
+            return None
         difference = self._root(self._without_common_atoms((b - a).terms))
         solved = self._as_expression(difference)
         if solved is not None:

@@ -13,6 +13,7 @@ from twofold.dtypes import DType, as_dtype, bool_, complex64, complex128, float3
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.node import Attributes, Node
 from twofold.ir.op import ConstantOp, InputOp
+from twofold.ir.sizes import maximum, real
 from twofold.ir.types import Shape, TensorType
 from twofold.ops.base import Source, apply, broadcast, composite, convert, filled, ops, source, whole_number
 from twofold.ops.base import iota as iota_node
@@ -271,12 +272,10 @@ def _linspace(start: Any, end: Any, length: int, endpoint: bool, dtype: DType) -
         start, end = convert(start, dtype), convert(end, dtype)
     first, last = convert(start, float64), convert(end, float64)
     number = convert(iota_node((length,)), float64)
-    count = max(length - 1 if endpoint else length, 1)
-    step = (last - first) / float(count)
-    forward, backward = first + number * step, last - (float(count) - number) * step
-    return convert(
-        ops.where(number * 2.0 < float(count), forward, backward) if length > 1 else forward, dtype
-    )
+    count = real(maximum(length - 1 if endpoint else length, 1))
+    step = (last - first) / count
+    forward, backward = first + number * step, last - (count - number) * step
+    return convert(ops.where(number * 2.0 < count, forward, backward) if length > 1 else forward, dtype)
 
 
 def _count_of(steps: Any) -> int:

@@ -6,6 +6,7 @@ One axis after another is multiplied by a matrix with a few neighbours in each r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cmp_to_key
 from math import ceil
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy
 from twofold.dtypes import DType, float32, int64, uint8
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes, Node, make_node
-from twofold.ir.types import TensorType, tensor_type
+from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops.autograd_names import of_resize
 from twofold.ops.base import Custom, apply, composite, convert, custom, iota, ops, public, strong
 from twofold.ops.convolution.resampling import Line, along
@@ -169,6 +170,24 @@ def _unchanged(size: int, wanted: int, mode: str, scale: float | None, antialias
     return True if mode != "bicubic" else scale in (None, 1)
 
 
+def _in_order(shape: Shape, wanted: dict[int, int]) -> list[int]:
+    """The axes in the order in which they are resized, by the size that is wanted of each.
+
+    What shrinks most comes first, so that less is left to do; of two that shrink alike the first one, else the last one,
+    which is the slowest. Sizes may be symbols: whether two ratios are equal is not asked, as few sizes would meet that.
+    """
+
+    def order(one: int, other: int) -> int:
+        ratios = wanted[one] * shape[other], wanted[other] * shape[one]
+        if ratios[0] < ratios[1]:
+            return -1
+        if ratios[1] < ratios[0]:
+            return 1
+        return one - other if wanted[one] < shape[one] else other - one
+
+    return sorted(wanted, key=cmp_to_key(order))
+
+
 @composite
 class resize:
     """The last axes in other sizes.
@@ -190,11 +209,9 @@ class resize:
         dtype = float32 if x.dtype.kind != "f" else x.dtype.compute
         made = x if take else convert(x, dtype)
         axes = range(x.ndim - count, x.ndim)
-        # what shrinks comes first, so that less is left to do; the last axis is the slowest
-        order = lambda one: (one[1] / x.shape[one[0]], one[0] if one[1] < x.shape[one[0]] else -one[0])
-        plan = sorted(zip(axes, sizes, scales, strict=True), key=order)
-        for axis, wanted, scale in plan:
-            size = x.shape[axis]
+        wanted_of, scale_of = (dict(zip(axes, numbers, strict=True)) for numbers in (sizes, scales))
+        for axis in _in_order(x.shape, wanted_of):
+            size, wanted, scale = x.shape[axis], wanted_of[axis], scale_of[axis]
             if not _unchanged(size, wanted, mode, scale, antialias):
                 line = _line(size, wanted, mode, placing, scale, antialias, dtype)
                 made = along(made, axis, line, take=take)

@@ -15,6 +15,7 @@ import numpy
 from twofold.dtypes import DType, int64
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import REGISTRY
+from twofold.ir.sizes import real
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import apply, custom, iota, ops
@@ -338,7 +339,7 @@ def divisors(attrs: Attributes, x: Node, dtype: DType) -> Any:
     """What each window of ``window_sum`` is divided by: a number, or one for every window."""
     spans, divisor = attrs
     if divisor > 0:
-        return float(divisor)
+        return real(divisor)
     result: Any = None
     for axis, (span, size) in enumerate(zip(spans, x.shape[1:], strict=True)):
         start = ops.subtract(ops.multiply(iota((span.windows,)), span.stride), span.low)

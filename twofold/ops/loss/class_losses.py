@@ -151,7 +151,7 @@ def _cross_entropy(*rest: Any) -> Any:
         weighted = log_p if classes.weight is None else log_p * classes.weight
         even = apply("sum", weighted, attrs=((axis,), False))
         even = ops.where(classes.ignored(), 0, even)
-        rows = rows * (1 - smoothing) + even * (smoothing / float(classes.count))
+        rows = rows * (1 - smoothing) + even * (smoothing / real(classes.count))
     # a row whose score at the target is -inf and that is ignored must not give NaN
     rows = ops.where(classes.ignored(), 0, rows)
     return convert(_divided(rows, weights, reduction), strong(x).dtype)
@@ -173,7 +173,7 @@ def _cross_entropy_gradient(ct: Any, y: Any, *rest: Any) -> Any:
     if not smooth:
         result = (p - convert(classes.hit, p.dtype)) * column(weights * part)
     else:
-        even = smoothing / float(classes.count)
+        even = smoothing / real(classes.count)
         wanted = ops.where(classes.hit, column(weights), 0) * (1 - smoothing)
         flat = even if classes.weight is None else classes.weight * even
         wanted = wanted + ops.where(column(classes.ignored()), 0, flat)

@@ -15,6 +15,7 @@ import numpy
 
 from twofold.dtypes import DType, as_dtype, float32, float64
 from twofold.errors import ArgumentError, DTypeError
+from twofold.ir.sizes import maximum, real
 from twofold.ops.base import apply, composite, convert, iota, ops
 from twofold.ops.samples import Sample
 
@@ -48,9 +49,9 @@ def _positions(length: int) -> Any:
     return convert(iota((length,)), float64)
 
 
-def _steps(length: int, symmetric: bool) -> float:
-    """How many steps the window spans; no window is shorter than one step."""
-    return float(max(length - 1 if symmetric or length == 1 else length, 1))
+def _steps(length: int, symmetric: bool) -> Any:
+    """How many steps the window spans, as a float; no window is shorter than one step."""
+    return real(maximum(length - 1 if symmetric or length == 1 else length, 1))
 
 
 def _cosines(weights: Sequence[Any], length: int, symmetric: bool, dtype: DType) -> Any:
