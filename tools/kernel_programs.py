@@ -307,6 +307,13 @@ def sequences() -> Iterator[Step]:
             )
             deep = kind(given, width, 2, batch_first=True, bidirectional=True)
             yield from training(deep, lambda n=deep, x=x: n(x.transpose(0, 1))[0].square().mean())
+            stacked = nn.ModuleList([kind(given, width, 2, batch_first=True), nn.Linear(width, 10)])
+            yield from training(
+                stacked,
+                lambda n=stacked, x=x, y=y: functional.cross_entropy(
+                    n[1](n[0](x.transpose(0, 1))[0][:, -1]), y
+                ),
+            )
         for cell in (nn.LSTMCell(given, width), nn.GRUCell(given, width), nn.RNNCell(given, width)):
             net = nn.ModuleList([cell, nn.Linear(width, 10)])
 

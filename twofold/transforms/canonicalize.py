@@ -21,7 +21,8 @@ def canonicalize(graph: Graph) -> Graph:
     """``graph`` after algebraic simplification.
 
     Every rule replaces a node by one of its operands or a constant, composes two views, or removes a reduction, so
-    rewriting ends. Scalars are folded here, too: a constant may have been below a view, or the index of the only element.
+    rewriting ends. Scalars are folded here, too: a constant may have been below a view, or the index of the only
+    element.
     """
     return rewrite_bottom_up(graph, _rules(), _KINDS)
 

@@ -23,7 +23,7 @@ from twofold.compiler.lower.values import LANES
 from twofold.compiler.schedule.fused_expressions import FusedExpression
 from twofold.compiler.schedule.fusion_groups import FusionGroup, map_strides
 from twofold.ir.node import Node
-from twofold.ir.sizes import maximum
+from twofold.ir.sizes import is_symbolic, maximum
 
 BufferKey = Any
 """A buffer: ``("value", node id)``, ``("input", number)``, ``("output", number)`` or ``("scratch", number)``."""
@@ -313,7 +313,9 @@ def _map_form(axes: Axes, outer: Merged, stores: int) -> tuple[str, Merged, Merg
     if not outer:
         return "scalar", [], []
     if len(outer) == 1:
-        return ("small" if 0 < axes.size(outer[0]) <= LANES else "flat"), [], outer
+        size = axes.size(outer[0])
+        # a symbol is not compared: each operation would have one more plan for few elements
+        return ("small" if not is_symbolic(size) and 0 < size <= LANES else "flat"), [], outer
     best, best_cost, best_across = -1, 0.0, -1
     for number in range(len(outer) - 1, -1, -1):
         for across in (-1, *range(len(outer))):

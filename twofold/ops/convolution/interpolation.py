@@ -173,8 +173,8 @@ def _unchanged(size: int, wanted: int, mode: str, scale: float | None, antialias
 def _in_order(shape: Shape, wanted: dict[int, int]) -> list[int]:
     """The axes in the order in which they are resized, by the size that is wanted of each.
 
-    What shrinks most comes first, so that less is left to do; of two that shrink alike the first one, else the last one,
-    which is the slowest. Sizes may be symbols: whether two ratios are equal is not asked, as few sizes would meet that.
+    What shrinks most comes first, so that less is left to do; of two that shrink alike the first one, else the last
+    one, which is the slowest. Sizes may be symbols: whether two ratios are equal is not asked, as few would meet that.
     """
 
     def order(one: int, other: int) -> int:
