@@ -180,7 +180,11 @@ class Recording:
         None if these are products of inputs, such as the sizes of two shapes of as many elements, or tell that a size
         is divisible: their equality then is a guard alone, as fixing inputs would leave a plan for one size.
         """
-        if (atom := _sole_atom(a)) is not None and self._atoms[atom][0] == "mod" and not isinstance(b, Symbol):
+        if (
+            (atom := _sole_atom(a)) is not None
+            and self._atoms[atom][0] == "mod"
+            and not isinstance(b, Symbol)
+        ):
             return None
         difference = self._root(self._without_common_atoms((b - a).terms))
         solved = self._as_expression(difference)
