@@ -25,7 +25,11 @@ int rank_of(const Term& term) {
 }
 
 constexpr size_t kFew = 4;  // largest number of values that are added one by one rather than concatenated
-constexpr size_t kJoined = 16;  // inputs of one concatenation, so that no number of calls makes a new op instance
+constexpr size_t kJoined = 16;  // most inputs of one concatenation
+
+// How many of the values that are left one concatenation joins: one of few numbers, so that other numbers of calls share its
+// op instances.
+size_t joined_of(size_t left) { return left >= kJoined ? kJoined : left > kJoined / 2 ? kJoined / 2 : left; }
 
 }  // namespace
 
@@ -317,8 +321,8 @@ bool BackwardPass::join_rows(std::vector<Ref> refs, int64_t axes, const Origin& 
   }
   while (refs.size() > 1) {
     std::vector<Ref> joined;
-    for (size_t k = 0; k < refs.size(); k += kJoined) {
-      const size_t count = std::min(kJoined, refs.size() - k);
+    for (size_t k = 0, count; k < refs.size(); k += count) {
+      count = joined_of(refs.size() - k);
       joined.push_back(refs[k]);
       if ((count > 1 || axes != 1) && !call(join, {axes}, &refs[k], count, origin, &joined.back())) return false;
     }

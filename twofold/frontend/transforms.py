@@ -121,7 +121,7 @@ def pull(
     return [waiting[key].total() if key in waiting else None for key in wanted]
 
 
-_JOINED = 16  # inputs of one concatenation, so that no number of calls makes a new op instance
+_JOINED = 16  # most inputs of one concatenation
 
 
 class _Term(NamedTuple):
@@ -244,9 +244,14 @@ class _Waiting(dict[int, _Arrived]):
 
 
 def _joined(values: list[Any], axes: int) -> Any:
-    """The rows of all values behind each other; the last ``axes`` axes are those of a row."""
+    """The rows of all values behind each other; the last ``axes`` axes are those of a row.
+
+    Groups are of few sizes, as in ``csrc/gradient_sums.cc``.
+    """
     while len(values) > 1:
         groups = [values[k : k + _JOINED] for k in range(0, len(values), _JOINED)]
+        if _JOINED // 2 < len(groups[-1]) < _JOINED:
+            groups[-1:] = [groups[-1][: _JOINED // 2], groups[-1][_JOINED // 2 :]]
         values = [
             group[0] if len(group) == 1 and axes == 1 else apply("concatenate_rows", *group, attrs=(axes,))
             for group in groups
