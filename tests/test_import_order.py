@@ -62,6 +62,7 @@ ORDER = [
         "fx",
         "hub",
         "jit",
+        "library",
         "linalg",
         "masked",
         "return_types",

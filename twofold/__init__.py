@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         fx,
         hub,
         jit,
+        library,
         linalg,
         masked,
         multiprocessing,

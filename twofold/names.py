@@ -5,7 +5,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold": (
             "_C __config__ _dynamo _utils accelerator amp array_api autograd backends compiler cpu cuda "
             "debug distributed distributions dynet dynet_config fft files func functional futures fx hub "
-            "jit linalg masked multiprocessing nn onnx optim overrides profiler quasirandom random "
+            "jit library linalg masked multiprocessing nn onnx optim overrides profiler quasirandom random "
             "return_types safetensors serialization signal sparse special testing torch_version types utils "
             "version xpu"
         ),

@@ -223,3 +223,12 @@ def test_what_reads_a_tensor_leaves_calls_recorded_on_it_pending(read):
     assert _core.pending() == pending
     x.numpy()[...] = 0  # may be written to, at which the calls run
     assert not _core.pending() and y.tolist() == [2, 4, 6, 8]
+
+
+def test_where_gradients_are_disabled_a_tensor_that_requires_grad_gives_its_array():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        x.numpy()[0] = 5
+        assert numpy.asarray(x).tolist() == [5, 1] and (x * 2).numpy().tolist() == [10, 2]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()

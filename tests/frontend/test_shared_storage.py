@@ -210,6 +210,39 @@ def test_writes_through_elements_of_another_size_are_seen():
     assert wide.tolist() == [0j]
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "bool"])
+def test_halves_and_bools_are_read_as_other_elements_bit_by_bit(name):
+    dtype = getattr(torch, name)
+    bits = (
+        numpy.arange(65536, dtype=numpy.uint16)
+        if name != "bool"
+        else numpy.array([[0, 1, 1, 0] * 2] * 8, "uint8")
+    )
+    x = torch.from_numpy(bits).view(dtype)
+    assert x.dtype is dtype and x.shape == bits.shape
+    for other in ("uint8", "int16", "int32", "float32", "int64", "complex64"):
+        found = x.view(getattr(torch, other))
+        assert found.numpy().tobytes() == bits.tobytes() and found.data_ptr() == x.data_ptr()
+        assert found.view(dtype).view(getattr(torch, bits.dtype.name)).numpy().tobytes() == bits.tobytes()
+    if name == "float16":
+        assert numpy.array_equal(x.numpy(), bits.view("float16"), equal_nan=True)
+    wide = torch.tensor([1.5, -2.0]).view(torch.bfloat16)
+    assert wide.tolist() == [0.0, 1.5, 0.0, -2.0]
+    number = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
+    number.view(torch.int16)[0] |= -0x8000
+    assert number.tolist() == [-1.0, 2.0]
+    assert ((number * 3).view(torch.uint16).to(torch.int32) << 16).view(torch.float32).tolist() == [-3.0, 6.0]
+
+
+def test_bytes_read_as_bools_are_true_unless_zero():
+    assert torch.tensor([0, 1, 2, 255], dtype=torch.uint8).view(torch.bool).tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
 def test_memory_that_does_not_fit_is_not_read_as_larger_elements():
     x = torch.arange(16, dtype=torch.uint8)
     for wrong in (
@@ -222,6 +255,3 @@ def test_memory_that_does_not_fit_is_not_read_as_larger_elements():
     ):
         with pytest.raises(RuntimeError):
             wrong()
-    for half in (torch.zeros(2, dtype=torch.float16), torch.zeros(2, dtype=torch.bfloat16)):
-        with pytest.raises(TypeError):
-            half.view(torch.int16)

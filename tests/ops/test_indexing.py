@@ -240,3 +240,16 @@ def test_positions_of_more_elements_than_a_chunk() -> None:
         apart = torch.nonzero(torch.tensor(x), as_tuple=True)
         for one, expected in zip(apart, numpy.nonzero(numpy.atleast_1d(x)), strict=True):
             numpy.testing.assert_array_equal(one.numpy(), expected)
+
+
+def test_index_put_takes_values_of_the_dtype_of_the_input_as_pytorch():
+    i, mask = torch.tensor([0, 2]), torch.tensor([True, False, True])
+    for indices in ((i,), (mask,)):
+        for values in (torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int64)):
+            for accumulate in (False, True):
+                with pytest.raises(TypeError, match="for float32"):
+                    torch.zeros(3).index_put_(indices, values, accumulate)
+    with pytest.raises(TypeError, match="values of int64 for float32"):
+        torch.index_put(torch.zeros(3), (i,), torch.tensor(2))
+    # one number for a mask fills, whatever its dtype
+    assert torch.zeros(3).index_put_((mask,), torch.tensor([2])).tolist() == [2.0, 0.0, 2.0]

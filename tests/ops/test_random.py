@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 import pytest
 
-import twofold.ops  # noqa: F401  (registers all operations)
+import twofold as torch
+import twofold.ops
 from twofold.dtypes import bfloat16, bool_, float16, float32, float64, int64, uint64
 from twofold.ir.interpret import evaluate, widen
 from twofold.ir.op import REGISTRY
@@ -82,3 +83,33 @@ def test_integers_are_the_range_times_64_bits(low: int, span: int) -> None:
         arrays = [numpy.array(number, "uint64") for number in (index, 5, 9)]
         first, second = (int(op.reference((word,), *arrays)) for word in range(2))
         assert value == low + ((first << 32 | second) * span >> 64)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_numbers_have_random_parts(dtype: Any) -> None:
+    """Moments and bounds are those of PyTorch: the parts of a normal number have half its variance each."""
+    torch.manual_seed(3)
+    evenly = {
+        "rand": torch.rand(40000, dtype=dtype),
+        "rand_like": torch.rand_like(torch.zeros(40000, dtype=dtype)),
+        "uniform_": torch.zeros(40000, dtype=dtype).uniform_(2, 3) - (2 + 2j),
+    }
+    for samples in evenly.values():
+        assert samples.dtype is dtype
+        for part in (samples.real, samples.imag):
+            assert part.min() >= 0 and part.max() < 1.0001 and abs(part.mean() - 0.5) < 0.01
+    zeros = torch.zeros(40000, dtype=dtype)
+    normally = {
+        "randn": torch.randn(40000, dtype=dtype),
+        "randn_like": torch.randn_like(zeros),
+        "normal_": (zeros.clone().normal_(1, 2) - (1 + 1j)) / 2,
+        "normal": torch.normal(0.0, 1.0, (40000,), dtype=dtype),
+        "normal of a tensor": torch.normal(zeros + 3j, 2.0).sub(3j) / 2,
+    }
+    for samples in normally.values():
+        assert samples.dtype is dtype
+        parts = torch.view_as_real(samples)
+        assert (parts.mean(0).abs() < 0.02).all() and ((parts.var(0) - 0.5).abs() < 0.02).all()
+        assert abs((parts[:, 0] * parts[:, 1]).mean()) < 0.02
+    with pytest.raises(RuntimeError):
+        zeros.exponential_()

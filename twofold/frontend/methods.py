@@ -30,13 +30,13 @@ Tensor = _core.Tensor
 def numpy_(self: Tensor, *, force: bool = False) -> numpy.ndarray:
     """An array that shares this tensor's memory (bfloat16: a float32 copy).
 
-    Raises RuntimeError for a tensor that requires grad, unless ``force``.
+    Raises RuntimeError for a tensor that requires grad, unless ``force`` or where gradients are disabled.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).numpy()
     array([1, 2])
     """
-    if force:
+    if force or (self.requires_grad and not _core.grad_enabled()):
         self = self.detach()
     if self.dtype is dtypes.bfloat16:
         return apply("cast", self, attrs=(dtypes.float32,)).numpy()

@@ -414,9 +414,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 
 def _in_place(self: Tensor, name: str, generator: Generator | None, *parameters: Any) -> Tensor:
-    if self.dtype.kind != "f" and name != "geometric":
-        raise ArgumentError(f"{name} numbers in {self.dtype.name}", "Use a tensor of floats.")
     sampler = {"uniform": sampling.sample_uniform, "normal": sampling.sample_normal}.get(name)
+    if self.dtype.kind != "f" and name != "geometric" and not (sampler and self.dtype.kind == "c"):
+        raise ArgumentError(f"{name} numbers in {self.dtype.name}", "Use a tensor of floats.")
     shape, values = tuple(self.shape), [float(value) for value in parameters]
     if sampler is not None:
         return self._assign(sampler(*stream(generator), shape, self.dtype, *values))

@@ -190,6 +190,7 @@ class ElementwiseOp(Op):
 
     kind = "elementwise"
     keeps_nan: bool = False  # whether NaNs pass with their bits; else results hold the canonical one
+    reads_bits: bool = False  # whether operands arrive as they are stored, halves not widened for arithmetic
     is_idempotent: bool = False  # whether its result of its own result is that result
     has_stable_forms: bool = False  # whether formulas that end with it have stable forms
     converts: bool = False  # whether the result is the input in another dtype

@@ -8,7 +8,7 @@ from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, Step, is_plain
 from twofold.compiler.lower.outlined import LONG, called
 from twofold.compiler.lower.values import LANES, Val
-from twofold.dtypes import DType, bool_, float64, int64
+from twofold.dtypes import float64, int64
 from twofold.ir.node import Node
 from twofold.ir.op import ElementwiseOp
 
@@ -101,7 +101,10 @@ class Expression:
 
     def _value(self, number: int, step: Step, index: Position) -> Val:
         if step.kind == "op":
-            arguments = [self.widened(index.values[argument]) for argument in step.args]
+            arguments = [index.values[argument] for argument in step.args]
+            assert isinstance(step.node.op, ElementwiseOp)
+            if not step.node.op.reads_bits:
+                arguments = [self.widened(argument) for argument in arguments]
             return self._operation(step.node, arguments)
         if step.kind == "constant":
             return self._constant(number, step.node)
@@ -227,11 +230,8 @@ def operation_cost(node: Node) -> int:
     if found is None:
         b = Builder()
         before = len(b._lines)
-        arguments = [Val(f"%x{k}", _compute(value.type.dtype), LANES) for k, value in enumerate(node.inputs)]
+        kinds = [value.type.dtype if op.reads_bits else value.type.dtype.compute for value in node.inputs]
+        arguments = [Val(f"%x{k}", dtype, LANES) for k, dtype in enumerate(kinds)]
         op.lower(b, node.attrs, node.type.dtype, *arguments)
         found = _COSTS[key] = max(1, len(b._lines) - before)
     return found
-
-
-def _compute(dtype: DType) -> DType:
-    return dtype.compute if dtype is not bool_ else dtype

@@ -16,6 +16,7 @@ from twofold.dtypes import (
     float32,
     float64,
     int8,
+    int16,
     int32,
     int64,
     uint8,
@@ -104,7 +105,7 @@ class bitcast(Elementwise):
 
     functions = ("bitcast",)
     methods = ()
-    keeps_nan = True
+    keeps_nan = reads_bits = True
     differentiable = False
     exact_reference = True
     inplace = False
@@ -121,28 +122,29 @@ class bitcast(Elementwise):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         """The node; raises DTypeError if the sizes differ."""
         (node,), (dtype,) = inputs, attrs
-        if (
-            dtype.itemsize != node.dtype.itemsize
-            or "b" in (dtype.kind, node.dtype.kind)
-            or any(one.compute is not one for one in (dtype, node.dtype))
-        ):
+        if dtype.itemsize != node.dtype.itemsize:
             raise DTypeError(
                 f"{node.dtype.name} cannot be read as {dtype.name}", "Use a dtype of the same size."
             )
         return make_node(self, attrs, (node,), tensor_type(dtype, node.shape))
 
     def lower(self, builder: Any, attrs: Attributes, dtype: Any, *values: Any) -> Any:
-        """No instruction at all."""
+        """No instruction at all; a bool, which is one bit in a kernel, is a byte of 0 or 1."""
+        if attrs[0].kind == "b":
+            return builder.cast(values[0], attrs[0])
+        if values[0].dtype.kind == "b":
+            return builder.bitcast(builder.cast(values[0], uint8), attrs[0])
         return builder.bitcast(values[0], attrs[0])
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
         """The same bytes under another dtype."""
-        return numpy.asarray(arrays[0]).view(attrs[0].numpy)
+        array = numpy.asarray(arrays[0])
+        return array != 0 if attrs[0] is bool_ else array.view(attrs[0].numpy)
 
     def samples(self) -> Sequence[Any]:
         """Between a float and the integer of its size."""
         values = numpy.array([[0.0, -0.0, 1.5], [numpy.inf, -2e-40, 3e38]])
-        pairs = ((float32, int32), (float64, uint64), (float32, uint32))
+        pairs = ((float32, int32), (float64, uint64), (float32, uint32), (float16, int16), (bool_, uint8))
         return [Sample((to,), (values.astype(of.numpy),), (of,), smooth=False) for of, to in pairs]
 
     @staticmethod

@@ -479,7 +479,8 @@ def _array_mask_fits(mask: Any, shape: Shape) -> None:
 def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
     """The input with ``values`` at ``indices``, one array for each of the first axes.
 
-    Where indices are equal, values add up (``accumulate``) or the last stays.
+    Where indices are equal, values add up (``accumulate``) or the last stays. Raises DTypeError for values of another
+    dtype than the input's, unless they are one number for a mask.
 
     >>> import twofold as torch
     >>> rows, columns = torch.tensor([0, 1]), torch.tensor([1, 0])
@@ -488,6 +489,11 @@ def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool 
             [6., 0.]])
     """
     key = tuple(slice(None) if item is None else item for item in indices)
+    fills = not accumulate and _only_mask(key) is not None and prod(values.shape) == 1
+    if values.dtype is not input.dtype and not fills:
+        raise DTypeError(
+            f"values of {values.dtype.name} for {input.dtype.name}", "Cast them with .to() first."
+        )
     return setitem(input, key, values, _known_mask, accumulate=accumulate)
 
 

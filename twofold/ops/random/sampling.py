@@ -262,14 +262,26 @@ class random_dropout:
 def sample_uniform(
     key: Any, counter: Any, shape: Any, dtype: Any = float32, low: Any = 0.0, high: Any = 1.0
 ) -> Any:
-    """Bind ``random_uniform``; key and counter are uint64 scalars."""
+    """Bind ``random_uniform``; key and counter are uint64 scalars. Of complex numbers both parts are sampled so."""
+    if as_dtype(dtype).kind == "c":
+        parts = (*shape_of((shape,)), 2)
+        return ops.view_as_complex(sample_uniform(key, counter, parts, as_dtype(dtype).real, low, high))
     return apply("random_uniform", key, counter, low, high, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 
 def sample_normal(
     key: Any, counter: Any, shape: Any, dtype: Any = float32, mean: Any = 0.0, std: Any = 1.0
 ) -> Any:
-    """Bind ``random_normal``; key and counter are uint64 scalars."""
+    """Bind ``random_normal``; key and counter are uint64 scalars.
+
+    Of complex numbers both parts have half the variance; one number as the mean is that of both, as in PyTorch.
+    """
+    if as_dtype(dtype).kind == "c":
+        parts, real = (*shape_of((shape,)), 2), as_dtype(dtype).real
+        if hasattr(mean, "dtype") or hasattr(std, "dtype"):
+            unit = sample_normal(key, counter, parts, real, 0.0, math.sqrt(0.5))
+            return mean + std * ops.view_as_complex(unit)
+        return ops.view_as_complex(sample_normal(key, counter, parts, real, mean, std * math.sqrt(0.5)))
     return apply("random_normal", key, counter, mean, std, attrs=(shape_of((shape,)), as_dtype(dtype)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import DType, int16, int32, int64, uint8, uint16, uint32, uint64
-from twofold.errors import DTypeError, ShapeError
+from twofold.errors import ShapeError
 from twofold.ir.layout import Layout
 from twofold.ops.base import apply, composite, ops
 from twofold.ops.samples import Sample
@@ -110,9 +110,6 @@ def reread(input: Any, dtype: DType) -> Any:
         parts = reread(input, dtype.real)
         _check_groups(parts, 2, dtype)
         return ops.view_as_complex(ops.reshape(parts, (*parts.shape[:-1], parts.shape[-1] // 2, 2)))
-    for one in (dtype, input.dtype):
-        if one.kind == "b" or one.compute is not one:
-            raise DTypeError(f"{input.dtype.name} cannot be read as {dtype.name}", "Use full numbers.")
     result = apply("larger_elements" if count > 1 else "smaller_elements", input, attrs=(dtype,))
     if getattr(result, "_base", result) is None and not result._is_symbolic:
         what = f"elements {input.stride()} apart in memory, from element {input.storage_offset()}"
