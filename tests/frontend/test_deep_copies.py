@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 
 import pytest
 
@@ -36,3 +37,20 @@ def test_parameters_are_copied_by_themselves():
     made = copy.deepcopy({"flat": flat, "part": torch.nn.Parameter(flat[1:])})
     made["flat"].fill_(2.0)
     assert made["part"].tolist() == [0.0, 0.0] and made["part"].requires_grad and made["part"].is_leaf
+
+
+def test_a_tensor_is_reduced_to_a_function_and_its_arguments_as_in_pytorch():
+    class Marked(torch.Tensor):
+        def __reduce_ex__(self, protocol):
+            build, arguments = super().__reduce_ex__(protocol)
+            return functools.partial(rebuilt, build), (*arguments, "more")
+
+    def rebuilt(build, *arguments):
+        assert arguments[-1] == "more"
+        return build(*arguments[:-1])
+
+    x = torch.ones(2).as_subclass(Marked)
+    x.mark = 3
+    build, arguments = x.__reduce_ex__(2)
+    copied = build(*arguments)
+    assert isinstance(copied, Marked) and copied.mark == 3 and copied.tolist() == [1.0, 1.0]

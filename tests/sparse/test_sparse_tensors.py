@@ -357,3 +357,21 @@ def test_norms_masks_and_empty_ones() -> None:
     assert found.to_dense().tolist() == [[0, 2], [0, 0]]
     with pytest.raises(ShapeError, match="sparse_mask"):
         torch.ones(3, 2).sparse_mask(x)
+
+
+def test_index_select_takes_slices_in_the_order_of_the_index():
+    indices = torch.tensor([[0, 2, 2, 0, 3], [1, 0, 2, 1, 1]])
+    values = torch.tensor([3.0, 4.0, 5.0, 6.0, 7.0], requires_grad=True)
+    x = torch.sparse_coo_tensor(indices, values, (4, 3))
+    dense = x.to_dense().detach()
+    for dim, index in ((0, [2, 0, 2]), (0, [1]), (1, [2, 1, 0, 1]), (-1, [0]), (0, []), (0, [3, 3, 1, 0, 2])):
+        chosen = torch.tensor(index, dtype=torch.int64)
+        found = x.index_select(dim, chosen)
+        assert found.is_sparse and found.to_dense().tolist() == dense.index_select(dim, chosen).tolist()
+    x.index_select(0, torch.tensor([2, 0, 2])).to_dense().sum().backward()
+    assert values.grad.tolist() == [1.0, 2.0, 2.0, 1.0, 0.0]
+    rows = torch.sparse_coo_tensor([[2, 0]], [[1.0, 2.0], [3.0, 4.0]], (3, 2))
+    assert rows.index_select(1, torch.tensor([1, 1])).to_dense().tolist() == [[4.0, 4.0], [0.0, 0.0], [2.0, 2.0]]
+    assert rows.index_select(0, torch.tensor([0])).to_dense().tolist() == [[3.0, 4.0]]
+    with pytest.raises(IndexError):
+        x.index_select(0, torch.tensor([4]))

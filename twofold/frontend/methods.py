@@ -377,18 +377,25 @@ def __format__(self: Tensor, spec: str) -> str:
     return format(repr(self), spec)
 
 
-def _rebuild(kind: type, array: numpy.ndarray, dtype: str, requires_grad: bool) -> Tensor:
+def _rebuild(
+    kind: type, array: numpy.ndarray, dtype: str, requires_grad: bool, state: dict[str, Any] | None = None
+) -> Tensor:
     made = _core.from_array(array, False, dtypes.BY_NAME[dtype].code)
     made = made if kind is Tensor else kind(made)
     made.requires_grad = requires_grad
+    if state and hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+    elif state:
+        made.__dict__.update(state)
     return made
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> Any:
+    """A function and its arguments, always two as in PyTorch: classes add arguments of their own."""
     plain = self.detach()
     array = plain._numpy().copy()
     parts = (type(self), array, self.dtype.name, self.requires_grad and self.is_leaf)
-    return (_rebuild, parts, dict(self.__dict__)) if self.__dict__ else (_rebuild, parts)
+    return (_rebuild, (*parts, dict(self.__dict__)) if self.__dict__ else parts)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:

@@ -21,6 +21,7 @@ from twofold.ir.op import REGISTRY
 from twofold.ops.base import Elementwise, normalize_axis, ops
 from twofold.ops.shape.shapes import many_axes
 from twofold.sparse.products import dense_product, sparse_product
+from twofold.sparse.selection import selected
 
 Tensor = _core.Tensor
 
@@ -336,6 +337,18 @@ class SparseTensor:
         return SparseTensor(
             ops.index_select(self._coordinates[1:], 1, here), values, self._size[1:], self._coalesced
         )
+
+    def index_select(self, dim: int, index: Tensor) -> SparseTensor:
+        """The slices number ``index`` of an axis, in that order."""
+        axis, found = normalize_axis(dim, self.ndim), self.coalesce()
+        size = (*self._size[:axis], index.shape[0], *self._size[axis + 1 :])
+        if axis >= self.sparse_dim():
+            values = ops.index_select(found._elements, axis - self.sparse_dim() + 1, index)
+            return SparseTensor(found._coordinates, values, size, True)
+        positions, elements = selected(found._coordinates[axis], index, self._size[axis])
+        coordinates = ops.index_select(found._coordinates, 1, elements)
+        coordinates = ops.index_copy(coordinates, 0, tensor([axis]), positions.unsqueeze(0))
+        return SparseTensor(coordinates, ops.index_select(found._elements, 0, elements), size)
 
     # Arithmetic.
 
