@@ -23,7 +23,7 @@ def selected(coordinates: Tensor, index: Tensor, size: int) -> tuple[Tensor, Ten
     Raises:
         IndexRangeError: A coordinate outside of the axis.
     """
-    if index.numel() and not (0 <= int(index.min()) and int(index.max()) < size):
+    if index.numel() and not (int(index.min()) >= 0 and int(index.max()) < size):
         raise IndexRangeError(f"index_select: an index outside an axis of size {size}", "Use ones inside.")
     order = ops.argsort(coordinates, stable=True)
     ordered = ops.index_select(coordinates, 0, order)
