@@ -271,8 +271,11 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   return is_deferred(op) && !load(op) ? -1 : PyObject_GenericSetAttr(self, name, value);
 }
 
+// A function of operands is a method of tensors alone: as an attribute of another class it stays a function, like PyTorch's
+// builtin ones, so that `act = torch.tanh` in the body of a module is called as `self.act(x)`.
 PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
-  if (!instance || instance == Py_None) {
+  bool is_method = instance && (is_tensor(instance) || reinterpret_cast<PyOperation*>(self)->arity == kLibrary);
+  if (!is_method || instance == Py_None) {
     Py_INCREF(self);
     return self;
   }

@@ -145,6 +145,25 @@ if TYPE_CHECKING:
         native_layer_norm,
     )
     from twofold.frontend.batch_norm_statistics import _instance_norm_of_torch as instance_norm
+    from twofold.frontend.checks import (
+        _assert_async,
+        _check,
+        _check_index,
+        _check_is_size,
+        _check_not_implemented,
+        _check_tensor_all,
+        _check_tensor_all_with,
+        _check_type,
+        _check_value,
+        _check_with,
+        sym_float,
+        sym_int,
+        sym_ite,
+        sym_max,
+        sym_min,
+        sym_not,
+        sym_sum,
+    )
     from twofold.frontend.control import associative_scan, cond, map, scan, switch, while_loop
     from twofold.frontend.display import set_printoptions
     from twofold.frontend.foreach import *  # noqa: F403
@@ -269,3 +288,7 @@ def get_num_threads() -> builtins.int:
     True
     """
     return _core.threads()
+
+
+torch = _import_module(__name__)
+"""The package itself, which programs also name ``torch.torch``, as PyTorch's does."""

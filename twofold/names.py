@@ -26,6 +26,11 @@ NAMES: dict[str, dict[str, str]] = {
             "batch_norm=_batch_norm_of_torch _batch_norm_with_update _native_batch_norm_legit "
             "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
         ),
+        "twofold.frontend.checks": (
+            "_assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+            "_check_tensor_all_with _check_type _check_value _check_with sym_float sym_int sym_ite sym_max "
+            "sym_min sym_not sym_sum"
+        ),
         "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
         "twofold.frontend.display": "set_printoptions",
         "twofold.frontend.foreach": (

@@ -38,3 +38,24 @@ def test_a_branch_on_a_value_in_a_compiled_function_is_taken_in_each_call():
     compiled = torch.compile(lambda a: a * 2 if a.sum() > 0 else -a)
     for sign in (1, -1, 1):
         assert compiled(torch.ones(2) * sign).tolist() == ([2, 2] if sign > 0 else [1, 1])
+
+
+def test_functions_of_tensors_are_no_methods_of_other_classes_as_in_pytorch():
+    class Network(torch.nn.Module):
+        activation, convolve = torch.tanh, torch.conv2d
+        norm = torch.linalg.norm
+
+    class Plain:
+        function = torch.add
+        make = torch.zeros
+
+    x, network = torch.ones(1, 1, 2, 2), Network()
+    assert network.activation(x).equal(torch.tanh(x)) and network.norm(x).item() == 2
+    assert network.convolve(x, weight=x).item() == 4
+    assert Plain().function(x, 2).equal(x + 2) and Plain().make(3).tolist() == [0.0, 0.0, 0.0]
+
+    class Own(torch.Tensor):
+        twice = torch.neg
+
+    own = torch.ones(2).as_subclass(Own)
+    assert own.twice().tolist() == [-1.0, -1.0] and own.add(1).tolist() == [2.0, 2.0]

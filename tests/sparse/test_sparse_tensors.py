@@ -371,7 +371,11 @@ def test_index_select_takes_slices_in_the_order_of_the_index():
     x.index_select(0, torch.tensor([2, 0, 2])).to_dense().sum().backward()
     assert values.grad.tolist() == [1.0, 2.0, 2.0, 1.0, 0.0]
     rows = torch.sparse_coo_tensor([[2, 0]], [[1.0, 2.0], [3.0, 4.0]], (3, 2))
-    assert rows.index_select(1, torch.tensor([1, 1])).to_dense().tolist() == [[4.0, 4.0], [0.0, 0.0], [2.0, 2.0]]
+    assert rows.index_select(1, torch.tensor([1, 1])).to_dense().tolist() == [
+        [4.0, 4.0],
+        [0.0, 0.0],
+        [2.0, 2.0],
+    ]
     assert rows.index_select(0, torch.tensor([0])).to_dense().tolist() == [[3.0, 4.0]]
     with pytest.raises(IndexError):
         x.index_select(0, torch.tensor([4]))

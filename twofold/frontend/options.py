@@ -82,8 +82,21 @@ class layout(memory_format):
     """
 
 
-strided = layout("strided")
-sparse_coo = layout("sparse_coo")
+LAYOUTS = {
+    name: layout(name)
+    for name in (
+        "strided",
+        "sparse_coo",
+        "sparse_csr",
+        "sparse_csc",
+        "sparse_bsr",
+        "sparse_bsc",
+        "jagged",
+        "_mkldnn",
+    )
+}
+"""All that PyTorch names, for programs that compare with them; tensors have the first two."""
+strided, sparse_coo = LAYOUTS["strided"], LAYOUTS["sparse_coo"]
 
 FORMATS = {
     name: memory_format(name)

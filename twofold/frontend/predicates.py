@@ -11,7 +11,14 @@ from typing import Any
 from twofold import _core
 from twofold.dtypes import as_dtype
 from twofold.frontend.device import CPU, Device
-from twofold.frontend.options import FORMATS, check_device, layout, memory_format, sparse_coo, strided
+from twofold.frontend.options import (
+    FORMATS,
+    LAYOUTS,
+    check_device,
+    layout,
+    memory_format,
+    strided,
+)
 from twofold.ops.base import ops
 from twofold.ops.shape.contiguity import format_name
 
@@ -228,8 +235,7 @@ TOP_LEVEL: dict[str, Any] = {
     "newaxis": None,
     "memory_format": memory_format,
     "layout": layout,
-    "strided": strided,
-    "sparse_coo": sparse_coo,
+    **LAYOUTS,
     **FORMATS,
 }
 
