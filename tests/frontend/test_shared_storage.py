@@ -255,3 +255,29 @@ def test_memory_that_does_not_fit_is_not_read_as_larger_elements():
     ):
         with pytest.raises(RuntimeError):
             wrong()
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda x: x.set_(x.expand(3)),
+        lambda x: x.set_(x.view(3)),
+        lambda x: setattr(x, "data", x.data[:]),
+        lambda x: setattr(x, "data", x.data.view(3)),
+        lambda x: setattr(x, "data", x.data),
+    ],
+)
+def test_a_loop_that_shares_what_is_shared_already_makes_no_chain_of_views(share):
+    x, other = torch.zeros(3), torch.zeros(3)
+    seen = x[1:]
+    for _ in range(1200):
+        share(x)
+        x.add_(1)
+    assert x.tolist() == [1200.0] * 3 and seen.tolist() == [1200.0] * 2
+    x.data = other[:]
+    x.add_(1)
+    assert other.tolist() == [1.0] * 3 and seen.tolist() == [1200.0] * 2
+    whole = torch.arange(4.0)
+    part = whole[1:]
+    part.data = whole[:3]
+    assert part.tolist() == [0.0, 1.0, 2.0]

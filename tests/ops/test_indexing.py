@@ -253,3 +253,29 @@ def test_index_put_takes_values_of_the_dtype_of_the_input_as_pytorch():
         torch.index_put(torch.zeros(3), (i,), torch.tensor(2))
     # one number for a mask fills, whatever its dtype
     assert torch.zeros(3).index_put_((mask,), torch.tensor([2])).tolist() == [2.0, 0.0, 2.0]
+
+
+def test_a_source_has_a_gradient_of_zeros_where_the_index_is_empty_as_in_pytorch():
+    i, wide = torch.zeros(0, dtype=torch.int64), torch.zeros(0, 2, dtype=torch.int64)
+    x = torch.tensor([[-0.0, 1.0], [2.0, -0.0]])
+    for call in (
+        lambda s: x.index_copy(0, i, s),
+        lambda s: x.index_add(0, i, s),
+        lambda s: x.clone().index_copy_(-2, i, s),
+        lambda s: x.index_reduce(0, i, s, "mean"),
+        lambda s: x.scatter(0, wide, s),
+        lambda s: x.scatter_add(0, wide, s),
+        lambda s: x.scatter_reduce(0, wide, s, "sum"),
+        lambda s: x.put(i, s.reshape(-1)),
+    ):
+        source = torch.ones(0, 2, requires_grad=True)
+        found = call(source)
+        assert found.numpy(force=True).tobytes() == x.numpy().tobytes()
+        found.sum().backward()
+        assert source.grad.shape == (0, 2)
+    linear = torch.nn.Linear(3, 2)
+    torch.zeros(4, 2).index_copy(0, i, linear(torch.ones(4, 3)[i])).sum().backward()
+    assert linear.weight.grad.tolist() == [[0.0] * 3] * 2 and linear.bias.grad.tolist() == [0.0, 0.0]
+    more = torch.ones(3, 2, requires_grad=True)
+    x.scatter(0, wide, more).sum().backward()
+    assert more.grad.tolist() == [[0.0, 0.0]] * 3

@@ -93,8 +93,23 @@ def set_(
             shown = alias_of(shown.detach()).detach().as_strided(tuple(size), steps, storage_offset)
         elif storage_offset or stride is not None:
             raise ArgumentError("set_ with an offset or strides but no size", "Give size, too.")
-    self._share_storage(shown)
+    show(self, shown)
     return self
+
+
+def show(self: Tensor, other: Tensor) -> None:
+    """Have ``self`` share the storage of ``other``; nothing changes where it does and is laid out alike.
+
+    Else each step of a loop such as ``x.data = x.data.view(3)`` would make a view of the view before.
+    """
+    base = other._base
+    is_own = base is not None and base is (self if self._base is None else self._base)
+    if not is_own or _laid_out(self) != _laid_out(other):
+        self._share_storage(other)
+
+
+def _laid_out(one: Tensor) -> tuple[Any, ...]:
+    return one.dtype, one.shape, one.stride(), one.storage_offset()
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:

@@ -488,7 +488,10 @@ def _get_data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, other: Tensor) -> None:
-    self._share_storage(other)
+    if isinstance(other, Tensor) and other._base is not None:
+        inplace.show(self, other)
+    else:
+        self._share_storage(other)
 
 
 def _by_types(method: Callable[..., Any]) -> Any:

@@ -108,13 +108,21 @@ def _same_dtype(x: Any, source: Any) -> Any:
     return convert(source, x.dtype)
 
 
+def _without_elements_of(source: Any, x: Any) -> Any:
+    """``x``, for an index without elements; ``source`` has a gradient of zeros, where no use would be none at all."""
+    if not x.dtype.is_differentiable:
+        return x
+    none = slice_axis(source, 0, constant(0, int64), 0) if source.ndim else source
+    return x if prod(none.shape) else x - ops.sum(none)  # x - 0.0 has the bits of x
+
+
 def _scatter(x: Any, index: Any, source: Any, axis: int, how: str, include_self: bool = True) -> Any:
     """Elements of ``source`` at ``index``, which has as many axes as ``x`` and may be shorter on all others."""
     x, index = strong(x), need_index(index)
     source = _same_dtype(x, source)
     source = broadcast(source, index.shape) if not source.shape and x.ndim + index.ndim else source
     if not index.type.size:
-        return x
+        return _without_elements_of(source, x)
     shape = x.shape
     source, index = same_outside(source, index, axis)
     x = x if x.ndim else ops.reshape(x, (1,))
@@ -150,7 +158,7 @@ def _scatter_slices(x: Any, index: Any, source: Any, axis: int, how: str, includ
         raise ShapeError(what, "Make them equal: the size along dim is the number of indices.")
     source = broadcast(source, slices)
     if not prod(slices):
-        return x
+        return _without_elements_of(source, x)
     target = Target(wide, ops.reshape(index, (count,)), source, axis)
     return ops.reshape(target.reduced(how, include_self), x.shape)
 
