@@ -230,3 +230,14 @@ def test_tracers_can_be_changed():
     found = next(node for node in graph.nodes if node.name.startswith("relu"))
     assert found.op == "call_function" and found.meta["tag"] == "foo"
     assert all(node.meta["tag"] == "foo" for node in graph.nodes)
+
+
+@pytest.mark.parametrize(
+    "pack", [lambda *operands: operands, lambda *operands: (list(operands),), lambda *operands: (operands,)]
+)
+def test_operands_of_einsum_are_recorded_one_by_one(pack):
+    traced = fx.symbolic_trace(lambda x, y: torch.einsum("ij,jk->ik", *pack(x, y)))
+    (call,) = (node for node in traced.graph.nodes if node.op == "call_function")
+    assert [str(one) for one in call.args] == ["ij,jk->ik", "x", "y"] and not call.kwargs
+    x = torch.arange(4.0).reshape(2, 2)
+    assert traced(x, x).equal(x @ x)

@@ -154,6 +154,12 @@ class Proxy:
         )
         if len(set(map(id, found))) > 1:
             raise RuntimeError(f"Found multiple different tracers while trying to trace operations {func}")
+        if (
+            getattr(func, "__name__", "") == "einsum"
+            and len(args) == 2
+            and isinstance(args[1], (list, tuple))
+        ):
+            args = (args[0], *args[1])  # as PyTorch records it, whichever way the operands are given
         return found[0].create_proxy("call_function", func, args, kwargs or {})
 
 
