@@ -154,3 +154,55 @@ ERRORS = [
 def test_errors(call: Any, text: str) -> None:
     with pytest.raises((ValueError, RuntimeError), match=re.escape(text)):
         call()
+
+
+def test_a_class_may_be_a_transform_and_a_module_at_once():
+    class Scaled(d.Transform, torch.nn.Module):
+        domain = codomain = constraints.real
+        bijective = True
+
+        def __init__(self):
+            super().__init__(cache_size=1)
+            self.factor = torch.nn.Parameter(torch.tensor(2.0))
+
+        def _call(self, x):
+            return x * self.factor
+
+        def _inverse(self, y):
+            return y / self.factor
+
+        def log_abs_det_jacobian(self, x, y):
+            return self.factor.abs().log().expand(x.shape)
+
+    transform, x = Scaled(), torch.tensor([1.0, 2.0])
+    y = transform(x)
+    assert (
+        transform.inv(y) is x
+        and transform._cached_x_y[1] is y
+        and [n for n, _ in transform.named_parameters()] == ["factor"]
+    )
+    plain = transform.with_cache(0)
+    assert plain.factor is transform.factor and plain(x).tolist() == [2.0, 4.0]
+    made = d.TransformedDistribution(d.Normal(0.0, 1.0), transform)
+    assert torch.allclose(made.log_prob(y), d.Normal(0.0, 2.0).log_prob(y))
+
+
+def test_a_log_normal_variable_is_a_transformed_one():
+    one = d.LogNormal(torch.zeros(2), torch.tensor([1.0, 2.0]))
+    assert isinstance(one, d.TransformedDistribution) and isinstance(one.base_dist, d.Normal)
+    assert isinstance(one.transforms[0], d.ExpTransform) and one.scale.tolist() == [1.0, 2.0]
+    wider = one.expand((3, 2))
+    assert wider.loc.shape == (3, 2) and isinstance(wider, d.LogNormal)
+    value = torch.tensor([0.5, 3.0])
+    wanted = one.base_dist.log_prob(value.log()) - value.log()
+    assert torch.equal(wider.log_prob(value), wanted.expand(3, 2))
+
+    class Own(d.LogNormal):
+        def __init__(self, loc, scale):  # as programs that bring a base distribution of their own
+            base = d.Normal(loc, scale)
+            super(d.LogNormal, self).__init__(base, d.ExpTransform())
+
+    assert torch.equal(Own(torch.zeros(2), one.scale).log_prob(value), wanted)
+    for wrong in (lambda: d.LogNormal(0.0, -1.0), lambda: one.log_prob(torch.tensor(-1.0))):
+        with pytest.raises(ValueError):
+            wrong()

@@ -355,3 +355,37 @@ def test_copies_of_modules_with_a_state_of_their_own_are_their_own(copied: Any) 
     assert other.inner.weight is not module.inner.weight and other.scale is not module.scale
     other.load_state_dict({**other.state_dict(), "weight": torch.tensor([7.0])})
     assert other.weight.tolist() == [7] and module.weight.tolist() == [1, 1]
+
+
+def test_a_getattr_of_a_program_is_asked_for_parameters_buffers_and_modules():
+    asked = []
+
+    class Asking(torch.nn.Module):
+        def __getattr__(self, name):
+            found = super().__getattr__(name)
+            asked.append(name)
+            return found
+
+    class Network(Asking):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(2))
+            self.register_buffer("scale", torch.tensor(3.0))
+            self.inner = torch.nn.Linear(2, 1)
+            self.plain = 5
+
+        def forward(self, x):
+            return self.inner(x * self.weight * self.scale) + self.plain
+
+    network = Network()
+    asked.clear()
+    network(torch.ones(2)).sum().backward()
+    assert asked == ["inner", "weight", "scale"] and network.weight.grad is not None
+    assert "weight" not in vars(network) and next(network.named_parameters())[0] == "weight"
+    network.weight = torch.nn.Parameter(torch.zeros(2))
+    copied = copy.deepcopy(network)
+    copied.load_state_dict(network.state_dict())
+    assert copied.weight.tolist() == [0.0, 0.0] and copied.weight is not network.weight
+    del network.scale
+    with pytest.raises(AttributeError, match="scale"):
+        _ = network.scale

@@ -39,6 +39,7 @@ class Distribution:
         self._given = [name for name in self.arg_constraints if name in self.__dict__]
         if self._validate_args:
             self._validate_parameters()
+        super().__init__()  # of other bases of a program's class
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -208,7 +209,7 @@ class Distribution:
     def __repr__(self) -> str:
         shown = []
         for name in self._given:
-            value = self.__dict__[name]
+            value = getattr(self, name)
             plain = isinstance(value, Tensor) and value.numel() == 1 and not value._is_symbolic
             shown.append(f"{name}: {value if not isinstance(value, Tensor) or plain else value.shape}")
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -7,7 +7,9 @@ from typing import Any
 
 from twofold import _core
 from twofold.distributions import constraints
+from twofold.distributions.combined import TransformedDistribution
 from twofold.distributions.distribution import Distribution, ExponentialFamily
+from twofold.distributions.single_transforms import ExpTransform
 from twofold.distributions.utils import broadcast_all, sample_noise, where
 from twofold.ops.base import ops
 
@@ -68,7 +70,7 @@ class Normal(ExponentialFamily):
         return 0.5 + HALF_LOG_2_PI + self.scale.log()
 
 
-class LogNormal(Distribution):
+class LogNormal(TransformedDistribution):
     """Distribution of the exponential of a normal variable with mean ``loc`` and deviation ``scale``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -76,10 +78,16 @@ class LogNormal(Distribution):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Normal(loc, scale, validate_args=validate_args)
-        self.loc, self.scale = self.base_dist.loc, self.base_dist.scale
-        super().__init__(self.base_dist.batch_shape, validate_args=False)
-        self._validate_args = self.base_dist._validate_args
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args)
+        self._given = ["loc", "scale"]
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base_dist.loc  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base_dist.scale  # type: ignore[attr-defined, no-any-return]
 
     @property
     def mean(self) -> Tensor:
@@ -93,14 +101,6 @@ class LogNormal(Distribution):
     def variance(self) -> Tensor:
         square = self.scale * self.scale
         return square.expm1() * (2 * self.loc + square).exp()
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        logarithm = value.log()
-        return self.base_dist.log_prob(logarithm) - logarithm
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

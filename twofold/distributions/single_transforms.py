@@ -35,7 +35,8 @@ class Transform:
             raise ArgumentError(f"cache_size {cache_size!r}", "Use 0 or 1.")
         self._cache_size = cache_size
         self._inverted: Transform | None = None
-        self._cached: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()  # of a module, where a class is both
 
     @property
     def event_dim(self) -> int:
@@ -66,26 +67,26 @@ class Transform:
             return self
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        Transform.__init__(made, cache_size)
+        made._cache_size, made._inverted, made._cached_x_y = cache_size, None, (None, None)
         return made
 
     def __call__(self, x: Tensor) -> Tensor:
         """The value at ``x``."""
         if not self._cache_size:
             return self._call(x)
-        if x is self._cached[0]:
-            return self._cached[1]
+        if x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
-        self._cached = (x, y)
+        self._cached_x_y = (x, y)
         return y
 
-    def _inverse_call(self, y: Tensor) -> Tensor:
+    def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
-        if y is self._cached[1]:
-            return self._cached[0]
+        if y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
-        self._cached = (x, y)
+        self._cached_x_y = (x, y)
         return x
 
     def _call(self, x: Tensor) -> Tensor:
@@ -144,9 +145,9 @@ class _InverseTransform(Transform):
     __hash__ = Transform.__hash__
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self._inv._inverse_call(x)
+        return self._inv._inv_call(x)
 
-    def _inverse_call(self, y: Tensor) -> Tensor:
+    def _inv_call(self, y: Tensor) -> Tensor:
         return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -399,9 +400,9 @@ class ComposeTransform(Transform):
             x = part(x)
         return x
 
-    def _inverse_call(self, y: Tensor) -> Tensor:
+    def _inv_call(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
-            y = part._inverse_call(y)
+            y = part._inv_call(y)
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

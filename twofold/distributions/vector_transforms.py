@@ -179,7 +179,7 @@ class _Parted(Transform):
 
     def _each(self, value: Tensor, inverse: bool) -> Tensor:
         parts = zip(self.transforms, self._split(value, inverse), strict=True)
-        return self._joined([part._inverse_call(piece) if inverse else part(piece) for part, piece in parts])
+        return self._joined([part._inv_call(piece) if inverse else part(piece) for part, piece in parts])
 
     def _call(self, x: Tensor) -> Tensor:
         return self._each(x, False)

@@ -90,11 +90,18 @@ class Buffer(Tensor):
         return made
 
 
+def _is_asked(cls: type) -> bool:
+    """Whether a class of a program has a ``__getattr__`` of its own."""
+    having = next((one for one in cls.__mro__ if "__getattr__" in vars(one)), None)
+    return having is not None and not having.__module__.startswith("twofold.")
+
+
 class Registry(dict[str, Any]):
     """The parameters, buffers or children of a module by name, each also a plain attribute of the module.
 
     Reading an attribute then costs no search through the registries, and writing to a registry directly
     works. What the class of the module has, such as the method ``parameters``, is not hidden by a child of that name.
+    A class with a ``__getattr__`` of its own is asked for each, as in PyTorch: its modules have no such attributes.
     """
 
     __slots__ = ("_owner",)
@@ -110,7 +117,7 @@ class Registry(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         owner = self._owner()
-        if owner is not None and not hasattr(type(owner), name):
+        if owner is not None and not hasattr(type(owner), name) and not _is_asked(type(owner)):
             owner.__dict__[name] = value
 
     def __delitem__(self, name: str) -> None:
