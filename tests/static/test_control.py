@@ -362,3 +362,29 @@ def test_functions_of_tensors_with_values():
         total, most = tf.py_function(scaled, [[1.0, 2.0], 3.0], [tf.float32, tf.float32])
         assert total.graph is session.graph and session.run([total, most]) == [9.0, 2.0]
         assert session.run(tf.numpy_function(lambda x: x[::-1], [[1, 2]], tf.int32)).tolist() == [2, 1]
+
+
+def test_results_of_a_map_have_the_dtypes_and_structure_that_are_told(session):
+    x = tf.constant([1.5, 2.5])
+    with pytest.raises(TypeError, match=r"fn returns int32, and elems are float32"):
+        tf.map_fn(lambda value: tf.cast(value, tf.int32), x)
+    with pytest.raises(TypeError, match=r"fn returns float32, and dtype says int32"):
+        tf.map_fn(lambda value: value, x, dtype=tf.int32)
+    assert session.run(tf.map_fn(lambda value: tf.cast(value, tf.int32), x, dtype=tf.int32)).tolist() == [
+        1,
+        2,
+    ]
+    with pytest.raises(ValueError, match="2 values for 1 results"):
+        tf.map_fn(lambda value: (value, value), x)
+    dtypes = {"b": tf.float32, "a": tf.int32}
+    made = tf.map_fn(lambda value: {"a": tf.cast(value, tf.int32), "b": value * 2}, x, dtype=dtypes)
+    assert {key: value.tolist() for key, value in session.run(made).items()} == {"a": [1, 2], "b": [3.0, 5.0]}
+
+
+def test_a_body_may_return_a_dict_in_another_order(session):
+    end = tf.while_loop(
+        lambda state: state["k"] < 3,
+        lambda state: [{"x": state["x"] * 2, "k": state["k"] + 1}],
+        [{"k": 0, "x": 1.0}],
+    )
+    assert session.run(end) == {"k": 3, "x": 8.0}

@@ -184,3 +184,13 @@ def test_a_sparse_tensor_without_elements_becomes_dense():
             wanted = numpy.full((2, 3), -1.0)
             wanted[tuple(indices.T)] = 1.0
             assert session.run(dense, {sparse: given}).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("adjoint", "dense"), [(False, (4, 2)), (True, (3, 2))])
+@pytest.mark.parametrize("coordinate", [[0, -1], [-1, 0], [3, 0], [0, 4]])
+def test_a_product_refuses_coordinates_outside(session, coordinate, adjoint, dense):
+    x = tf.SparseTensor(tf.placeholder(tf.int64, [1, 2]), [5.0], [3, 4])
+    made = tf.sparse_tensor_dense_matmul(x, tf.ones(dense), adjoint_a=adjoint)
+    session.run(made, {x.indices: [[2, 3]]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds|outside an axis"):
+        session.run(made, {x.indices: [coordinate]})

@@ -265,10 +265,13 @@ def _product(
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:
-    """The product of a sparse and a dense matrix."""
+    """The product of a sparse and a dense matrix; a run raises InvalidArgumentError for coordinates outside."""
     given = SparseTensor.from_value(sp_a)
     dense = convert_to_tensor(b, given.dtype)
-    return _product(given.indices, given.values, dense, given.dense_shape, adjoint_a, adjoint_b, name=name)
+    with _checked(given.indices, given.dense_shape, False):
+        return _product(
+            given.indices, given.values, dense, given.dense_shape, adjoint_a, adjoint_b, name=name
+        )
 
 
 @example(

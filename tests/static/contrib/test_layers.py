@@ -127,7 +127,7 @@ def test_a_moving_mean_that_counts_as_started_from_zeros() -> None:
             session.run(y, {x: [[value - 1], [value + 1]]})
             total = 0.75 * total + 0.25 * value
             assert session.run(means["moving_mean:0"]) == pytest.approx(total / (1 - 0.75**step), rel=1e-6)
-        assert session.run(means["moving_variance:0"]) == pytest.approx(1.0)
+        assert session.run(means["moving_variance:0"]) == pytest.approx(2.0 - 0.75**3)  # unbiased ones are 2
     with pytest.raises(ArgumentError, match="is_training"):
         layers.batch_norm(x, is_training=tf.placeholder(tf.bool, []), zero_debias_moving_mean=True)
 
@@ -215,3 +215,29 @@ def test_variables_of_normalised_values_are_in_order(name):
         options = {"groups": 2} if name == "group_norm" else {}
         getattr(tf.contrib.layers, name)(tf.zeros([2, 3, 3, 4]), scope="n", **options)
         assert [one.name for one in tf.trainable_variables()] == ["n/beta:0", "n/gamma:0"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "unbiased", "order"),
+    [
+        ((4, 1), {}, True, ["beta", "gamma"]),
+        ((4, 1), {"fused": False}, False, ["gamma", "beta"]),
+        ((4, 1), {"fused": False, "updates_collections": None}, False, ["beta", "gamma"]),
+        ((2, 2, 1, 1), {}, True, ["gamma", "beta"]),
+        ((2, 2, 1, 1), {"updates_collections": None}, True, ["beta", "gamma"]),
+        ((2, 2, 1), {}, False, ["gamma", "beta"]),
+        ((2, 2, 1), {"fused": True}, False, ["gamma", "beta"]),
+        ((2, 2, 1), {"updates_collections": "mine"}, False, ["beta", "gamma"]),
+    ],
+)
+def test_batch_norm_is_the_fused_one_where_tensorflow_takes_it(
+    shape: Any, options: Any, unbiased: bool, order: Any
+) -> None:
+    x = numpy.array([1.0, 2.0, 4.0, 9.0], numpy.float32)
+    y = layers.batch_norm(x.reshape(shape), decay=0.0, scale=True, **options)
+    assert names() == [f"BatchNorm/{name}:0" for name in [*order, "moving_mean", "moving_variance"]]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([y, tf.get_collection(tf.GraphKeys.UPDATE_OPS), tf.get_collection("mine")])
+        kept = session.run(tf.global_variables()[-1])
+    numpy.testing.assert_allclose(kept, [x.var(ddof=int(unbiased))], rtol=1e-6)

@@ -40,7 +40,8 @@ from twofold.static.variables.variable_scope import get_variable
 def batch_norm(inputs: Any, **options: Any) -> Any:
     """Normalised by the batch in training, otherwise by moving averages.
 
-    The updates of the averages are in ``updates_collections``; with None they are made before the result.
+    The updates of the averages are in ``updates_collections``; with None they are made before the result. Unless
+    ``fused`` is False the moving variance over two or four axes is the unbiased one.
     """
     refused = ("batch_weights", "renorm", "renorm_clipping", "adjustment")
     refuse(
@@ -55,8 +56,16 @@ def batch_norm(inputs: Any, **options: Any) -> Any:
     given |= {f"{name}_regularizer": one for name, one in (options["param_regularizers"] or {}).items()}
     given |= {"momentum": options["decay"], "training": options["is_training"], "name": options["scope"]}
     given = {**defaults_of(batch_normalization), **given, "axis": axis}
-    made = normalized(inputs, given, options["zero_debias_moving_mean"])
-    return _updated(made, known, options["updates_collections"])
+    tensor, collections = convert_to_tensor(inputs), options["updates_collections"]
+    debiased, flat = (
+        options["zero_debias_moving_mean"],
+        tensor.type_.ndim == 2 and options["fused"] is not False,
+    )
+    beta_first = (
+        debiased or flat or collections != GraphKeys.UPDATE_OPS
+    )  # otherwise it is the layer of tf.layers
+    made = normalized(tensor, given, (2, 4), beta_first, debiased)
+    return _updated(made, known, collections)
 
 
 def _updated(made: Any, known: int, collections: Any) -> Any:

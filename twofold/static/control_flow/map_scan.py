@@ -40,24 +40,28 @@ def map_fn(
 
     ``parallel_iterations``, ``swap_memory`` and ``infer_shape`` change nothing.
 
-    ``dtype`` gives the dtypes of the results, where they are not those of ``elems``; it is checked.
+    ``dtype`` gives the dtypes of the results in their structure, where these are not those of ``elems``. Raises
+    DTypeError for results of other dtypes, ArgumentError for another structure.
     """
     arrays, structure = _elements("map_fn", elems)
-    shapes: list[Any] = []
+    kinds, names, wanted = [array.dtype for array in arrays], flatten(elems, "elems")[1], structure
+    if dtype is not None:
+        given, names, wanted = flatten(dtype, "dtype")
+        kinds = [as_dtype(item) for item in given]
 
     def step(_: Sequence[Any], rows: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        values, _, shape = flatten(fn(unflatten(structure, rows)), "result")
-        shapes.append(shape)
-        return [], [convert_to_tensor(value) for value in values]
+        found = fn(unflatten(structure, rows))
+        return [], [
+            convert_to_tensor(value) for value in _returned("map_fn", found, wanted, names, fn, "results")
+        ]
 
     results = repeat("map_fn", step, [], [], arrays, False, name or "map")
-    if dtype is not None:
-        wanted = [as_dtype(item) for item in flatten(dtype, "dtype")[0]]
-        if [value.dtype for value in results] != wanted:
-            found = ", ".join(value.dtype.name for value in results)
-            what = f"fn returns {found}, and dtype says {', '.join(item.name for item in wanted)}"
-            raise failed("map_fn", DTypeError(what, "Cast in fn, or change dtype."), results[0])
-    return unflatten(shapes[0], _without_gradient(results, back_prop))
+    if [value.dtype for value in results] != kinds:
+        found = ", ".join(value.dtype.name for value in results)
+        who = "elems are" if dtype is None else "dtype says"
+        what = f"fn returns {found}, and {who} {', '.join(item.name for item in kinds)}"
+        raise failed("map_fn", DTypeError(what, "Cast in fn, or give dtype."), results[0])
+    return unflatten(wanted, _without_gradient(results, back_prop))
 
 
 def _without_gradient(results: list[Tensor], back_prop: bool) -> list[Tensor]:

@@ -140,19 +140,38 @@ def _repeated(
 
 
 def _returned(
-    operation: str, found: Any, structure: Any, names: Sequence[str], body: Callable[..., Any]
+    operation: str,
+    found: Any,
+    structure: Any,
+    names: Sequence[str],
+    body: Callable[..., Any],
+    what_for: str = "loop variables",
 ) -> list[Any]:
     """What a body returned; an error ends at the line that returns something else than is carried."""
-    values, _, shape = flatten(found, "")
+    values, _, shape = flatten(_in_order(found, structure), "")
     if len(values) != len(names):
-        what = f"the body returns {len(values)} values for {len(names)} loop variables"
-        error = failed(operation, ArgumentError(what, "Return a new value for each of them, in order."))
+        what = f"the body returns {len(values)} values for {len(names)} {what_for}"
+        error = failed(operation, ArgumentError(what, "Return a value for each of them, in order."))
         raise end_in(error, body, None)
     if repr(shape) != repr(structure):
         what = f"the body returns the structure {shape!r} for {structure!r}"
-        error = failed(operation, ArgumentError(what, "Return the loop variables in their structure."))
+        error = failed(operation, ArgumentError(what, f"Return the {what_for} in their structure."))
         raise end_in(error, body, None)
     return values
+
+
+def _in_order(found: Any, structure: Any) -> Any:
+    """What a body returned, with its dicts in the order of those of a structure."""
+    if isinstance(structure, dict):
+        if not isinstance(found, dict) or found.keys() != structure.keys():
+            return found
+        return {key: _in_order(found[key], kind) for key, kind in structure.items()}
+    if not isinstance(structure, (list, tuple)) or not isinstance(found, (list, tuple)):
+        return found
+    if len(found) != len(structure):
+        return found
+    items = [_in_order(item, kind) for item, kind in zip(found, structure)]
+    return type(found)(*items) if hasattr(found, "_fields") else type(found)(items)
 
 
 def _invariant_types(starts: Sequence[Tensor], names: Sequence[str], invariants: Any) -> list[TensorType]:

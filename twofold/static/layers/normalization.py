@@ -40,18 +40,34 @@ def batch_normalization(inputs: Any, **options: Any) -> Any:
     return normalized(inputs, options)
 
 
-def normalized(inputs: Any, options: dict[str, Any], debiased: bool = False) -> Any:
-    """``batch_normalization``, whose moving mean may count as started from zeros (``assign_moving_average``)."""
+def normalized(
+    inputs: Any,
+    options: dict[str, Any],
+    fused_ranks: Sequence[int] = (4,),
+    beta_first: bool = False,
+    debiased: bool = False,
+) -> Any:
+    """``batch_normalization``.
+
+    Args:
+        inputs: The values.
+        options: The arguments of ``batch_normalization`` by name.
+        fused_ranks: How many axes there may be where ``fused`` has an effect.
+        beta_first: Whether ``beta`` is made before ``gamma``.
+        debiased: Whether the moving mean counts as started from zeros (``assign_moving_average``).
+    """
     refused = ("renorm", "renorm_clipping", "virtual_batch_size", "adjustment")
     own = {name: options[name] for name in refused}
     refuse("batch_normalization", **own, renorm_momentum=options["renorm_momentum"] != 0.99)
     tensor, fused = convert_to_tensor(inputs), options["fused"]
     position = _axis(options["axis"], tensor.type_.ndim)
-    unbiased = tensor.type_.ndim == 4 if fused is None else fused
+    unbiased = fused is not False and tensor.type_.ndim in fused_ranks
     with layer_scope(options["name"], "batch_normalization", options["reuse"]):
         layer = _Layer(tensor, position, options["epsilon"], unbiased, options)
-        layer.gamma = layer.variable("gamma", 1.0, options["trainable"]) if options["scale"] else None
-        layer.beta = layer.variable("beta", 0.0, options["trainable"]) if options["center"] else None
+        parameters = [("gamma", "scale", 1.0), ("beta", "center", 0.0)]
+        for name, wanted, first in reversed(parameters) if beta_first else parameters:
+            made = layer.variable(name, first, options["trainable"]) if options[wanted] else None
+            setattr(layer, name, made)
         layer.mean, layer.variance = (
             layer.variable("moving_mean", 0.0),
             layer.variable("moving_variance", 1.0),
