@@ -193,6 +193,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.platform.logs": "get_logger",
         "twofold.static.protobuf.graph_def": "AttrValue GraphDef NodeDef",
         "twofold.static.protobuf.summary": "Event HistogramProto Summary",
+        "twofold.static.python.tensor_util": "get_static_value=constant_value",
         "twofold.static.random": (
             "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
@@ -206,6 +207,10 @@ NAMES: dict[str, dict[str, str]] = {
             "SparseTensorValue SparseTensor sparse_placeholder sparse_to_dense sparse_tensor_to_dense "
             "sparse_tensor_dense_matmul sparse_softmax sparse_add sparse_reduce_sum sparse_reorder "
             "sparse_reshape sparse_transpose sparse_retain edit_distance string_split"
+        ),
+        "twofold.static.sparse_rearranging": (
+            "sparse_fill_empty_rows sparse_concat sparse_slice sparse_split sparse_reset_shape sparse_merge "
+            "sparse_to_indicator sparse_reduce_max sparse_maximum sparse_minimum"
         ),
         "twofold.static.strings.hash_buckets": "string_to_hash_bucket_fast",
         "twofold.static.strings.string_functions": (

@@ -114,3 +114,30 @@ def test_sparse_placeholders_by_the_values_of_a_vector(session):
     assert found.tolist() == [[2, 2], [3, 3]]
     open_one = tf.sparse_placeholder(tf.float32, shape=tf.placeholder(tf.int64, [2]))
     assert open_one.get_shape().ndims in (None, 2)
+
+
+def test_columns_of_files(session, tmp_path):
+    path = tmp_path / "pairs"
+    path.write_text("a;1.5\nb;2.5\n")
+    initializer = tf.lookup.TextFileInitializer(
+        str(path), tf.string, 0, tf.float32, 1, vocab_size=2, delimiter=";"
+    )
+    table = tf.lookup.HashTable(initializer, -1.0)
+    lines = tf.contrib.lookup.index_to_string_table_from_file(str(path), value_column_index=0, delimiter=";")
+    session.run(tf.tables_initializer())
+    assert session.run(table.lookup(tf.constant(["b", "c"]))).tolist() == [2.5, -1.0]
+    assert session.run(lines.lookup(tf.constant([1, 2], tf.int64))).tolist() == [b"b", b"UNK"]
+    with pytest.raises(TypeError, match="column -2 as int64"):
+        tf.lookup.TextFileInitializer(str(path), tf.int64, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "words"),
+    [("a\nb\na\n", None, "has the values 0 and 2"), ("a\nb\n", 3, "has 2 lines, and vocab_size is 3")],
+)
+def test_files_that_are_no_vocabulary(session, tmp_path, text, size, words):
+    path = tmp_path / "words"
+    path.write_text(text)
+    table = tf.contrib.lookup.index_table_from_file(str(path), vocab_size=size)
+    with pytest.raises((tf.errors.FailedPreconditionError, tf.errors.InvalidArgumentError), match=words):
+        session.run(table.init)

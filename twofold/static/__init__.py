@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from twofold.static.platform.logs import get_logger
     from twofold.static.protobuf.graph_def import AttrValue, GraphDef, NodeDef
     from twofold.static.protobuf.summary import Event, HistogramProto, Summary
+    from twofold.static.python.tensor_util import constant_value as get_static_value
     from twofold.static.random import (
         multinomial,
         random_gamma,
@@ -183,6 +184,7 @@ if TYPE_CHECKING:
     )
     from twofold.static.session.conversions import register_tensor_conversion_function
     from twofold.static.sparse import *  # noqa: F403
+    from twofold.static.sparse_rearranging import *  # noqa: F403
     from twofold.static.strings.hash_buckets import string_to_hash_bucket_fast
     from twofold.static.strings.string_functions import (
         as_string,

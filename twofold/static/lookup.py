@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
 
-from twofold.dtypes import DType, int64, string
-from twofold.errors import ArgumentError, DTypeError, FailedPreconditionError
+from twofold.dtypes import DType, int32, int64, string
+from twofold.errors import ArgumentError, DTypeError, FailedPreconditionError, InvalidArgumentError
 from twofold.runtime.calls import failed
-from twofold.static.api.op_functions import as_dtype, convert_to_tensor
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, is_tensor_like
 from twofold.static.control_flow.dependencies import group
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
@@ -43,22 +44,118 @@ class KeyValueTensorInitializer:
 
     def pairs(self, keys: Any, values: Any) -> dict[Any, Any]:
         """The table of arrays of keys and values."""
-        return dict(zip(keys.tolist(), values.tolist(), strict=True))
+        return _table(keys.tolist(), values.tolist())
 
 
-class _Lines:
-    """The lines of a file as keys with their numbers, or as values of their numbers."""
+class TextFileIndex:
+    """What a line of a file counts as in a table: the whole of it, or its number."""
 
-    def __init__(self, filename: str, vocab_size: int | None, to_numbers: bool) -> None:
-        self._filename, self._size, self._to_numbers = filename, vocab_size, to_numbers
-        self.key_dtype, self.value_dtype = (string, int64) if to_numbers else (int64, string)
-        self.inputs: list[Any] = []
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
 
-    def pairs(self) -> dict[Any, Any]:
-        """The table of the file's lines."""
-        with open(self._filename, "rb") as file:
-            lines = [line.rstrip(b"\r\n") for line in file][: self._size]
-        return {line: k for k, line in enumerate(lines)} if self._to_numbers else dict(enumerate(lines))
+
+_WHOLE, _NUMBER = TextFileIndex.WHOLE_LINE, TextFileIndex.LINE_NUMBER
+
+
+class TextFileInitializer:
+    """The lines of a file as keys and values: whole lines, their numbers, or columns of them.
+
+    A run raises InvalidArgumentError for a file of fewer lines than ``vocab_size``.
+
+    Args:
+        filename: The path.
+        key_dtype: The dtype of the keys: string for whole lines, int64 for their numbers.
+        key_index: The column of the keys, or one of ``TextFileIndex``.
+        value_dtype: As ``key_dtype``.
+        value_index: As ``key_index``.
+        vocab_size: How many lines are read; all unless given.
+        delimiter: What separates columns.
+        name: Not used: there is no operation.
+    """
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+    ) -> None:
+        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        self.key_index, self.value_index = key_index, value_index
+        self.vocab_size, self.delimiter = vocab_size, delimiter
+        self.inputs = [convert_to_tensor(filename, None if is_tensor_like(filename) else string)]
+        for dtype, index in ((self.key_dtype, key_index), (self.value_dtype, value_index)):
+            wanted = {_WHOLE: string, _NUMBER: int64}.get(index, dtype)
+            if dtype is not wanted or index < _WHOLE:
+                what = f"column {index} as {dtype.name}"
+                raise failed(
+                    "TextFileInitializer", DTypeError(what, "Whole lines are string, numbers int64.")
+                )
+
+    def pairs(self, filename: Any) -> dict[Any, Any]:
+        """The table of a file."""
+        with open(numpy.asarray(filename).item(), "rb") as file:
+            lines = [line.rstrip(b"\r\n") for line in file][: self.vocab_size]
+        if self.vocab_size is not None and len(lines) < self.vocab_size:
+            what = f"the file has {len(lines)} lines, and vocab_size is {self.vocab_size}"
+            raise InvalidArgumentError(what, "Give the number of lines.")
+        keys, values = (
+            [self._part(line, number, index, dtype) for number, line in enumerate(lines)]
+            for index, dtype in ((self.key_index, self.key_dtype), (self.value_index, self.value_dtype))
+        )
+        return _table(keys, values)
+
+    def _part(self, line: bytes, number: int, index: int, dtype: DType) -> Any:
+        if index < 0:
+            return line if index == _WHOLE else number
+        columns = line.split(self.delimiter.encode())
+        if index >= len(columns):
+            what = f"line {number} has {len(columns)} columns, and column {index} is asked for"
+            raise InvalidArgumentError(what, "Give the delimiter of the file.")
+        return columns[index] if dtype is string else dtype.numpy.type(columns[index].decode()).item()
+
+
+def TextFileIdTableInitializer(
+    filename: Any,
+    key_column_index: int = _WHOLE,
+    value_column_index: int = _NUMBER,
+    vocab_size: int | None = None,
+    delimiter: str = "\t",
+    name: str = "text_file_id_table_init",
+    key_dtype: Any = string,
+) -> TextFileInitializer:
+    """The numbers (int64) of a file's lines, or those in a column; see ``TextFileInitializer``."""
+    return TextFileInitializer(
+        filename, key_dtype, key_column_index, int64, value_column_index, vocab_size, delimiter
+    )
+
+
+def TextFileStringTableInitializer(
+    filename: Any,
+    key_column_index: int = _NUMBER,
+    value_column_index: int = _WHOLE,
+    vocab_size: int | None = None,
+    delimiter: str = "\t",
+    name: str = "text_file_string_table_init",
+) -> TextFileInitializer:
+    """The lines of a file, or a column of them, by their numbers (int64); see ``TextFileInitializer``."""
+    return TextFileInitializer(
+        filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter
+    )
+
+
+def _table(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, Any]:
+    """A dict; raises FailedPreconditionError where a key has several values."""
+    found: dict[Any, Any] = {}
+    for key, value in zip(keys, values, strict=True):
+        if found.setdefault(key, value) != value:
+            what = f"the key {key!r} has the values {found[key]!r} and {value!r}"
+            raise FailedPreconditionError(what, "Give each key once.")
+    return found
 
 
 @example(
@@ -78,51 +175,74 @@ class HashTable:
     def __init__(
         self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
     ) -> None:
-        self.name = name or "hash_table"
+        default = default_value.encode() if isinstance(default_value, str) else default_value
+        self._begin(name or "hash_table", initializer.key_dtype, initializer.value_dtype, default)
+        if at_once():
+            self._pairs = initializer.pairs(*[one.numpy() for one in initializer.inputs])
+            return
+        self.init = self.initializer = self.filled_by(initializer, f"{self.name}_init")
+        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.init)
+
+    def _begin(self, name: str, key_dtype: DType, value_dtype: DType, default: Any) -> None:
+        self.name, self.key_dtype, self.value_dtype = name, key_dtype, value_dtype
+        self.default_value, self.buckets = default, 0
         self._pairs: dict[Any, Any] | None = None
-        self.key_dtype: DType = initializer.key_dtype
-        self.value_dtype: DType = initializer.value_dtype
-        self._default = default_value.encode() if isinstance(default_value, str) else default_value
-        self._buckets = 0
+        self.initializer_of_pairs: Any = None
+
+    @classmethod
+    def unfilled(cls, name: str, key_dtype: DType, value_dtype: DType) -> HashTable:
+        """A table for ``filled_by``; its look-ups are given what stands for other keys."""
+        made = cls.__new__(cls)
+        made._begin(name, key_dtype, value_dtype, None)
+        return made
+
+    def filled_by(self, initializer: Any, name: str) -> Operation:
+        """The operation that fills the table."""
+        self.initializer_of_pairs = initializer
 
         def fill(*arrays: Any) -> Any:
             self._pairs = initializer.pairs(*arrays)
             return numpy.int32(0)
 
-        if at_once():
-            fill(*[one.numpy() for one in initializer.inputs])
-            return
-        made = in_python(
-            "InitializeTable", fill, initializer.inputs, [(as_dtype("int32"), ())], f"{self.name}_init"
-        )
-        self.init = self.initializer = made[0].op
-        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.init)
+        made = in_python("InitializeTable", fill, initializer.inputs, [(int32, ())], name, table=self)
+        operation: Operation = made[0].op
+        return operation
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of ``keys``, a tensor of any shape, or of the values of a sparse tensor."""
+    def lookup(self, keys: Any, name: str | None = None, default_value: Any = None) -> Any:
+        """The values of ``keys``, a tensor of any shape, or of the values of a sparse tensor.
+
+        ``default_value`` stands for other keys in place of that of the table.
+        """
         if isinstance(keys, SparseTensor):
-            return SparseTensor(keys.indices, self.lookup(keys.values, name), keys.dense_shape)
+            return keys.with_values(self.lookup(keys.values, name, default_value))
         given = convert_to_tensor(keys, None if hasattr(keys, "type_") else self.key_dtype)
         if given.dtype is not self.key_dtype and not (given.dtype.kind == self.key_dtype.kind == "i"):
             what = f"keys of {given.dtype.name} for a table of {self.key_dtype.name}"
             raise failed("lookup", DTypeError(what, "Cast the keys."))
         kinds = [(self.value_dtype, known_sizes(given))]
-        return in_python("LookupTableFind", self._found, [given], kinds, name or f"{self.name}_Lookup")[0]
+        label = name or f"{self.name}_Lookup"
+        default = self.default_value if default_value is None else default_value
+        attributes = {"table": self, "default_value": default}
+        find = lambda keys: self._found(keys, default)
+        return in_python("LookupTableFind", find, [given], kinds, label, **attributes)[0]
 
-    def _found(self, keys: Any) -> Any:
+    def _found(self, keys: Any, default: Any) -> Any:
         pairs = self._filled()
-        flat = [pairs.get(key, self._value_of_other(key)) for key in numpy.asarray(keys).ravel().tolist()]
+        flat = [
+            pairs[key] if key in pairs else self._value_of_other(key, default)
+            for key in numpy.asarray(keys).ravel().tolist()
+        ]
         kind = object if self.value_dtype is string else self.value_dtype.numpy
         made = numpy.empty(len(flat), kind)
         made[:] = flat
         return made.reshape(numpy.shape(keys))
 
-    def _value_of_other(self, key: Any) -> Any:
+    def _value_of_other(self, key: Any, default: Any) -> Any:
         """The value of a key that is not there: the default, or a bucket by the fingerprint of the key."""
-        if not self._buckets:
-            return self._default
+        if not self.buckets:
+            return default
         text = key if isinstance(key, bytes) else str(key).encode()
-        return len(self._filled()) + fingerprint64(text) % self._buckets
+        return len(self._filled()) + fingerprint64(text) % self.buckets
 
     def _filled(self) -> dict[Any, Any]:
         if self._pairs is None:
@@ -132,8 +252,9 @@ class HashTable:
 
     def size(self, name: str | None = None) -> Any:
         """How many keys there are, as int64."""
-        count = lambda: numpy.int64(len(self._filled()) + self._buckets)
-        return in_python("LookupTableSize", count, [], [(int64, ())], name or f"{self.name}_Size")[0]
+        count = lambda: numpy.int64(len(self._filled()) + self.buckets)
+        label = name or f"{self.name}_Size"
+        return in_python("LookupTableSize", count, [], [(int64, ())], label, table=self)[0]
 
 
 StaticHashTable = HashTable
@@ -166,27 +287,30 @@ def index_table_from_tensor(
 
 
 def index_table_from_file(
-    vocabulary_file: str,
+    vocabulary_file: Any,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
     hasher_spec: Any = None,
     key_dtype: Any = "string",
     name: str | None = None,
+    key_column_index: int = _WHOLE,
+    value_column_index: int = _NUMBER,
+    delimiter: str = "\t",
 ) -> HashTable:
-    """The numbers of a file's lines; otherwise as ``index_table_from_tensor``."""
+    """The numbers of a file's lines, or those in a column; otherwise as ``index_table_from_tensor``."""
     if as_dtype(key_dtype) is not string:
         raise failed("index_table_from_file", ArgumentError("key_dtype is not string", "Leave it out."))
-    return _with_buckets(
-        _Lines(vocabulary_file, vocab_size, True), num_oov_buckets, default_value, hasher_spec, name
-    )
+    columns = (key_column_index, value_column_index, vocab_size, delimiter)
+    lines = TextFileIdTableInitializer(vocabulary_file, *columns)
+    return _with_buckets(lines, num_oov_buckets, default_value, hasher_spec, name)
 
 
 def _with_buckets(pairs: Any, buckets: int, default: Any, hasher: Any, name: str | None) -> HashTable:
     if hasher is not None:
         raise failed("index_table", ArgumentError("hasher_spec is not offered", "Leave it out."))
     made = HashTable(pairs, default, name=name or "string_to_index")
-    made._buckets = int(buckets)
+    made.buckets = int(buckets)
     return made
 
 
@@ -200,9 +324,15 @@ def index_to_string_table_from_tensor(
 
 
 def index_to_string_table_from_file(
-    vocabulary_file: str, vocab_size: int | None = None, default_value: Any = "UNK", name: str | None = None
+    vocabulary_file: Any,
+    vocab_size: int | None = None,
+    default_value: Any = "UNK",
+    name: str | None = None,
+    key_column_index: int = _NUMBER,
+    value_column_index: int = _WHOLE,
+    delimiter: str = "\t",
 ) -> HashTable:
-    """The lines of a file by their numbers."""
-    return HashTable(
-        _Lines(vocabulary_file, vocab_size, False), default_value, name=name or "index_to_string"
-    )
+    """The lines of a file, or a column of them, by their numbers."""
+    columns = (key_column_index, value_column_index, vocab_size, delimiter)
+    lines = TextFileStringTableInitializer(vocabulary_file, *columns)
+    return HashTable(lines, default_value, name=name or "index_to_string")

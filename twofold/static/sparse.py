@@ -6,6 +6,7 @@ Coordinates are in row-major order unless a function says otherwise, as in Tenso
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy
@@ -164,7 +165,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 @operation("SparseToDense")
 def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
     wanted = sizes(shape)
-    count = int(numpy.prod(wanted))
+    count = prod(wanted)
     base = ops.broadcast_to(default, (count,))
     positions = flat_indices(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
     given = ops.broadcast_to(values, positions.shape)
@@ -362,7 +363,7 @@ def _sum(indices: Any, values: Any, shape: Number, axis: Number, keepdims: Numbe
     position: Any = ops.multiply(ops.select(indices, 1, 0), 0)
     for axis_ in kept:
         position = ops.add(ops.multiply(position, wanted[axis_]), ops.select(indices, 1, axis_))
-    total = ops.index_add(full_of(0, (int(numpy.prod(rest)),), values.dtype, values), 0, position, values)
+    total = ops.index_add(full_of(0, (prod(rest),), values.dtype, values), 0, position, values)
     shown = tuple(1 if k in gone else size for k, size in enumerate(wanted)) if keepdims else rest
     return ops.reshape(total, shown)
 
@@ -388,9 +389,9 @@ def _complete(shape: Any, wanted: Any) -> tuple[tuple[int, ...], tuple[int, ...]
     """The sizes, and the wanted ones with the one that is -1 found."""
     old, new = sizes(shape), list(sizes(wanted))
     if -1 in new:
-        known = int(numpy.prod([size for size in new if size != -1]))
-        new[new.index(-1)] = int(numpy.prod(old)) // max(known, 1)
-    if numpy.prod(new) != numpy.prod(old):
+        known = prod([size for size in new if size != -1])
+        new[new.index(-1)] = prod(old) // max(known, 1)
+    if prod(new) != prod(old):
         raise ShapeError(f"shape {old} as {tuple(new)}", "Give one of as many elements.")
     return old, tuple(new)
 
@@ -443,7 +444,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """The elements whose entry in ``to_retain`` is true."""
     given = SparseTensor.from_value(sp_input)
-    (kept,) = in_python("Where", numpy.flatnonzero, [to_retain], [(int64, (None,))], None)
+    kept = shape_ops.reshape(selection.where(to_retain), [-1])
     return SparseTensor(
         shape_ops.gather(given.indices, kept), shape_ops.gather(given.values, kept), given.dense_shape
     )

@@ -30,6 +30,9 @@ NAMESPACES = {
         placeholder=sparse_placeholder reduce_sum=sparse_reduce_sum reorder=sparse_reorder
         reshape=sparse_reshape retain=sparse_retain segment_mean=sparse_segment_mean
         segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum
+        concat=sparse_concat fill_empty_rows=sparse_fill_empty_rows maximum=sparse_maximum
+        merge=sparse_merge minimum=sparse_minimum reduce_max=sparse_reduce_max reset_shape=sparse_reset_shape
+        slice=sparse_slice split=sparse_split to_indicator=sparse_to_indicator
         softmax=sparse_softmax add=sparse_add to_dense=sparse_tensor_to_dense transpose=sparse_transpose""",
     "spectral": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",
     "signal": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",

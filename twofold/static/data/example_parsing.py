@@ -164,21 +164,25 @@ def _parsed(what: str, serialized: Any, features: Any, name: str | None, single:
     rows: list[int | None] = [] if single or dims is None else [dims[0].value]
     rows = rows if single else rows or [None]
 
+    sparse, dense = ([one for one in columns if one.sparse is kind] for kind in (True, False))
+
+    def in_order(parts: Mapping[_Column, Sequence[Any]]) -> list[Any]:
+        """The indices of all sparse features, then their values, then their shapes, then the dense features."""
+        return [parts[one][k] for k in range(3) for one in sparse] + [parts[one][0] for one in dense]
+
     def read(given: Any) -> list[Any]:
         examples = [Example.FromString(text) for text in ([given] if single else list(given))]
-        return [
-            array
-            for column in columns
-            for array in column.arrays([column.values(example) for example in examples], single)
-        ]
+        return in_order(
+            {one: one.arrays([one.values(example) for example in examples], single) for one in columns}
+        )
 
-    types = [column.types(rows) for column in columns]
-    made = iter(in_python("ParseExample", read, [texts], [one for part in types for one in part], name))
-    found: dict[str, Any] = {}
-    for column, part in zip(columns, types):
-        tensors = [next(made) for _ in part]
-        found[column.name] = SparseTensor(*tensors) if column.sparse else tensors[0]
-    return found
+    kinds = in_order({one: one.types(rows) for one in columns})
+    made = in_python("ParseExample", read, [texts], kinds, name, sparse=sparse, dense=dense)
+    count = len(sparse)
+    found: dict[str, Any] = dict(zip((one.name for one in dense), made[3 * count :]))
+    for k, column in enumerate(sparse):
+        found[column.name] = SparseTensor(*made[k : 3 * count : count])
+    return {key: found[key] for key in sorted(features)}
 
 
 _WANTED = {True: "Give one string, or use parse_example.", False: "Give a vector of strings."}

@@ -31,10 +31,12 @@ def in_python(
     results: Sequence[tuple[DType, Sequence[int | None] | None]],
     name: str | None,
     given_run: bool = False,
+    **attributes: Any,
 ) -> list[Any]:
     """A ``py_func`` whose results have known dtypes, ranks unless the shape is None, and sizes unless one is None.
 
-    With ``given_run`` the function gets the run first, as that of a loop on the host does.
+    With ``given_run`` the function gets the run first, as that of a loop on the host does. ``attributes`` say what the
+    function does, for messages of the graph.
     """
     tensors = [convert_to_tensor(value) for value in inputs]
     types = [
@@ -44,7 +46,7 @@ def in_python(
         for dtype, sizes in results
     ]
     graph = tensors[0].graph if tensors else get_default_graph()
-    parts: dict[str, Any] = {"python": function, "is_pure": not given_run}
+    parts: dict[str, Any] = {"python": function, "is_pure": not given_run, "keywords": attributes}
     if given_run:
         parts["hosted"] = function
     made = graph.add(type, name, types, [source_of(tensor) for tensor in tensors], **parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.dtypes import bool_, int32, string
+from twofold.dtypes import bool_, int32, int64, string
 from twofold.static.functions.lowering import Choice
 from twofold.static.graph.graph_elements import Slot
 from twofold.static.graph.string_table import decode
@@ -82,6 +82,37 @@ def _assign(writer: Writer) -> None:
     writer.last(
         operation.type, [operation.updates[0].op.name, value], T=writer.dtype, use_locking=False, **attrs
     )
+
+
+@exports("Assert")
+def _assert(writer: Writer) -> None:
+    refs = writer.sources()
+    writer.last("Assert", refs, T=[writer.dtype_of(ref) for ref in refs[1:]], summarize=3)
+
+
+@exports("IsVariableInitialized")
+def _is_initialized(writer: Writer) -> None:
+    (variable,) = writer.argument("variables")
+    writer.last("IsVariableInitialized", [variable.op.name], dtype=variable.dtype)
+
+
+@exports("ReportUninitialized")
+def _uninitialized(writer: Writer) -> None:
+    variables = writer.argument("variables")
+    names = writer.constant([variable.op.name.encode() for variable in variables], string, "names")
+    if not variables:
+        writer.last("Identity", [names])
+        return
+    flags = [
+        writer.node("IsVariableInitialized", [one.op.name], "IsVariableInitialized", bool_, dtype=one.dtype)
+        for one in variables
+    ]
+    mask = writer.node("Pack", flags, "Pack", N=len(flags), axis=0)
+    found = writer.node("Where", [writer.node("LogicalNot", [mask], "LogicalNot")], "Where", int64)
+    flat = writer.constant([-1], int32, "shape")
+    positions = writer.node("Reshape", [found, flat], "Reshape", Tshape=int32)
+    refs = [names, positions, writer.constant(0, int32, "axis")]
+    writer.last("GatherV2", refs, Tparams=string, Tindices=int64, Taxis=int32, batch_dims=0)
 
 
 @exports("IdentityN")

@@ -8,7 +8,17 @@ import numpy
 
 from twofold.dtypes import bool_, int32, int64
 from twofold.static.graph.graph_elements import Slot
-from twofold.static.graph_def.node_writer import Writer, count, exports, index, index_dtype, of, result, row
+from twofold.static.graph_def.node_writer import (
+    Writer,
+    count,
+    exports,
+    index,
+    index_dtype,
+    of,
+    other,
+    result,
+    row,
+)
 
 
 def axes_of(writer: Writer, axis: Any, ref: str) -> str:
@@ -51,19 +61,68 @@ def _arg(writer: Writer) -> None:
     )
 
 
+@exports("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+def _combined_segments(writer: Writer) -> None:
+    if "num_segments" not in writer.operation.keywords:  # slices as a dense gradient
+        other(writer)
+        return
+    data, ids, count = writer.input("data"), writer.input("segment_ids", int32), writer.sizes("num_segments")
+    attrs = {"Tindices": writer.dtype_of(ids), "Tnumsegments": index_dtype(writer, count)}
+    writer.last(writer.operation.type, [data, ids, count], **attrs)
+
+
+@exports("UnsortedSegmentMean", "UnsortedSegmentSqrtN")
+def _averaged_segments(writer: Writer) -> None:
+    data, ids, count = writer.input("data"), writer.input("segment_ids", int32), writer.sizes("num_segments")
+    attrs = {"Tindices": writer.dtype_of(ids), "Tnumsegments": index_dtype(writer, count)}
+    total = writer.node("UnsortedSegmentSum", [data, ids, count], "sum", **attrs)
+    ones = writer.cast(writer.node("OnesLike", [ids], "ones"), writer.dtype)
+    found = writer.node("UnsortedSegmentSum", [ones, ids, count], "count", **attrs)
+    least = writer.node("Maximum", [found, writer.constant(1, writer.dtype, "one")], "Maximum")
+    if writer.operation.type == "UnsortedSegmentSqrtN":
+        least = writer.node("Sqrt", [least], "Sqrt")
+    rest = len(writer.operation.outputs[0].type_.shape) - 1
+    shape = writer.constant([-1, *[1] * rest], int32, "shape")
+    writer.last("RealDiv", [total, writer.node("Reshape", [least, shape], "Reshape", Tshape=int32)])
+
+
 # Shapes
 
 
 @exports("Reshape")
 def _reshape(writer: Writer) -> None:
-    ref = writer.input("tensor")
-    if "shape" in writer.operation.keywords:
-        shape = writer.sizes("shape")
+    if "mask" in writer.operation.keywords:  # as long as axes of a tensor
+        ref, tensor = writer.input("mask", bool_), writer.input("tensor")
+        first, count = writer.argument("first"), writer.argument("count")
+        shape = _sizes_between(writer, tensor, first, first + count)
+    elif "shape" in writer.operation.keywords:
+        ref, shape = writer.input("tensor"), writer.sizes("shape")
     else:  # ``count`` axes from ``first`` on become one
-        sizes = writer.operation.outputs[0].type_.shape
-        known = [size if size >= 0 else -1 for size in sizes]
-        shape = writer.constant(known, int32, "shape")
+        ref, first = writer.input("tensor"), writer.argument("first")
+        shape = _merged_sizes(writer, ref, first, first + writer.argument("count"))
     writer.last("Reshape", [ref, shape], Tshape=index_dtype(writer, shape))
+
+
+def _sizes_between(writer: Writer, ref: str, first: int, stop: int | None) -> str:
+    """Some sizes of a tensor as an input."""
+    shape = writer.node("Shape", [ref], "Shape", int32, out_type=int32)
+    begin, end, one = (
+        writer.constant([k], int32, n) for k, n in ((first, "begin"), (stop or 0, "end"), (1, "by"))
+    )
+    hint = "strided_slice" if stop else "rest"
+    mask = int(stop is None)
+    return writer.node("StridedSlice", [shape, begin, end, one], hint, int32, Index=int32, end_mask=mask)
+
+
+def _merged_sizes(writer: Writer, ref: str, first: int, stop: int) -> str:
+    sizes = writer.operation.outputs[0].type_.shape
+    known = [size if size >= 0 else -1 for size in sizes]
+    if known.count(-1) <= 1:
+        return writer.constant(known, int32, "shape")
+    parts = [_sizes_between(writer, ref, 0, first)] if first else []
+    parts += [writer.constant([-1], int32, "merged"), _sizes_between(writer, ref, stop, None)]
+    axis = writer.constant(0, int32, "axis")
+    return writer.node("ConcatV2", [*parts, axis], "concat", int32, N=len(parts), Tidx=int32)
 
 
 @exports("Flatten")
@@ -248,6 +307,8 @@ row(
     align_corners=False,
     half_pixel_centers=False,
 )
+row("SegmentSum SegmentProd SegmentMean SegmentMax SegmentMin", "data segment_ids:int32", Tindices=of(1))
+row("UniqueWithCounts", "*", out_idx=lambda writer, refs: writer.operation.outputs[1].type_.dtype)
 row("Squeeze", "input", squeeze_dims=_squeezed)
 row("Pack", "values*", N=count, axis=0)
 row("Unpack", "value", num=lambda writer, refs: len(writer.operation.outputs), axis=0)

@@ -13,6 +13,7 @@ from twofold.static.api.op_functions import convert_to_tensor, is_tensor_like, r
 from twofold.static.errors import UnimplementedError
 from twofold.static.functions.bodies import source_of
 from twofold.static.graph.graph import Graph, Operation, get_default_graph
+from twofold.static.graph_def import table_functions  # noqa: F401  its rows are in the table
 from twofold.static.graph_def.node_functions import IMPORTERS, Node, several_named
 from twofold.static.protobuf.graph_def import GraphDef, NodeDef, message_of
 

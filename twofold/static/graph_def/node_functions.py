@@ -224,11 +224,11 @@ def _strided_slice(node: Node) -> Any:
 @imports("GatherV2", "Gather", "ResourceGather")
 def _gather(node: Node) -> Any:
     if node.attr("batch_dims", 0):
-        raise _refused(node, "batch_dims")
+        raise refused(node, "batch_dims")
     return tf.gather(node[0], node[1], axis=node.numbers(2) if len(node.inputs) > 2 else 0, name=node.name)
 
 
-def _refused(node: Node, what: str) -> Exception:
+def refused(node: Node, what: str) -> Exception:
     text = f"import_graph_def: {what} of node '{node.name}' ({node.op}) is not offered"
     return UnimplementedError(text, "Leave it out.")
 
@@ -243,7 +243,7 @@ def _einsum(node: Node) -> Any:
     return tf.einsum(node.attr("equation"), *node.inputs, name=node.name)
 
 
-def _row(types: str, function: Callable[..., Any], inputs: str, **attributes: Any) -> None:
+def entered(types: str, function: Callable[..., Any], inputs: str, **attributes: Any) -> None:
     """Nodes of these types are ``function`` of inputs and attributes.
 
     Args:
@@ -284,7 +284,7 @@ def _rate(node: Node) -> list[int]:
 def _corners(node: Node) -> bool:
     """``align_corners`` of a resize that offers no ``half_pixel_centers``."""
     if node.attr("half_pixel_centers", False):
-        raise _refused(node, "half_pixel_centers")
+        raise refused(node, "half_pixel_centers")
     return bool(node.attr("align_corners", False))
 
 
@@ -296,58 +296,60 @@ def _shape(node: Node) -> Any:
     return sizes_of_message(node._message.attr["shape"].shape) if "shape" in node._message.attr else None
 
 
-_row("NoOp", tf.no_op, "")
-_row("IdentityN", several_named, "*")
-_row("Placeholder", tf.placeholder, "", dtype=("dtype",), shape=_shape)
-_row("PlaceholderWithDefault", tf.placeholder_with_default, "0", shape=_shape)
-_row("AssignAdd AssignAddVariableOp", tf.assign_add, "0 1")
-_row("AssignSub AssignSubVariableOp", tf.assign_sub, "0 1")
-_row("BiasAdd BiasAddV1", tf.nn.bias_add, "0 1", data_format="NHWC")
-_row("Conv2D", tf.nn.conv2d, "0 1", **_DILATED)
-_row("DepthwiseConv2dNative", tf.nn.depthwise_conv2d, "0 1", rate=_rate, **_LAYOUT)
-_row("Conv2DBackpropInput", tf.nn.conv2d_transpose, "2 1 #0", **_DILATED)
-_row("MaxPool", tf.nn.max_pool, "0", ksize=None, **_LAYOUT)
-_row("AvgPool", tf.nn.avg_pool, "0", ksize=None, **_LAYOUT)
-_row("LRN", tf.nn.local_response_normalization, "0", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5)
-_row("LeakyRelu", tf.nn.leaky_relu, "0", alpha=0.2)
+entered("NoOp", tf.no_op, "")
+entered("IdentityN", several_named, "*")
+entered("Placeholder", tf.placeholder, "", dtype=("dtype",), shape=_shape)
+entered("PlaceholderWithDefault", tf.placeholder_with_default, "0", shape=_shape)
+entered("AssignAdd AssignAddVariableOp", tf.assign_add, "0 1")
+entered("AssignSub AssignSubVariableOp", tf.assign_sub, "0 1")
+entered("BiasAdd BiasAddV1", tf.nn.bias_add, "0 1", data_format="NHWC")
+entered("Conv2D", tf.nn.conv2d, "0 1", **_DILATED)
+entered("DepthwiseConv2dNative", tf.nn.depthwise_conv2d, "0 1", rate=_rate, **_LAYOUT)
+entered("Conv2DBackpropInput", tf.nn.conv2d_transpose, "2 1 #0", **_DILATED)
+entered("MaxPool", tf.nn.max_pool, "0", ksize=None, **_LAYOUT)
+entered("AvgPool", tf.nn.avg_pool, "0", ksize=None, **_LAYOUT)
+entered("LRN", tf.nn.local_response_normalization, "0", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5)
+entered("LeakyRelu", tf.nn.leaky_relu, "0", alpha=0.2)
 _LABELLED = {"logits": lambda node: node[0], "labels": lambda node: node[1]}
-_row("SparseSoftmaxCrossEntropyWithLogits", tf.nn.sparse_softmax_cross_entropy_with_logits, "", **_LABELLED)
-_row("SoftmaxCrossEntropyWithLogits", tf.nn.softmax_cross_entropy_with_logits_v2, "", **_LABELLED)
-_row("ArgMax", tf.argmax, "0 #1", output_type=int64)
-_row("ArgMin", tf.argmin, "0 #1", output_type=int64)
-_row("Cumsum", tf.cumsum, "0 #1", exclusive=False, reverse=False)
-_row("Cumprod", tf.cumprod, "0 #1", exclusive=False, reverse=False)
-_row("Cast", tf.cast, "0", dtype=("DstT",))
-_row("Shape", tf.shape, "0", out_type=int32)
-_row("Size", tf.size, "0", out_type=int32)
-_row("Squeeze", tf.squeeze, "0", axis=lambda node: node.attr("squeeze_dims") or node.attr("axis") or None)
-_row("Reshape", tf.reshape, "0 #1")
-_row("ExpandDims", tf.expand_dims, "0 #1")
-_row("Transpose", tf.transpose, "0 #1")
-_row("Tile", tf.tile, "0 #1")
-_row("Slice", tf.slice, "0 #1 #2")
-_row("BroadcastTo", tf.broadcast_to, "0 #1")
-_row("ReverseV2", tf.reverse, "0 #1")
-_row("Pack", tf.stack, "*", axis=0)
-_row("Unpack", tf.unstack, "0", num=None, axis=0)
-_row("Pad MirrorPad", tf.pad, "0 #1", mode="CONSTANT")
-_row("PadV2", tf.pad, "0 #1", mode="CONSTANT", constant_values=lambda node: node[2])
-_row("GatherNd", tf.gather_nd, "0 1")
-_row("Select", tf.where, "0 1 2")
-_row("AddN AccumulateNV2", tf.add_n, "*")
-_row("Fill", tf.fill, "#0 1")
-_row("Range", tf.range, "0 1 2")
-_row("LinSpace", tf.linspace, "0 1 #2")
-_row("OneHot", tf.one_hot, "0 #1 2 3", axis=-1, dtype=("T", float32))
-_row("TopKV2", tf.nn.top_k, "0 #1", sorted=True)
-_row("InTopK", tf.nn.in_top_k, "0 1", k=None)
-_row("InTopKV2", tf.nn.in_top_k, "0 1 #2")
-_row("SpaceToDepth", tf.space_to_depth, "0", block_size=None, data_format="NHWC")
-_row("DepthToSpace", tf.depth_to_space, "0", block_size=None, data_format="NHWC")
+entered(
+    "SparseSoftmaxCrossEntropyWithLogits", tf.nn.sparse_softmax_cross_entropy_with_logits, "", **_LABELLED
+)
+entered("SoftmaxCrossEntropyWithLogits", tf.nn.softmax_cross_entropy_with_logits_v2, "", **_LABELLED)
+entered("ArgMax", tf.argmax, "0 #1", output_type=int64)
+entered("ArgMin", tf.argmin, "0 #1", output_type=int64)
+entered("Cumsum", tf.cumsum, "0 #1", exclusive=False, reverse=False)
+entered("Cumprod", tf.cumprod, "0 #1", exclusive=False, reverse=False)
+entered("Cast", tf.cast, "0", dtype=("DstT",))
+entered("Shape", tf.shape, "0", out_type=int32)
+entered("Size", tf.size, "0", out_type=int32)
+entered("Squeeze", tf.squeeze, "0", axis=lambda node: node.attr("squeeze_dims") or node.attr("axis") or None)
+entered("Reshape", tf.reshape, "0 #1")
+entered("ExpandDims", tf.expand_dims, "0 #1")
+entered("Transpose", tf.transpose, "0 #1")
+entered("Tile", tf.tile, "0 #1")
+entered("Slice", tf.slice, "0 #1 #2")
+entered("BroadcastTo", tf.broadcast_to, "0 #1")
+entered("ReverseV2", tf.reverse, "0 #1")
+entered("Pack", tf.stack, "*", axis=0)
+entered("Unpack", tf.unstack, "0", num=None, axis=0)
+entered("Pad MirrorPad", tf.pad, "0 #1", mode="CONSTANT")
+entered("PadV2", tf.pad, "0 #1", mode="CONSTANT", constant_values=lambda node: node[2])
+entered("GatherNd", tf.gather_nd, "0 1")
+entered("Select", tf.where, "0 1 2")
+entered("AddN AccumulateNV2", tf.add_n, "*")
+entered("Fill", tf.fill, "#0 1")
+entered("Range", tf.range, "0 1 2")
+entered("LinSpace", tf.linspace, "0 1 #2")
+entered("OneHot", tf.one_hot, "0 #1 2 3", axis=-1, dtype=("T", float32))
+entered("TopKV2", tf.nn.top_k, "0 #1", sorted=True)
+entered("InTopK", tf.nn.in_top_k, "0 1", k=None)
+entered("InTopKV2", tf.nn.in_top_k, "0 1 #2")
+entered("SpaceToDepth", tf.space_to_depth, "0", block_size=None, data_format="NHWC")
+entered("DepthToSpace", tf.depth_to_space, "0", block_size=None, data_format="NHWC")
 _CENTERS = {"align_corners": False, "half_pixel_centers": False}
-_row("ResizeBilinear", image.resize_bilinear, "0 #1", **_CENTERS)
-_row("ResizeNearestNeighbor", image.resize_nearest_neighbor, "0 #1", align_corners=_corners)
-_row("ResizeBicubic", image.resize_bicubic, "0 #1", **_CENTERS)
-_row("RandomUniform", tf.random_uniform, "#0", dtype=None, seed=_seed)
-_row("RandomStandardNormal", tf.random_normal, "#0", dtype=None, seed=_seed)
-_row("TruncatedNormal", tf.truncated_normal, "#0", dtype=None, seed=_seed)
+entered("ResizeBilinear", image.resize_bilinear, "0 #1", **_CENTERS)
+entered("ResizeNearestNeighbor", image.resize_nearest_neighbor, "0 #1", align_corners=_corners)
+entered("ResizeBicubic", image.resize_bicubic, "0 #1", **_CENTERS)
+entered("RandomUniform", tf.random_uniform, "#0", dtype=None, seed=_seed)
+entered("RandomStandardNormal", tf.random_normal, "#0", dtype=None, seed=_seed)
+entered("TruncatedNormal", tf.truncated_normal, "#0", dtype=None, seed=_seed)

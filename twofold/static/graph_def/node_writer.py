@@ -39,7 +39,15 @@ EXPORTERS: dict[str, Callable[[Writer], Any]] = {}
 """What writes an operation, by its type."""
 
 _UNTYPED = {"All", "Any", "Cast", "GatherNd", "GatherV2", "LogicalAnd", "LogicalNot", "LogicalOr"}
-_UNTYPED |= {"PlaceholderWithDefault", "Range"}
+_UNTYPED |= {
+    "PlaceholderWithDefault",
+    "Range",
+    "IsVariableInitialized",
+    "ParseExample",
+    "StringToHashBucketFast",
+    "Where",
+}
+_UNTYPED |= {"LookupTableFindV2", "LookupTableImportV2", "LookupTableSizeV2", "InitializeTableFromTextFileV2"}
 """Nodes with inputs that have no attribute ``T``."""
 
 
@@ -62,6 +70,10 @@ def attribute(value: Any) -> AttrValue:
         made.tensor.CopyFrom(value)
     elif value and isinstance(value[0], DType):
         made.list.type.extend(CODES[item] for item in value)
+    elif value and isinstance(value[0], TensorShapeProto):
+        made.list.shape.extend(value)
+    elif value and isinstance(value[0], bytes):
+        made.list.s.extend(value)
     else:
         made.list.i.extend(int(item) for item in value)
         made.list.SetInParent()
@@ -84,6 +96,7 @@ class Writer:
         self._refs: dict[Source, str] = {}
         self._dtypes: dict[str, DType] = {}
         self._constants: dict[Any, str] = {}
+        self.handles: dict[Any, str] = {}  # of tables
         self.operation: Operation
 
     def write(self) -> GraphDef:
@@ -297,6 +310,7 @@ def count(writer: Writer, refs: list[str]) -> int:
 def graph_def_of(operations: Iterable[Operation], add_shapes: bool = False) -> GraphDef:
     """The message of some operations; with ``add_shapes`` the shapes of their results are attributes, too."""
     import_module("twofold.static.graph_def.export")
+    import_module("twofold.static.graph_def.export_tables")
 
     writer = Writer(operations)
     found = writer.write()

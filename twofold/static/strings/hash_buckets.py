@@ -40,7 +40,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
         return numpy.asarray(flat, numpy.int64).reshape(numpy.shape(array))
 
     kinds = [(int64, known_sizes(given))]
-    return in_python("StringToHashBucketFast", buckets, [given], kinds, name)[0]
+    return in_python("StringToHashBucketFast", buckets, [given], kinds, name, num_buckets=num_buckets)[0]
 
 
 def crossed(features: Sequence[Any], buckets: int, key: int) -> SparseTensor:

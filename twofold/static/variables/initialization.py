@@ -22,7 +22,8 @@ def _asked(type: str, results: Any, variables: Sequence[Variable], answer: Any, 
     def look(run: Any) -> Any:
         return answer([variable in run.session._state for variable in variables])
 
-    made = in_python(type, look, [], results, name, given_run=True)
+    held = [variable_of(variable) for variable in variables]
+    made = in_python(type, look, [], results, name, given_run=True, variables=held)
     return made[0]
 
 
