@@ -120,7 +120,9 @@ NAMES: dict[str, dict[str, str]] = {
             "unpack split tile slice gather gather_nd one_hot reverse reverse_v2 sequence_mask shape_n "
             "identity_n broadcast_static_shape broadcast_dynamic_shape"
         ),
-        "twofold.static.autodiff.clipping": "clip_by_value clip_by_norm global_norm clip_by_global_norm",
+        "twofold.static.autodiff.clipping": (
+            "clip_by_value clip_by_norm clip_by_average_norm global_norm clip_by_global_norm"
+        ),
         "twofold.static.autodiff.gradients": "AggregationMethod UnconnectedGradients gradients hessians",
         "twofold.static.autodiff.indexed_slices": "IndexedSlices IndexedSlicesValue",
         "twofold.static.contrib": "tpu",
@@ -410,8 +412,8 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.train": {
         "twofold.static.data.coordinator": "Coordinator",
         "twofold.static.data.queues": (
-            "QueueRunner add_queue_runner batch range_input_producer shuffle_batch slice_input_producer "
-            "start_queue_runners"
+            "QueueRunner add_queue_runner batch batch_join range_input_producer shuffle_batch "
+            "shuffle_batch_join slice_input_producer start_queue_runners"
         ),
         "twofold.static.data.readers": "match_filenames_once string_input_producer",
         "twofold.static.graph_def.meta_graph": "export_meta_graph",

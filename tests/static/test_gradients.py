@@ -130,3 +130,12 @@ def test_grad_ys_have_the_type_of_ys_or_are_refused(session, sizes):
         weighted(tf.ones([4]))
     with pytest.raises(ValueError, match="1 ys and 2 grad_ys"):
         weighted([1.0, 2.0])
+
+
+@pytest.mark.parametrize(("limit", "factor"), [(0.5, 0.2), (5.0, 1.0)])
+def test_clipping_by_the_average_norm(limit, factor):
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = tf.clip_by_average_norm(tf.constant([6.0, 8.0]), limit * 2)  # of the norm 5 for each element
+        numpy.testing.assert_allclose(
+            session.run(made), numpy.array([6.0, 8.0]) * min(factor, 1.0), rtol=1e-6
+        )

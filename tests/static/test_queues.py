@@ -130,3 +130,34 @@ def test_elements_of_different_sizes_are_padded():
         assert session.run(batch).tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 2]]
         coordinator.request_stop()
         coordinator.join(threads)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_batches_of_several_lists(shuffled):
+    with tf.Graph().as_default(), tf.Session() as session:
+        numbers = [tf.train.range_input_producer(3, 2, shuffle=False).dequeue() + k for k in (0, 10)]
+        rows = [[numbers[0], tf.zeros([2])], [numbers[1], tf.ones([2])]]
+        if shuffled:
+            made = tf.train.shuffle_batch_join(rows, 4, 20, 2, allow_smaller_final_batch=True)
+        else:
+            made = tf.train.batch_join(rows, 4, allow_smaller_final_batch=True)
+        assert [one.shape.as_list() for one in made] == [[None], [None, 2]]
+        coordinator = tf.train.Coordinator()
+        session.run(tf.local_variables_initializer())
+        threads = tf.train.start_queue_runners(session, coordinator)
+        found = [session.run(made) for _ in range(3)]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(made)
+        coordinator.join(threads)
+    values = [pair for first, second in found for pair in zip(first.tolist(), second[:, 0].tolist())]
+    assert sorted(values) == [(k, 0.0) for k in (0, 0, 1, 1, 2, 2)] + [
+        (k, 1.0) for k in (10, 10, 11, 11, 12, 12)
+    ]
+
+
+def test_lists_that_are_joined_are_alike():
+    with tf.Graph().as_default():
+        with pytest.raises(TypeError, match="different dtypes"):
+            tf.train.batch_join([[tf.constant(1)], [tf.constant(1.0)]], 2)
+        made = tf.train.batch_join([[tf.zeros([2, 3])], [tf.zeros([2, 4])]], 2, dynamic_pad=True)
+        assert made[0].shape.as_list() == [2, 2, None]

@@ -87,3 +87,9 @@ def test_dimensions_are_operands():
     assert found == [4, [6, 2, 5], 3.0, [3, -1], 7, [0, 1, 2]]
     with pytest.raises(TypeError, match="unknown until the graph is fed"):
         tf.stack([tf.Dimension(None), 2])
+
+
+def test_sizes_by_the_name_that_keras_copied():
+    assert [size.value for size in tf.TensorShape([2, None])._dims] == [2, None] and tf.TensorShape(
+        None
+    )._dims is None

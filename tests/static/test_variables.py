@@ -139,3 +139,17 @@ def test_inputs_of_an_update_begin_with_the_variables_that_it_writes(session):
     (update,) = step.control_inputs
     assert [one.name for one in update.inputs[:3]] == ["v:0", "v/Momentum:0", delta.name]
     assert (v + delta).op.inputs == (v.op.outputs[0], delta)
+
+
+def test_what_is_kept_beside_variables_has_the_scope_of_the_call_in_its_name():
+    with tf.Graph().as_default():
+        with tf.variable_scope("net"):
+            w = tf.get_variable("w", [])
+            tf.train.MomentumOptimizer(0.1, 0.9).minimize(w * w)
+            average = tf.train.ExponentialMovingAverage(0.9)
+            average.apply([w])
+        with tf.name_scope("train"):
+            tf.train.MomentumOptimizer(0.1, 0.9, name="Other").minimize(w * w)
+        names = [variable.op.name for variable in tf.global_variables()]
+        assert names == ["net/w", "net/net/w/Momentum", "net/net/w/ExponentialMovingAverage", "net/w/Other"]
+        assert average.average_name(w) == names[2]

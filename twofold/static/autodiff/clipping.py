@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,15 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
     found = axis_of(axes)
     norm = ops.sqrt(ops.sum(ops.square(t), tuple(range(t.ndim)) if found is None else found, True))
     return apply("divide", apply("multiply", t, clip_norm), ops.maximum(norm, clip_norm))
+
+
+@keeps_slices
+@operation("ClipByAverageNorm")
+@example("tf.clip_by_average_norm([3.0, 4.0], 0.5)", "[0.6 0.8]")
+def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
+    """``t`` scaled down so that its norm over the number of its elements is at most ``clip_norm``."""
+    average = apply("divide", ops.sqrt(ops.sum(ops.square(t))), math.prod(t.shape))
+    return apply("divide", apply("multiply", t, clip_norm), ops.maximum(average, clip_norm))
 
 
 def _need_list(t_list: Any) -> None:

@@ -17,6 +17,7 @@ from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.calls import failed
+from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse, whole
 from twofold.static.api.signatures import takes
 from twofold.static.arrays import shape_ops
@@ -423,24 +424,38 @@ def slice_input_producer(tensor_list: Sequence[Any], **options: Any) -> list[Any
     return [shape_ops.gather(tensor, position) for tensor in tensors]
 
 
-def _batched(tensors: Any, make: Callable[[list[Any], list[Any]], FIFOQueue], options: dict[str, Any]) -> Any:
-    many, shapes, size = options["enqueue_many"], options["shapes"], options["batch_size"]
-    named = isinstance(tensors, Mapping)
-    values = list(tensors.values()) if named else tensors if isinstance(tensors, (list, tuple)) else [tensors]
-    given = [convert_to_tensor(value) for value in values]  # a list among them is stacked, as in TensorFlow
-    known = [tensor.get_shape() for tensor in given]
-    if many:
-        known = [TensorShape(None if shape.dims is None else shape.dims[1:]) for shape in known]
-    queue = make(
-        [tensor.dtype for tensor in given], known if shapes is None else _each_shape(shapes, len(given))
-    )
-    fill = queue.enqueue_many(given) if many else queue.enqueue(given)
-    add_queue_runner(QueueRunner(queue, [fill] * options["num_threads"]))
+def _batched(
+    lists: Sequence[Any], make: Callable[[list[Any], list[Any]], FIFOQueue], options: dict[str, Any]
+) -> Any:
+    """Batches of what several lists of tensors, one kind in each position, are put into a queue."""
+    many, shapes, size, first = options["enqueue_many"], options["shapes"], options["batch_size"], lists[0]
+    named, alone = isinstance(first, Mapping), not isinstance(first, (list, tuple, Mapping))
+    rows = []
+    for tensors in lists:
+        values = [tensors[key] for key in first] if named else [tensors] if alone else tensors
+        rows.append([convert_to_tensor(value) for value in values])  # a list among them is stacked
+    dtypes = [tensor.dtype for tensor in rows[0]]
+    if any([tensor.dtype for tensor in row] != dtypes for row in rows):
+        raise TypeError(f"batch_join: lists of different dtypes, at {here()}. Make them equal.")
+    known = [_common([tensor.get_shape() for tensor in column], many) for column in zip(*rows, strict=True)]
+    queue = make(dtypes, known if shapes is None else _each_shape(shapes, len(dtypes)))
+    fills = [queue.enqueue_many(row) if many else queue.enqueue(row) for row in rows]
+    add_queue_runner(QueueRunner(queue, fills * options.get("num_threads", 1)))
     found = queue.dequeue_up_to(size) if options["allow_smaller_final_batch"] else queue.dequeue_many(size)
     results = found if isinstance(found, list) else [found]
     if named:
-        return dict(zip(tensors, results))
-    return results if isinstance(tensors, (list, tuple)) else results[0]
+        return dict(zip(first, results))
+    return results[0] if alone else results
+
+
+def _common(shapes: Sequence[TensorShape], many: bool) -> TensorShape:
+    """The sizes that are the same in all shapes; without the first one where this counts elements."""
+    each = [shape.dims for shape in shapes]
+    if any(dims is None or len(dims) != len(each[0] or []) for dims in each):
+        return TensorShape(None)
+    sizes = [{size.value for size in column} for column in zip(*(dims or [] for dims in each))]
+    merged = [column.pop() if len(column) == 1 else None for column in sizes]
+    return TensorShape(merged[1:] if many else merged)
 
 
 @takes(
@@ -455,12 +470,25 @@ def batch(tensors: Any, **options: Any) -> Any:
     ``shared_name`` is for several processes and changes nothing.
     """
 
-    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
-        kind = PaddingFIFOQueue if options["dynamic_pad"] else FIFOQueue
-        capacity = max(options["capacity"], options["batch_size"])
-        return kind(capacity, dtypes, known, name=options["name"] or "batch")
+    return _batched([tensors], _in_order(options, "batch"), options)
 
-    return _batched(tensors, make, options)
+
+def _in_order(options: Mapping[str, Any], name: str) -> Callable[[list[Any], list[Any]], FIFOQueue]:
+    kind = PaddingFIFOQueue if options["dynamic_pad"] else FIFOQueue
+    capacity = max(options["capacity"], options["batch_size"])
+    return lambda dtypes, known: kind(capacity, dtypes, known, name=options["name"] or name)
+
+
+@takes(
+    "batch_size, capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False, "
+    "shared_name=None, name=None"
+)
+def batch_join(tensors_list: Sequence[Any], **options: Any) -> Any:
+    """``batch`` of several lists of tensors, each of which a thread of its own computes ahead.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+    return _batched(list(tensors_list), _in_order(options, "batch_join"), options)
 
 
 @takes(
@@ -473,8 +501,21 @@ def shuffle_batch(tensors: Any, **options: Any) -> Any:
     ``shared_name`` is for several processes and changes nothing.
     """
 
-    def make(dtypes: list[Any], known: list[Any]) -> FIFOQueue:
-        counts, name = (options["capacity"], options["min_after_dequeue"]), options["name"] or "shuffle_batch"
-        return RandomShuffleQueue(*counts, dtypes, known, seed=options["seed"], name=name)
+    return _batched([tensors], _at_random(options, "shuffle_batch"), options)
 
-    return _batched(tensors, make, options)
+
+def _at_random(options: Mapping[str, Any], name: str) -> Callable[[list[Any], list[Any]], FIFOQueue]:
+    counts, label = (options["capacity"], options["min_after_dequeue"]), options["name"] or name
+    return lambda dtypes, known: RandomShuffleQueue(*counts, dtypes, known, seed=options["seed"], name=label)
+
+
+@takes(
+    "batch_size, capacity, min_after_dequeue, seed=None, enqueue_many=False, shapes=None, "
+    "allow_smaller_final_batch=False, shared_name=None, name=None"
+)
+def shuffle_batch_join(tensors_list: Sequence[Any], **options: Any) -> Any:
+    """``batch_join`` in random order: ``min_after_dequeue`` elements wait to be sampled from.
+
+    ``shared_name`` is for several processes and changes nothing.
+    """
+    return _batched(list(tensors_list), _at_random(options, "shuffle_batch_join"), options)

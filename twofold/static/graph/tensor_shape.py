@@ -117,6 +117,11 @@ class TensorShape:
             ]
 
     @property
+    def _dims(self) -> list[Dimension] | None:
+        """``dims``, by the name that functions copied from Keras ask for."""
+        return self.dims
+
+    @property
     def ndims(self) -> int | None:
         """Number of axes, or None."""
         return None if self.dims is None else len(self.dims)

@@ -17,7 +17,13 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Operation, describe, get_default_graph
 from twofold.static.graph.scopes import control_dependencies
-from twofold.static.variables.variable import Variable, moving_average_variables, trainable_variables, update
+from twofold.static.variables.variable import (
+    Variable,
+    in_variable_scope,
+    moving_average_variables,
+    trainable_variables,
+    update,
+)
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
@@ -72,7 +78,7 @@ class ExponentialMovingAverage:
 
     def _made(self, value: Any) -> Variable:
         graph = get_default_graph()
-        label = f"{value.op.name}/{self.name}"
+        label = in_variable_scope(graph, f"{value.op.name}/{self.name}")
         keys = [GraphKeys.GLOBAL_VARIABLES]
         with graph.name_scope(None), control_dependencies(None):
             if isinstance(value, Variable):

@@ -16,7 +16,14 @@ from twofold.static.control_flow.dependencies import group
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Operation, get_default_graph
-from twofold.static.variables.variable import Variable, assign, assign_add, trainable_variables, update
+from twofold.static.variables.variable import (
+    Variable,
+    assign,
+    assign_add,
+    in_variable_scope,
+    trainable_variables,
+    update,
+)
 
 
 class Optimizer:
@@ -163,6 +170,7 @@ class Optimizer:
         found = self._slots.get((variable, slot))
         if found is None:
             graph = variable.graph
+            label = in_variable_scope(graph, f"{variable.op.name}/{self._slot_label(slot)}")
             with graph.name_scope(None), graph.control_dependencies(None):
                 initial = constant(
                     value,
@@ -170,7 +178,7 @@ class Optimizer:
                     variable.type_.shape,
                     name=f"{variable.op.name}/{self._name}/Initializer",
                 )
-                found = Variable(initial, False, name=f"{variable.op.name}/{self._slot_label(slot)}")
+                found = Variable(initial, False, name=label)
             self._slots[variable, slot] = found
         return found
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
         QueueRunner,
         add_queue_runner,
         batch,
+        batch_join,
         range_input_producer,
         shuffle_batch,
+        shuffle_batch_join,
         slice_input_producer,
         start_queue_runners,
     )

@@ -32,7 +32,15 @@ from twofold.static.graph.context import at_once, local
 from twofold.static.graph.devices import check_device
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute, leaf
-from twofold.static.graph.graph import Operation, Tensor, describe, get_default_graph, need_session, owner_of
+from twofold.static.graph.graph import (
+    Graph,
+    Operation,
+    Tensor,
+    describe,
+    get_default_graph,
+    need_session,
+    owner_of,
+)
 from twofold.static.graph.tensor_shape import (
     TensorShape,
     fits,
@@ -560,3 +568,9 @@ all_variables = global_variables
 initialize_all_variables = global_variables_initializer
 initialize_variables = variables_initializer
 initialize_local_variables = local_variables_initializer
+
+
+def in_variable_scope(graph: Graph, name: str) -> str:
+    """The name that a variable kept beside another one has: TensorFlow puts the scope of the call before that name."""
+    scope = graph.variable_scopes[-1].name if graph.variable_scopes else ""
+    return f"{scope}/{name}" if scope else name
