@@ -254,3 +254,29 @@ def test_channels_are_dropped_whole_while_training():
         made = session.run(noisy(ones, training=True))
         assert abs(made.mean() - 1) < 0.1 and abs(made.std() - 1) < 0.1
         assert (session.run(noisy(ones, training=False)) == 1).all()
+
+
+def test_both_directions_have_names_of_their_own() -> None:
+    with tf.Graph().as_default():
+        layer = tf.keras.layers.Bidirectional(tf.keras.layers.GRU(2, name="g"), name="both")
+        layer(tf.zeros([2, 3, 4]))
+        names = [variable.op.name for variable in layer.trainable_weights]
+        parts = ("kernel", "recurrent_kernel", "bias")
+        assert names == [f"both/{way}_g/{part}" for way in ("forward", "backward") for part in parts]
+        again = tf.keras.layers.Bidirectional.from_config(layer.get_config())
+        assert again.layer.name == "g" and again.forward_layer.name == "forward_g"
+
+
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+def test_causal_convolutions(layout: str) -> None:
+    x = numpy.random.default_rng(0).standard_normal((2, 7, 3)).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = x if layout == "channels_last" else x.transpose(0, 2, 1)
+        options = {"padding": "causal", "dilation_rate": 2, "data_format": layout}
+        made = tf.keras.layers.Conv1D(4, 3, **options)(tf.constant(given))
+        session.run(tf.global_variables_initializer())
+        found, kernel = session.run([made, tf.trainable_variables()[0]])
+    padded = numpy.pad(x, ((0, 0), (4, 0), (0, 0)))
+    expected = sum(padded[:, 2 * k : 2 * k + 7] @ kernel[k] for k in range(3))
+    shown = found if layout == "channels_last" else found.transpose(0, 2, 1)
+    numpy.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-5)

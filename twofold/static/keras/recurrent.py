@@ -247,14 +247,13 @@ class Bidirectional(Wrapper):
             raise ValueError("Bidirectional: return_state is not offered. Use two layers.")
         options.setdefault("batch_input_shape", layer.batch_input_shape)
         super().__init__(**options)
-        self.layer = self.forward_layer = layer
-        self.backward_layer, self._merge = copy.copy(layer), merge_mode
-        self.backward_layer.name, self.backward_layer.go_backwards = (
-            f"backward_{layer.name}",
-            not layer.go_backwards,
-        )
-        for name in ("_own", "_updates", "_losses", "_calls"):
-            setattr(self.backward_layer, name, [])
+        self.layer, self._merge = layer, merge_mode
+        self.forward_layer, self.backward_layer = copy.copy(layer), copy.copy(layer)
+        self.backward_layer.go_backwards = not layer.go_backwards
+        for made, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
+            made.name = f"{direction}_{layer.name}"
+            for name in ("_own", "_updates", "_losses", "_calls"):
+                setattr(made, name, [])
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""

@@ -10,6 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import takes
+from twofold.static.arrays import creation
 from twofold.static.arrays.shape_ops import shape as shape_of
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe
@@ -101,16 +102,24 @@ def _plain(count: int, convolve: Callable[..., Any], *example: str) -> Callable[
             kernel = made.variable(
                 "kernel", [*for_each_axis(kernel_size, count), made.channels, int(filters)]
             )
-            settings = {"data_format": made.data_format, "dilations": for_each_axis(dilation_rate, count)}
+            rates = for_each_axis(dilation_rate, count)
+            tensor, around = made.tensor, padding.upper()
+            if around == "CAUSAL" and count == 1:
+                before = [rates[0] * (for_each_axis(kernel_size, 1)[0] - 1), 0]
+                sizes = [[0, 0], before] if data_format == "channels_first" else [before, [0, 0]]
+                tensor, around = creation.pad(tensor, [[0, 0], *sizes]), "VALID"
+            settings = {"data_format": made.data_format, "dilations": rates}
             step = for_each_axis(strides, count)
-            result = convolve(made.tensor, kernel, step, padding.upper(), name=f"Conv{count}D", **settings)
+            result = convolve(tensor, kernel, step, around, name=f"Conv{count}D", **settings)
             return made.finish(result, int(filters))
 
     return described(
         layer,
         own,
         f"Convolution over {count} axes with variables ``kernel`` and ``bias`` of its own.\n\n"
-        "``padding`` is 'valid' or 'same'; initializers and regularizers go by name, such as\n"
+        "``padding`` is 'valid' or 'same'"
+        + (", or 'causal': zeros before the first element alone" if count == 1 else "")
+        + "; initializers and regularizers go by name, such as\n"
         "``kernel_initializer``. Raises GraphError where the number of channels is unknown.",
         *example,
     )
