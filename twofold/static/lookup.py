@@ -172,6 +172,9 @@ class HashTable:
     FailedPreconditionError. ``shared_name`` is for several processes and changes nothing.
     """
 
+    _pairs: dict[Any, Any] | None
+    initializer_of_pairs: Any
+
     def __init__(
         self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
     ) -> None:
@@ -186,8 +189,8 @@ class HashTable:
     def _begin(self, name: str, key_dtype: DType, value_dtype: DType, default: Any) -> None:
         self.name, self.key_dtype, self.value_dtype = name, key_dtype, value_dtype
         self.default_value, self.buckets = default, 0
-        self._pairs: dict[Any, Any] | None = None
-        self.initializer_of_pairs: Any = None
+        self._pairs = None
+        self.initializer_of_pairs = None
 
     @classmethod
     def unfilled(cls, name: str, key_dtype: DType, value_dtype: DType) -> HashTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import math as numbers_of_python
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +36,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Number = None) -> Any:
 @example("tf.clip_by_average_norm([3.0, 4.0], 0.5)", "[0.6 0.8]")
 def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
     """``t`` scaled down so that its norm over the number of its elements is at most ``clip_norm``."""
-    average = apply("divide", ops.sqrt(ops.sum(ops.square(t))), math.prod(t.shape))
+    average = apply("divide", ops.sqrt(ops.sum(ops.square(t))), numbers_of_python.prod(t.shape))
     return apply("divide", apply("multiply", t, clip_norm), ops.maximum(average, clip_norm))
 
 

@@ -88,7 +88,7 @@ def _features(node: Node, sparse: list[str], dense: list[str], first: int) -> di
     for name, kind in zip(sparse, node.attr("sparse_types", [])):
         found[name] = VarLenFeature(DTYPES[kind])
     for k, (name, kind) in enumerate(zip(dense, node.attr("Tdense", []))):
-        dtype, shape = DTYPES[kind], list(sizes_of_message(node.attr("dense_shapes")[k]))
+        dtype, shape = DTYPES[kind], sizes_of_message(node.attr("dense_shapes")[k]) or []
         default = numpy.asarray(constant_value(node[first + k]))
         if shape[:1] in ([-1], [None]):
             blank = default.ravel()[0] if default.size else None
