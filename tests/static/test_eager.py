@@ -370,3 +370,17 @@ def test_training_that_a_tensor_tells():
     x = tf.ones([20, 30])
     assert (tf.layers.dropout(x, 0.5, training=tf.constant(False)).numpy() == 1).all()
     assert (tf.layers.dropout(x, 0.5, training=tf.constant(True)).numpy() == 0).any()
+
+
+def test_what_python_computes_is_computed_at_once(tmp_path):
+    path = tmp_path / "words"
+    path.write_text("x\ny\n")
+    x = tf.constant([0.0, 2.0, 0.0, 3.0])
+    assert tf.where(x > 0).numpy().tolist() == [[1], [3]]
+    assert tf.boolean_mask(x, x > 0).numpy().tolist() == [2.0, 3.0]
+    assert tf.unique(tf.constant([4, 4, 5])).idx.numpy().tolist() == [0, 0, 1]
+    assert tf.string_join(["a", tf.as_string(tf.constant([1, 2]))]).numpy().tolist() == [b"a1", b"a2"]
+    table = tf.contrib.lookup.index_table_from_file(str(path))
+    assert table.lookup(tf.constant(["y", "none"])).numpy().tolist() == [1, -1] and int(table.size()) == 2
+    filled, empty = tf.sparse_fill_empty_rows(tf.SparseTensor([[1, 0]], [5], [3, 1]), 7)
+    assert filled.values.numpy().tolist() == [7, 5, 7] and empty.numpy().tolist() == [True, False, True]

@@ -16,6 +16,7 @@ from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.eager_execution import call_python
 from twofold.static.graph.graph import Operation, get_default_graph
 from twofold.static.sparse import SparseTensor
 from twofold.static.strings.fingerprint import fingerprint64
@@ -181,7 +182,7 @@ class HashTable:
         default = default_value.encode() if isinstance(default_value, str) else default_value
         self._begin(name or "hash_table", initializer.key_dtype, initializer.value_dtype, default)
         if at_once():
-            self._pairs = initializer.pairs(*[one.numpy() for one in initializer.inputs])
+            (self._pairs,) = call_python(initializer.pairs, initializer.inputs)
             return
         self.init = self.initializer = self.filled_by(initializer, f"{self.name}_init")
         get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.init)

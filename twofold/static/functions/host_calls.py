@@ -39,6 +39,9 @@ def in_python(
     function does, for messages of the graph.
     """
     tensors = [convert_to_tensor(value) for value in inputs]
+    if at_once() and not given_run:
+        values = zip(call_python(function, tensors), results)
+        return [convert_to_tensor(value, dtype) for value, (dtype, _) in values]
     types = [
         tensor_type(dtype, UNKNOWN_RANK)
         if sizes is None
