@@ -71,7 +71,7 @@ class TextFileInitializer:
         value_index: As ``key_index``.
         vocab_size: How many lines are read; all unless given.
         delimiter: What separates columns.
-        name: Not used: there is no operation.
+        name: Of the operation that fills a table.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class TextFileInitializer:
     ) -> None:
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         self.key_index, self.value_index = key_index, value_index
-        self.vocab_size, self.delimiter = vocab_size, delimiter
+        self.vocab_size, self.delimiter, self.name = vocab_size, delimiter, name
         self.inputs = [convert_to_tensor(filename, None if is_tensor_like(filename) else string)]
         for dtype, index in ((self.key_dtype, key_index), (self.value_dtype, value_index)):
             wanted = {_WHOLE: string, _NUMBER: int64}.get(index, dtype)
@@ -131,7 +131,7 @@ def TextFileIdTableInitializer(
 ) -> TextFileInitializer:
     """The numbers (int64) of a file's lines, or those in a column; see ``TextFileInitializer``."""
     return TextFileInitializer(
-        filename, key_dtype, key_column_index, int64, value_column_index, vocab_size, delimiter
+        filename, key_dtype, key_column_index, int64, value_column_index, vocab_size, delimiter, name
     )
 
 
@@ -145,7 +145,7 @@ def TextFileStringTableInitializer(
 ) -> TextFileInitializer:
     """The lines of a file, or a column of them, by their numbers (int64); see ``TextFileInitializer``."""
     return TextFileInitializer(
-        filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter
+        filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter, name
     )
 
 
@@ -184,7 +184,9 @@ class HashTable:
         if at_once():
             (self._pairs,) = call_python(initializer.pairs, initializer.inputs)
             return
-        self.init = self.initializer = self.filled_by(initializer, f"{self.name}_init")
+        self.init = self.initializer = self.filled_by(
+            initializer, getattr(initializer, "name", None) or f"{self.name}_init"
+        )
         get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.init)
 
     def _begin(self, name: str, key_dtype: DType, value_dtype: DType, default: Any) -> None:

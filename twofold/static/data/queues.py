@@ -479,6 +479,7 @@ def _in_order(options: Mapping[str, Any], name: str) -> Callable[[list[Any], lis
     return lambda dtypes, known: kind(capacity, dtypes, known, name=options["name"] or name)
 
 
+@example("made = tf.train.batch_join([[tf.zeros([2])], [tf.ones([2])]], 4)", "print(made[0].shape)", "(4, 2)")
 @takes(
     "batch_size, capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False, "
     "shared_name=None, name=None"
@@ -509,6 +510,11 @@ def _at_random(options: Mapping[str, Any], name: str) -> Callable[[list[Any], li
     return lambda dtypes, known: RandomShuffleQueue(*counts, dtypes, known, seed=options["seed"], name=label)
 
 
+@example(
+    "made = tf.train.shuffle_batch_join([[tf.zeros([2])], [tf.ones([2])]], 4, 20, 8)",
+    "print(made[0].shape)",
+    "(4, 2)",
+)
 @takes(
     "batch_size, capacity, min_after_dequeue, seed=None, enqueue_many=False, shapes=None, "
     "allow_smaller_final_batch=False, shared_name=None, name=None"
