@@ -176,11 +176,10 @@ def _to_dense(node: Node) -> Any:
     return tf.sparse_to_dense(node[0], node[1], node[2], node[3], checked, name=node.name)
 
 
-for _kind in ("sum", "prod", "max", "min", "mean"):
-    _title = _kind.title()
-    if _kind != "mean":
-        entered(f"UnsortedSegment{_title}", getattr(tf, f"unsorted_segment_{_kind}"), "0 1 #2")
-    entered(f"Segment{_title}", getattr(tf, f"segment_{_kind}"), "0 1")
+for _kind in ("Sum", "Prod", "Max", "Min", "Mean"):
+    if _kind != "Mean":
+        entered(f"UnsortedSegment{_kind}", getattr(tf, f"unsorted_segment_{_kind.lower()}"), "0 1 #2")
+    entered(f"Segment{_kind}", getattr(tf, f"segment_{_kind.lower()}"), "0 1")
 entered("SparseSegmentSum", tf.sparse_segment_sum, "0 1 2")
 entered("SparseSegmentMean", tf.sparse_segment_mean, "0 1 2")
 entered("SparseSegmentSqrtN", tf.sparse_segment_sqrt_n, "0 1 2")
