@@ -447,8 +447,9 @@ FUNCTIONS: dict[str, str] = {
     ),
     "twofold.ops.special.gamma": (
         "lgamma,special.gammaln,.lgamma,!lgamma digamma,special.digamma,special.psi,.digamma,!digamma "
-        "special.zeta polygamma,special.polygamma mvlgamma,special.multigammaln,.mvlgamma "
-        "igamma,special.gammainc,.igamma,!igamma igammac,special.gammaincc,.igammac,!igammac .polygamma"
+        "special.zeta polygamma,special.polygamma mvlgamma,special.multigammaln,.mvlgamma,!mvlgamma "
+        "igamma,special.gammainc,.igamma,!igamma igammac,special.gammaincc,.igammac,!igammac "
+        ".polygamma,!polygamma"
     ),
     "twofold.ops.special.polynomials": (
         "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v "

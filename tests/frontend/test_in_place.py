@@ -259,3 +259,11 @@ def test_copy_takes_numbers() -> None:
     assert torch.zeros(1, dtype=torch.int64).copy_(numpy.float32(3.7)).tolist() == [3]
     with pytest.raises(TypeError, match="a tensor or a number, not list"):
         x.copy_([1, 2])
+
+
+@pytest.mark.parametrize("name, n", [("mvlgamma", 2), ("polygamma", 1)])
+def test_functions_of_a_number_have_forms_in_place(name: str, n: int) -> None:
+    x = torch.tensor([2.5, 3.0])
+    y = x.clone()
+    assert getattr(y, f"{name}_")(n) is y
+    assert y.tolist() == getattr(x, name)(n).tolist()

@@ -13,6 +13,7 @@ from twofold.ops.base import apply, composite, convert, elementwise, ops, publis
 from twofold.ops.elementwise.transcendental import MathFunction
 from twofold.ops.samples import reals
 from twofold.ops.special import references
+from twofold.ops.tables import INPLACE
 
 
 @elementwise
@@ -118,7 +119,12 @@ class polygamma:
         return apply("polygamma", input, attrs=(int(n),))
 
 
-publish(lambda input, n: ops.polygamma(n, input), (), ("polygamma",))
+def _derivative(input: Any, n: int) -> Any:
+    return ops.polygamma(n, input)
+
+
+publish(_derivative, (), ("polygamma",))
+INPLACE[_derivative] = "value"
 
 
 @composite
@@ -133,6 +139,7 @@ class multigammaln:
 
     functions = ("mvlgamma", "special.multigammaln")
     methods = ("mvlgamma",)
+    inplace = True
     signature = "input"
     domain = (reals(2, 9),)
     attribute_samples = ((1,), (3,))
