@@ -36,12 +36,12 @@ class BatchRun {
  private:
   void find_moving() {
     if (plan_.moving.empty()) return;
-    places_ = plan_.at;
-    at_ = places_.data();
+    offsets_ = plan_.at;
+    at_ = offsets_.data();
     for (const MovingPart& part : plan_.moving) {
       int64_t number = 0;
       if (part.number >= 0) std::memcpy(&number, inputs_[part.number], sizeof number);
-      places_[part.entry] = (part.source >= 0 ? places_[static_cast<size_t>(part.source)] : 0) + part.offset + part.step * number;
+      offsets_[part.entry] = (part.source >= 0 ? offsets_[static_cast<size_t>(part.source)] : 0) + part.offset + part.step * number;
     }
   }
 
@@ -308,7 +308,7 @@ class BatchRun {
   Interrupts& interrupts_;
   std::vector<BufferRef> results_;  // by launch: one row for each call
   std::vector<int64_t> kept_;       // by launch: bytes that die together
-  std::vector<int64_t> places_;     // BatchPlan::at, if some depend on integers
+  std::vector<int64_t> offsets_;     // BatchPlan::at, if some depend on integers
   const int64_t* at_;
   std::vector<void*> pointers_;
   std::vector<CopiedPart> parts_;

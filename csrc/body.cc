@@ -156,7 +156,8 @@ class BodyFinder {
     if (const std::optional<Movement>& movement = s->traits->movement) {
       if (movement->number < 0) return true;
       if (!is_shared(refs[movement->number], s->inputs[static_cast<size_t>(movement->number)])) return false;
-      return refs[movement->operands[0]] >= static_cast<Ref>(first) || !slicing_[slicing_call(i, line)].varies;
+      const uint32_t call = slicing_call(i, line);
+      return refs[movement->operands[0]] >= static_cast<Ref>(first) || (call < slicing_.size() && !slicing_[call].varies);
     }
     for (uint32_t k = 0; k < entry.count; ++k) {
       const Type* type = s->inputs[k];
