@@ -308,7 +308,7 @@ class BatchRun {
   Interrupts& interrupts_;
   std::vector<BufferRef> results_;  // by launch: one row for each call
   std::vector<int64_t> kept_;       // by launch: bytes that die together
-  std::vector<int64_t> offsets_;     // BatchPlan::at, if some depend on integers
+  std::vector<int64_t> offsets_;    // BatchPlan::at, if some depend on integers
   const int64_t* at_;
   std::vector<void*> pointers_;
   std::vector<CopiedPart> parts_;

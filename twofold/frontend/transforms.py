@@ -19,6 +19,7 @@ from twofold.frontend.mapping import active_mappings
 from twofold.ir.op import Op
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
+from twofold.ops.shape.joining import in_groups
 from twofold.transforms.derived import (
     PULLBACK,
     PULLBACK_CHAIN,
@@ -119,9 +120,6 @@ def pull(
                 if (found := shares.get(index)) is not None:
                     waiting[call.keys[index]].take(position, call, found, read.operands(found))
     return [waiting[key].total() if key in waiting else None for key in wanted]
-
-
-_JOINED = 16  # most inputs of one concatenation
 
 
 class _Term(NamedTuple):
@@ -244,17 +242,13 @@ class _Waiting(dict[int, _Arrived]):
 
 
 def _joined(values: list[Any], axes: int) -> Any:
-    """The rows of all values behind each other; the last ``axes`` axes are those of a row.
-
-    Groups are of few sizes, as in ``csrc/gradient_sums.cc``.
+    """The rows of all values behind each other, in the groups of ``csrc/gradient_sums.cc``; the last ``axes`` axes are
+    those of a row.
     """
     while len(values) > 1:
-        groups = [values[k : k + _JOINED] for k in range(0, len(values), _JOINED)]
-        if _JOINED // 2 < len(groups[-1]) < _JOINED:
-            groups[-1:] = [groups[-1][: _JOINED // 2], groups[-1][_JOINED // 2 :]]
         values = [
             group[0] if len(group) == 1 and axes == 1 else apply("concatenate_rows", *group, attrs=(axes,))
-            for group in groups
+            for group in in_groups(values)
         ]
         axes = 1
     return values[0]

@@ -217,7 +217,7 @@ class HashTable:
     def lookup(self, keys: Any, name: str | None = None, default_value: Any = None) -> Any:
         """The values of ``keys``, a tensor of any shape, or of the values of a sparse tensor.
 
-        ``default_value`` stands for other keys in place of that of the table.
+        ``default_value`` is the value of other keys, where given, and else the table's own.
         """
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, name, default_value))

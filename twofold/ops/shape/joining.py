@@ -352,18 +352,28 @@ _SMALL = 4096
 """Elements of an input that is small."""
 
 
-def _groups(given: Sequence[Any]) -> list[Sequence[Any]]:
-    """The inputs in groups that are joined first, so that programs which join ever other numbers of tensors, such as
-    one for each step of a sequence, share few rules, gradients and kernels."""
+def in_groups(given: Sequence[Any], width: int = _WIDTH) -> list[Sequence[Any]]:
+    """Groups of ``width``, then of half as many, and what is left, so that programs which join ever other numbers of
+    tensors, such as one for each step of a sequence, share few rules, gradients and kernels.
+
+    >>> list(map(len, in_groups(range(45))))
+    [16, 16, 8, 5]
+    """
     count = len(given)
-    if count <= _FEW:
+    cuts = [*range(0, count, width), count]
+    if width // 2 < cuts[-1] - cuts[-2] < width:
+        cuts.insert(-1, cuts[-2] + width // 2)
+    return [given[begin:end] for begin, end in pairwise(cuts)]
+
+
+def _groups(given: Sequence[Any]) -> list[Sequence[Any]]:
+    """The inputs in groups that are joined first."""
+    if len(given) <= _FEW:
         return [given]
     declared = isinstance(given[0], Node) or current_sizes() is not None  # as many in every run
-    width = _MOST if declared or any(prod(one.shape) > _SMALL for one in given) else _WIDTH
-    cuts = [*range(0, count, width), count]
-    if width == _WIDTH and _FEW < cuts[-1] - cuts[-2] < width:
-        cuts.insert(-1, cuts[-2] + _FEW)
-    return [given[begin:end] for begin, end in pairwise(cuts)]
+    if not declared and all(prod(one.shape) <= _SMALL for one in given):
+        return in_groups(given)
+    return [given[begin : begin + _MOST] for begin in range(0, len(given), _MOST)]
 
 
 @custom
@@ -385,7 +395,6 @@ class concatenate(Custom):
     autograd_name = "CatBackward0"
     autocast = "widest"
     functions = ("concatenate", "cat", "concat")
-    _direct = 64  # more inputs than this are joined in stages
     _unrolled = 8  # more inputs than this are copied by a loop over the inputs
     _row = 4096  # longer rows are shared by work items
 
@@ -415,10 +424,8 @@ class concatenate(Custom):
         values = [strong(convert(node, dtype)) for node in some]
         if len(values) == 1:
             return values[0]
-        while len(values) > self._direct:
-            values = [
-                self._join(axis, values[k : k + self._direct]) for k in range(0, len(values), self._direct)
-            ]
+        while len(values) > _MOST:
+            values = [self._join(axis, values[k : k + _MOST]) for k in range(0, len(values), _MOST)]
         return self._join(axis, values)
 
     def _join(self, axis: int, values: Sequence[Node]) -> Node:
