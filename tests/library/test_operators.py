@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from typing import Any
 
 import numpy
@@ -275,3 +276,30 @@ def test_names_need_a_namespace():
     for wrong in ("plain", "::x", "x::"):
         with pytest.raises(ValueError, match="namespace"):
             torch.library.custom_op(wrong, mutates_args=())
+
+
+def test_a_thread_inside_of_the_autograd_function_leaves_it_to_others(space: str) -> None:
+    library = torch.library.Library(space, "FRAGMENT")
+    library.define("doubled(Tensor x) -> Tensor")
+    library.impl("doubled", lambda x: x * 2, "CPU")
+    doubled = getattr(torch.ops, space).doubled
+    inside, others_done = threading.Event(), threading.Event()
+    calls = []
+
+    def above(x: Any) -> Any:
+        calls.append(threading.current_thread().name)
+        if threading.current_thread().name == "first":
+            inside.set()
+            assert others_done.wait(30)
+        return doubled(x)
+
+    library.impl("doubled", above, "Autograd")
+    first = threading.Thread(target=doubled, args=(torch.ones(2),), name="first")
+    first.start()
+    assert inside.wait(30)
+    try:
+        doubled(torch.ones(2))
+    finally:
+        others_done.set()
+        first.join()
+    assert calls == ["first", threading.current_thread().name]

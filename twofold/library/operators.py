@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ class OpOverload:
         self.functions: dict[str, Callable[..., Any]] = {}  # by what they are for, a value of KEYS
         self._formula: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
         self._gradient = _gradient_class(self)
+        self._thread = threading.local()  # whether this thread runs the function that makes its gradient
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.name()}')>"
@@ -67,12 +69,12 @@ class OpOverload:
         values, keywords = self._schema.bound(args, kwargs)
         functions = self.functions
         above = functions.get("autograd")
-        if above is not None and not self._is_below_autograd:
-            self._is_below_autograd = True
+        if above is not None and not getattr(self._thread, "is_below_autograd", False):
+            self._thread.is_below_autograd = True
             try:
                 return above(*values, **keywords)
             finally:
-                self._is_below_autograd = False
+                self._thread.is_below_autograd = False
         if "kernel" not in functions and "composite" in functions:
             return functions["composite"](*values, **keywords)
         leaves, _ = tree_flatten(values)
@@ -83,8 +85,6 @@ class OpOverload:
         call = _Call(self, values, keywords)
         results = self._gradient.apply(call, *leaves)
         return tree_unflatten(list(results), call.results)
-
-    _is_below_autograd = False
 
     def _compute(self, values: Sequence[Any], keywords: dict[str, Any]) -> Any:
         kernel = self.functions.get("kernel")
