@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "arena.h"
 #include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
@@ -44,6 +45,7 @@ class BatchPlanner {
       give_keys();
     }
     plan_->bodies_ = std::move(found.bodies);
+    plan_->waiting_ = std::move(found.waiting);
     if (divide()) *out = std::move(plan_);
     return true;
   }
@@ -229,7 +231,9 @@ class BatchPlanner {
       });
     }
     for (auto& [body, own] : standing) {
-      if (own.is_lone() && own.is_chained() && !runs_alone(*body, static_cast<int64_t>(own.calls), &own.alone)) return false;
+      if (!own.is_lone() || !own.is_chained()) continue;
+      if (!runs_alone(*body, static_cast<int64_t>(own.calls), &own.alone)) return false;
+      if (!own.alone) found.waiting.push_back(body->alone);
     }
     for (BodyCall& call : found.calls) call.alone = standing[call.body].alone;
     std::erase_if(found.calls, [&](const BodyCall& call) { return !call.alone && standing[call.body].is_lone(); });
@@ -518,10 +522,11 @@ class BatchPlanner {
         plan_->operands.push_back(found);
       }
     }
-    find_last_uses();
+    plan_memory();
   }
 
-  void find_last_uses() {
+  // Results in one arena, but for those that outlive the run.
+  void plan_memory() {
     const auto count = static_cast<uint32_t>(plan_->launches.size());
     std::vector<uint32_t> last(count);
     for (uint32_t k = 0; k < count; ++k) last[k] = k;
@@ -533,16 +538,17 @@ class BatchPlanner {
       const int32_t home = ref >= 0 ? plan_->home[static_cast<size_t>(ref)] : -1;
       if (home >= 0) last[static_cast<size_t>(home)] = count;
     }
-    plan_->first_dead.assign(count + 1, 0);
-    for (uint32_t k : last) {
-      if (k < count) ++plan_->first_dead[k + 1];
-    }
-    for (uint32_t k = 0; k < count; ++k) plan_->first_dead[k + 1] += plan_->first_dead[k];
-    plan_->dead.resize(plan_->first_dead[count]);
-    std::vector<uint32_t> next(plan_->first_dead.begin(), plan_->first_dead.end() - 1);
+    std::vector<std::vector<int32_t>> uses(count);
+    std::vector<int64_t> sizes(count);
     for (uint32_t k = 0; k < count; ++k) {
-      if (last[k] < count) plan_->dead[next[last[k]]++] = k;
+      sizes[k] = plan_->launches[k].nbytes();
+      if (last[k] == count) continue;
+      uses[k].push_back(static_cast<int32_t>(k));
+      if (last[k] > k) uses[last[k]].push_back(static_cast<int32_t>(k));
     }
+    ArenaPlan arena = plan_arena(uses, sizes, true);
+    plan_->offsets = std::move(arena.offsets);
+    plan_->arena_bytes = arena.bytes;
   }
 
   LaunchOperand operand_of(const Launch& launch, uint32_t position) const {
@@ -578,6 +584,10 @@ bool BatchPlan::make(const CanonicalTrace& canonical, void* const* leaves, RunPr
   return BatchPlanner(canonical, leaves).make(provenance, out);
 }
 
+bool BatchPlan::is_dated() const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [](const auto& family) { return family->is_ready(); });
+}
+
 bool BatchPlan::holds(void* const* leaves) const {
   return std::all_of(numbers_.begin(), numbers_.end(), [leaves](const Number& number) {
     return std::memcmp(leaves[number.leaf], leaves[number.same_as], number.nbytes) == 0;
@@ -586,7 +596,8 @@ bool BatchPlan::holds(void* const* leaves) const {
 
 size_t BatchPlan::memory() const {
   return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(first_ref) + memory_of(home) +
-         memory_of(at) + memory_of(moving) + memory_of(merged) + memory_of(dead) + memory_of(first_dead) + memory_of(numbers_);
+         memory_of(at) + memory_of(moving) + memory_of(merged) + memory_of(offsets) + memory_of(numbers_) +
+         memory_of(waiting_);
 }
 
 }  // namespace twofold

@@ -60,8 +60,8 @@ class BatchPlan {
   static bool make(const CanonicalTrace& canonical, void* const* leaves, RunProvenance provenance, std::shared_ptr<const BatchPlan>* out);
   // Whether integers that decide which calls are batched are those for which the plan was made.
   bool holds(void* const* leaves) const;
-  // Whether more programs of bodies are available than when the plan was made.
-  bool is_dated() const { return ready_ != batch_families_ready; }
+  // Whether a body that was left out has a program by now.
+  bool is_dated() const;
   size_t memory() const;
 
   CallsAlone alone;
@@ -74,7 +74,8 @@ class BatchPlan {
   std::vector<int64_t> at;      // by entry: its offset there, in bytes
   std::vector<MovingPart> moving;  // in order: their offsets are computed when the plan runs
   std::vector<uint8_t> merged;  // by entry: a concatenation that only another concatenation reads; it has no offset of its own
-  std::vector<uint32_t> dead, first_dead;   // the launches whose results are dead after a launch, for one launch after another
+  std::vector<int64_t> offsets;  // by launch: of its results in an arena, in bytes; -1 where some of them outlive the run
+  int64_t arena_bytes = 0;
 
  private:
   friend class BatchPlanner;
@@ -83,7 +84,7 @@ class BatchPlan {
   };
   std::vector<Number> numbers_;
   std::vector<BodyRef> bodies_;
-  uint64_t ready_ = batch_families_ready;
+  std::vector<std::shared_ptr<BatchFamily>> waiting_;  // those of the bodies that were left out
 };
 
 }  // namespace twofold

@@ -10,7 +10,6 @@
 namespace twofold {
 
 BatchCounts batch_counts{};
-uint64_t batch_families_ready = 0;
 
 namespace {
 
@@ -73,7 +72,6 @@ bool BatchFamily::add_plan(PyObject* encoded) {
   ProgramTemplate made;
   if (!made.read(encoded)) return false;
   charge_signatures(static_cast<int64_t>(made.memory()));
-  batch_families_ready += plans_.list.empty();
   plans_.add(std::move(made));
   ++batch_counts.plans;
   return true;

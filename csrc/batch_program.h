@@ -47,9 +47,6 @@ bool batch_program(Signature* signature, uint64_t mask, int64_t count, ProgramRe
 // The family of a capsule; null with a Python error set.
 BatchFamily* batch_in(PyObject* capsule);
 
-// Incremented when a family gets its first program.
-extern uint64_t batch_families_ready;
-
 struct BatchCounts {
   uint64_t traces, launches, calls, plans;  // traces run in batches, launches of several calls, these calls, programs planned
 };

@@ -17,15 +17,13 @@ constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
 class BatchRun {
  public:
   BatchRun(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, Interrupts& interrupts)
-      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), results_(plan.launches.size()), at_(plan.at.data()) {}
+      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), kept_results_(plan.launches.size()), at_(plan.at.data()) {}
 
   bool run(size_t apart, std::vector<BufferRef>& outputs) {
     find_moving();
+    allocate();
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
-      const Launch& launch = plan_.launches[number];
-      results_[number] = BufferRef(new_buffer(static_cast<size_t>(launch.nbytes())));
-      if (!run_launch(number, launch)) return false;
-      release(number);
+      if (!run_launch(number, plan_.launches[number])) return false;
       interrupts_.after(kLaunchNanoseconds);
     }
     find_kept(apart);
@@ -34,6 +32,16 @@ class BatchRun {
   }
 
  private:
+  // Memory for the results of all launches: in one arena, or alone where some outlive the run.
+  void allocate() {
+    arena_ = BufferRef(new_buffer(static_cast<size_t>(plan_.arena_bytes)));
+    results_.reserve(plan_.launches.size());
+    for (size_t k = 0; k < plan_.launches.size(); ++k) {
+      if (plan_.offsets[k] < 0) kept_results_[k] = BufferRef(new_buffer(static_cast<size_t>(plan_.launches[k].nbytes())));
+      results_.push_back(plan_.offsets[k] < 0 ? static_cast<char*>(kept_results_[k]->data) : static_cast<char*>(arena_->data) + plan_.offsets[k]);
+    }
+  }
+
   void find_moving() {
     if (plan_.moving.empty()) return;
     offsets_ = plan_.at;
@@ -49,7 +57,7 @@ class BatchRun {
     if (ref < 0) return static_cast<char*>(inputs_[~ref]);
     const auto entry = static_cast<size_t>(ref);
     const int32_t home = plan_.home[entry];
-    return static_cast<char*>(home >= 0 ? results_[static_cast<size_t>(home)]->data : inputs_[~home]) + at_[entry];
+    return (home >= 0 ? results_[static_cast<size_t>(home)] : static_cast<char*>(inputs_[~home])) + at_[entry];
   }
 
   Ref ref_of(const Launch& launch, uint32_t member, uint32_t position) const {
@@ -76,7 +84,7 @@ class BatchRun {
     Program* program = program_of(launch.signature);
     if (!program) return false;
     const BufferRef other(new_buffer(static_cast<size_t>(launch.signature->output->nbytes)));
-    void *target = results_[number]->data, *source = other->data;
+    void *target = results_[number], *source = other->data;
     if (launch.members % 2 == 0) std::swap(target, source);
     const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
@@ -96,7 +104,7 @@ class BatchRun {
   bool run_each(uint32_t number, const Launch& launch) {
     Program* program = program_of(launch.signature);
     if (!program) return false;
-    auto* output = static_cast<char*>(results_[number]->data);
+    char* output = results_[number];
     const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
       pointers_.clear();
@@ -114,9 +122,8 @@ class BatchRun {
     if (!program) return run_each(number, launch);
     ++batch_counts.launches;
     batch_counts.calls += launch.members;
-    std::vector<BufferRef> gathered;
-    const std::vector<void*> pointers = operands_of(launch, launch.signature->inputs.size(), gathered);
-    void* target = results_[number]->data;
+    const std::vector<void*> pointers = operands_of(launch, launch.signature->inputs.size());
+    void* target = results_[number];
     note_launch(number);
     program->run(pointers.data(), &target, interrupts_);
     return true;
@@ -129,10 +136,9 @@ class BatchRun {
     if (!program) return run_members(number, launch);
     ++batch_counts.launches;
     batch_counts.calls += launch.members * body.members.size();
-    std::vector<BufferRef> gathered;
-    const std::vector<void*> pointers = operands_of(launch, body.inputs.size(), gathered);
+    const std::vector<void*> pointers = operands_of(launch, body.inputs.size());
     std::vector<void*> targets;
-    for (int64_t at : body.at) targets.push_back(static_cast<char*>(results_[number]->data) + at * launch.rows());
+    for (int64_t at : body.at) targets.push_back(results_[number] + at * launch.rows());
     note_launch(number);
     program->run(pointers.data(), targets.data(), interrupts_);
     return true;
@@ -160,7 +166,7 @@ class BatchRun {
       for (size_t k = 0; k < body.outputs.size(); ++k) {
         const BufferRef& value = values[body.outputs[k]];
         const auto nbytes = body.members[body.outputs[k]].signature->output->nbytes;
-        char* target = static_cast<char*>(results_[number]->data) + body.at[k] * launch.rows() + call * nbytes;
+        char* target = results_[number] + body.at[k] * launch.rows() + call * nbytes;
         std::memcpy(target, value->data, static_cast<size_t>(nbytes));
       }
     }
@@ -186,7 +192,7 @@ class BatchRun {
   };
 
   void join(uint32_t number, const Launch& launch) {
-    Joined made(results_[number]->data, parts_);
+    Joined made(results_[number], parts_);
     for (uint32_t member = 0; member < launch.members; ++member) join_operands(plan_.members[launch.first_member + member], made);
     made.copy(interrupts_);
   }
@@ -200,28 +206,42 @@ class BatchRun {
     }
   }
 
-  // The operands of a launch in all positions; the memory of those that were gathered is added to `gathered`.
-  std::vector<void*> operands_of(const Launch& launch, size_t count, std::vector<BufferRef>& gathered) {
+  // The operands of a launch in all positions. Those of all calls in a position lie contiguously: where they are, or gathered in
+  // memory that the next launch reuses.
+  std::vector<void*> operands_of(const Launch& launch, size_t count) {
     std::vector<void*> pointers;
+    size_t nbytes = 0;
     for (uint32_t k = 0; k < count; ++k) {
       const LaunchOperand& operand = plan_.operands[launch.first_operand + k];
-      pointers.push_back(operand.kind == LaunchOperand::kEach ? gather(launch, k, gathered) : row(operand.first));
+      char* found = row(operand.first);
+      if (operand.kind == LaunchOperand::kEach && !lies_together(launch, k, found)) {
+        const auto of_row = static_cast<size_t>(launch.input(k)->nbytes);
+        to_gather_.push_back({nullptr, of_row, k});
+        nbytes += aligned(of_row * static_cast<size_t>(launch.rows()));
+      }
+      pointers.push_back(found);
+    }
+    if (to_gather_.empty()) return pointers;
+    if (!scratch_ || scratch_->nbytes < nbytes) {
+      scratch_ = BufferRef();
+      scratch_ = BufferRef(new_buffer(nbytes));
+    }
+    auto* next = static_cast<char*>(scratch_->data);
+    for (Gathered& operand : to_gather_) {
+      pointers[operand.position] = operand.to = next;
+      next += aligned(operand.nbytes * static_cast<size_t>(launch.rows()));
     }
     copy_rows(launch);
     return pointers;
   }
 
-  // The operands of all calls in one position, contiguously: in place, or in new memory, which copy_rows fills.
-  void* gather(const Launch& launch, uint32_t position, std::vector<BufferRef>& gathered) {
-    const auto nbytes = static_cast<size_t>(launch.input(position)->nbytes);
-    char* first = row(ref_of(launch, 0, position));
-    const auto rows = static_cast<uint32_t>(launch.rows());
+  static size_t aligned(size_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+  bool lies_together(const Launch& launch, uint32_t position, const char* first) const {
+    const int64_t nbytes = launch.input(position)->nbytes;
     uint32_t member = 1;
     while (member < launch.members && row(ref_of(launch, member, position)) == first + member * nbytes) ++member;
-    if (member == rows) return first;
-    gathered.emplace_back(new_buffer(nbytes * rows));
-    to_gather_.push_back({static_cast<char*>(gathered.back()->data), nbytes, position});
-    return gathered.back()->data;
+    return member == launch.rows();
   }
 
   // An operand of a launch whose rows are to be gathered.
@@ -260,7 +280,6 @@ class BatchRun {
 
   // All operands at once, so that other threads take their share of many small ones.
   void copy_rows(const Launch& launch) {
-    if (to_gather_.empty()) return;
     RowCopies copies{*this, launch, launch.rows()};
     int64_t nbytes = 0;
     for (const Gathered& operand : to_gather_) nbytes += static_cast<int64_t>(operand.nbytes) * copies.rows;
@@ -268,16 +287,11 @@ class BatchRun {
     to_gather_.clear();
   }
 
-  // Frees values that no later launch reads.
-  void release(uint32_t number) {
-    for (uint32_t k = plan_.first_dead[number]; k < plan_.first_dead[number + 1]; ++k) results_[plan_.dead[k]] = BufferRef();
-  }
-
   int64_t nbytes_of(uint32_t entry) const { return canonical_.trace.entries[entry].signature->output->nbytes; }
 
   // Counts the bytes of each launch that die together.
   void find_kept(size_t apart) {
-    kept_.assign(results_.size(), 0);
+    kept_.assign(plan_.launches.size(), 0);
     for (size_t k = apart; k < canonical_.outputs.size(); ++k) {
       const auto entry = static_cast<uint32_t>(canonical_.outputs[k]);
       if (const int32_t home = plan_.home[entry]; home >= 0) kept_[static_cast<size_t>(home)] += nbytes_of(entry);
@@ -290,7 +304,7 @@ class BatchRun {
     char* data = row(static_cast<Ref>(entry));
     const int32_t home = plan_.home[entry];
     if (home >= 0) {
-      const BufferRef& whole = results_[static_cast<size_t>(home)];
+      const BufferRef& whole = kept_results_[static_cast<size_t>(home)];
       const Launch& launch = plan_.launches[static_cast<size_t>(home)];
       const bool single = (launch.members == 1 && !launch.body) || launch.is_chain();
       const bool alone = single && plan_.members[launch.first_member + launch.members - 1] == entry;  // it stands for no other
@@ -306,7 +320,9 @@ class BatchRun {
   const BatchPlan& plan_;
   void* const* inputs_;
   Interrupts& interrupts_;
-  std::vector<BufferRef> results_;  // by launch: one row for each call
+  BufferRef arena_, scratch_;             // scratch memory is that of gathered operands
+  std::vector<BufferRef> kept_results_;   // by launch: those that are not in the arena
+  std::vector<char*> results_;            // by launch: one row for each call
   std::vector<int64_t> kept_;       // by launch: bytes that die together
   std::vector<int64_t> offsets_;    // BatchPlan::at, if some depend on integers
   const int64_t* at_;

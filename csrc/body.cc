@@ -104,8 +104,9 @@ class BodyFinder {
       if (!kind.body) continue;
       found.bodies.push_back(kind.body);
       BatchFamily& family = *kind.body->family;
-      if (family.is_ready() || !family.wants_plan(kind.calls, kWorthPlanning)) continue;
-      if (!ask(*kind.body, kind.body->family, std::max<int64_t>(2, kind.calls))) return false;
+      if (family.is_ready()) continue;
+      if (family.wants_plan(kind.calls, kWorthPlanning) && !ask(*kind.body, kind.body->family, std::max<int64_t>(2, kind.calls))) return false;
+      if (!family.is_ready()) found.waiting.push_back(kind.body->family);
     }
     std::erase_if(found.calls, [](const BodyCall& call) { return !call.body->family->is_ready(); });
     std::erase_if(found.bodies, [](const BodyRef& body) { return !body->family->is_ready(); });

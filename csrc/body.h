@@ -47,6 +47,7 @@ struct FoundBodies {
   std::vector<BodyCall> calls;  // in order
   std::vector<Ref> operands;    // for one call after another, by input
   std::vector<BodyRef> bodies;  // the bodies of the calls, each once
+  std::vector<std::shared_ptr<BatchFamily>> waiting;  // those of bodies left out, as they have no program yet
 };
 
 // Finds the calls of bodies that have programs in a trace. A body is what one activation of a user's function recorded, or what

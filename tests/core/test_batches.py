@@ -308,6 +308,31 @@ total = (torch.cat(y).sum() + (large + large.sum()).sum()).item()
     assert "calls in" in text and "with large operands" in text and "like no other" in text
 
 
+def test_programs_of_other_calls_do_not_make_a_plan_old() -> None:
+    program = """
+import logging, sys
+import twofold as torch
+from twofold import _core
+from twofold.config import config
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+_core.set_batching("at_once")
+
+def run(n, f):
+    return torch.stack([f(torch.ones(n) * k) for k in range(30)]).sum().item()
+
+with config.scoped(background_compile=False):
+    for _ in range(3):
+        run(5, torch.tanh)  # the same trace
+    print("another")
+    run(6, torch.sin)
+    print("the first again")
+    run(5, torch.tanh)
+"""
+    before, _, after = run(program, TWOFOLD_LOG="batches").partition("the first again")
+    assert "calls in" in before.partition("another")[0] and "calls in" in before.partition("another")[2]
+    assert "calls in" not in after
+
+
 def compared(program: Callable[[], list[bytes]]) -> Any:
     """Statistics before and after a program ran in batches, where it gives what it gives without them."""
     with at_once():
