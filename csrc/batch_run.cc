@@ -14,24 +14,82 @@ namespace {
 
 constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
 
-class BatchRun {
+class Run : public BatchRun {
  public:
-  BatchRun(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, Interrupts& interrupts)
-      : canonical_(canonical), plan_(plan), inputs_(inputs), interrupts_(interrupts), kept_results_(plan.launches.size()), at_(plan.at.data()) {}
+  Run(const CanonicalTrace& canonical, std::shared_ptr<const BatchPlan> plan, void* const* inputs)
+      : canonical_(canonical),
+        held_(std::move(plan)),
+        plan_(*held_),
+        inputs_(inputs, inputs + canonical.trace.leaves.size()),
+        kept_results_(plan_.launches.size()),
+        at_(plan_.at.data()) {}
 
-  bool run(size_t apart, std::vector<BufferRef>& outputs) {
+  bool find_programs() {
+    programs_.reserve(plan_.launches.size());
+    for (const Launch& launch : plan_.launches) {
+      if (!find_program(launch)) return false;
+    }
     find_moving();
     allocate();
-    for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
-      if (!run_launch(number, plan_.launches[number])) return false;
-      interrupts_.after(kLaunchNanoseconds);
-    }
-    find_kept(apart);
-    for (Ref ref : canonical_.outputs) outputs.push_back(output(static_cast<uint32_t>(ref), outputs.size() >= apart));
     return true;
   }
 
+  bool needs_python() const override { return has_host_; }
+  int64_t work() const override { return work_; }
+
+  void execute(Interrupts& interrupts) override {
+    interrupts_ = &interrupts;
+    for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
+      run_launch(number, plan_.launches[number]);
+      interrupts.after(kLaunchNanoseconds);
+    }
+  }
+
+  void finish(size_t apart, std::vector<BufferRef>& outputs) override {
+    ++batch_counts.traces;
+    batch_counts.launches += launches_;
+    batch_counts.calls += calls_;
+    find_kept(apart);
+    for (Ref ref : canonical_.outputs) outputs.push_back(output(static_cast<uint32_t>(ref), outputs.size() >= apart));
+  }
+
  private:
+  // The programs of a launch: one for all of its calls, or, where there is none yet, those of its calls, one after the other.
+  struct Programs {
+    ProgramRef together;
+    std::vector<ProgramRef> members;
+  };
+
+  bool find_program(const Launch& launch) {
+    Programs& found = programs_.emplace_back();
+    if (launch.joins) return true;
+    if (launch.body) {
+      if (launch.alone) found.together = launch.body->alone->program_for(1);
+      else if (!body_program(*launch.body, launch.rows(), &found.together)) return false;
+    } else if (!launch.is_chain() && launch.members > 1 && launch.mask &&
+               !batch_program(launch.signature, launch.mask, launch.members, &found.together)) {
+      return false;
+    }
+    if (found.together) {
+      ++launches_;
+      calls_ += launch.members * (launch.body ? launch.body->members.size() : 1);
+      count_work(*found.together, 1);
+      return true;
+    }
+    for (size_t k = 0; k < (launch.body ? launch.body->members.size() : 1); ++k) {
+      Signature* signature = launch.body ? launch.body->members[k].signature.get() : launch.signature;
+      if (!program_of(signature)) return false;
+      found.members.push_back(signature->program);
+      count_work(*signature->program, launch.members);
+    }
+    return true;
+  }
+
+  void count_work(const Program& program, int64_t runs) {
+    work_ += program.total_work * runs;
+    has_host_ = has_host_ || program.has_host;
+  }
+
   // Memory for the results of all launches: in one arena, or alone where some outlive the run.
   void allocate() {
     arena_ = BufferRef(new_buffer(static_cast<size_t>(plan_.arena_bytes)));
@@ -72,19 +130,24 @@ class BatchRun {
     if (profile::is_on()) profile::context.entry = ProfileEvent::kWhole - 1 - static_cast<int32_t>(number);
   }
 
-  bool run_launch(uint32_t number, const Launch& launch) {
-    if (launch.body) return run_body(number, launch);
-    if (launch.is_chain()) return run_chain(number, launch);
-    if (launch.joins) return join(number, launch), true;
-    return launch.members > 1 && launch.mask ? run_together(number, launch) : run_each(number, launch);
+  void run_launch(uint32_t number, const Launch& launch) {
+    if (launch.joins) join(number, launch);
+    else if (programs_[number].together) run_together(number, launch);
+    else if (launch.body) run_members(number, launch);
+    else if (launch.is_chain()) run_chain(number, launch);
+    else run_each(number, launch);
+  }
+
+  void run_program(const Program& program, void* const* inputs, void* const* outputs) {
+    if (has_host_) return program.run(inputs, outputs, *interrupts_);
+    const PoolMemory arena(program.arena_bytes);
+    program.run_in(inputs, outputs, arena.data(), *interrupts_);
   }
 
   // A chain: its calls alternate between two buffers; the last one writes to the result.
-  bool run_chain(uint32_t number, const Launch& launch) {
-    Program* program = program_of(launch.signature);
-    if (!program) return false;
-    const BufferRef other(new_buffer(static_cast<size_t>(launch.signature->output->nbytes)));
-    void *target = results_[number], *source = other->data;
+  void run_chain(uint32_t number, const Launch& launch) {
+    const PoolMemory other(launch.signature->output->nbytes);
+    void *target = results_[number], *source = other.data();
     if (launch.members % 2 == 0) std::swap(target, source);
     const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
@@ -94,83 +157,55 @@ class BatchRun {
         pointers_.push_back(carried ? source : row(ref_of(launch, member, k)));
       }
       note_entry(launch, member);
-      program->run(pointers_.data(), &target, interrupts_);
+      run_program(*programs_[number].members[0], pointers_.data(), &target);
       std::swap(target, source);
     }
-    return true;
   }
 
   // One call after the other.
-  bool run_each(uint32_t number, const Launch& launch) {
-    Program* program = program_of(launch.signature);
-    if (!program) return false;
-    char* output = results_[number];
+  void run_each(uint32_t number, const Launch& launch) {
     const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
     for (uint32_t member = 0; member < launch.members; ++member) {
       pointers_.clear();
       for (uint32_t k = 0; k < count; ++k) pointers_.push_back(row(ref_of(launch, member, k)));
-      void* target = output + static_cast<int64_t>(member) * launch.signature->output->nbytes;
+      void* target = results_[number] + static_cast<int64_t>(member) * launch.signature->output->nbytes;
       note_entry(launch, member);
-      program->run(pointers_.data(), &target, interrupts_);
+      run_program(*programs_[number].members[0], pointers_.data(), &target);
     }
-    return true;
   }
 
-  bool run_together(uint32_t number, const Launch& launch) {
-    ProgramRef program;
-    if (!batch_program(launch.signature, launch.mask, launch.members, &program)) return false;
-    if (!program) return run_each(number, launch);
-    ++batch_counts.launches;
-    batch_counts.calls += launch.members;
-    const std::vector<void*> pointers = operands_of(launch, launch.signature->inputs.size());
-    void* target = results_[number];
-    note_launch(number);
-    program->run(pointers.data(), &target, interrupts_);
-    return true;
-  }
-
-  bool run_body(uint32_t number, const Launch& launch) {
-    const Body& body = *launch.body;
-    ProgramRef program = launch.alone ? body.alone->program_for(1) : nullptr;
-    if (!launch.alone && !body_program(body, launch.rows(), &program)) return false;
-    if (!program) return run_members(number, launch);
-    ++batch_counts.launches;
-    batch_counts.calls += launch.members * body.members.size();
-    const std::vector<void*> pointers = operands_of(launch, body.inputs.size());
+  void run_together(uint32_t number, const Launch& launch) {
+    const std::vector<void*> pointers = operands_of(launch, (launch.body ? launch.body->inputs : launch.signature->inputs).size());
     std::vector<void*> targets;
-    for (int64_t at : body.at) targets.push_back(results_[number] + at * launch.rows());
+    if (!launch.body) targets.push_back(results_[number]);
+    else for (int64_t at : launch.body->at) targets.push_back(results_[number] + at * launch.rows());
     note_launch(number);
-    program->run(pointers.data(), targets.data(), interrupts_);
-    return true;
+    run_program(*programs_[number].together, pointers.data(), targets.data());
   }
 
   // The calls of a body one by one, member by member.
-  bool run_members(uint32_t number, const Launch& launch) {
+  void run_members(uint32_t number, const Launch& launch) {
     const Body& body = *launch.body;
-    std::vector<BufferRef> values;
-    for (const Body::Member& member : body.members) {
-      values.emplace_back(new_buffer(static_cast<size_t>(member.signature->output->nbytes)));
-      if (!program_of(member.signature)) return false;
-    }
+    std::vector<PoolMemory> values;
+    values.reserve(body.members.size());
+    for (const Body::Member& member : body.members) values.emplace_back(member.signature->output->nbytes);
     for (uint32_t call = 0; call < launch.members; ++call) {
       for (size_t k = 0; k < body.members.size(); ++k) {
         pointers_.clear();
         for (Ref operand : body.members[k].operands) {
-          pointers_.push_back(operand >= 0 ? values[static_cast<size_t>(operand)]->data
+          pointers_.push_back(operand >= 0 ? values[static_cast<size_t>(operand)].data()
                                            : row(ref_of(launch, call, static_cast<uint32_t>(~operand))));
         }
-        void* target = values[k]->data;
+        void* target = values[k].data();
         note_entry(launch, call, k);
-        program_of(body.members[k].signature)->run(pointers_.data(), &target, interrupts_);
+        run_program(*programs_[number].members[k], pointers_.data(), &target);
       }
       for (size_t k = 0; k < body.outputs.size(); ++k) {
-        const BufferRef& value = values[body.outputs[k]];
         const auto nbytes = body.members[body.outputs[k]].signature->output->nbytes;
         char* target = results_[number] + body.at[k] * launch.rows() + call * nbytes;
-        std::memcpy(target, value->data, static_cast<size_t>(nbytes));
+        std::memcpy(target, values[body.outputs[k]].data(), static_cast<size_t>(nbytes));
       }
     }
-    return true;
   }
 
   // Concatenates values; contiguous ones are copied at once. `parts` is scratch memory.
@@ -194,7 +229,7 @@ class BatchRun {
   void join(uint32_t number, const Launch& launch) {
     Joined made(results_[number], parts_);
     for (uint32_t member = 0; member < launch.members; ++member) join_operands(plan_.members[launch.first_member + member], made);
-    made.copy(interrupts_);
+    made.copy(*interrupts_);
   }
 
   void join_operands(uint32_t entry, Joined& made) const {
@@ -222,11 +257,11 @@ class BatchRun {
       pointers.push_back(found);
     }
     if (to_gather_.empty()) return pointers;
-    if (!scratch_ || scratch_->nbytes < nbytes) {
-      scratch_ = BufferRef();
-      scratch_ = BufferRef(new_buffer(nbytes));
+    if (scratch_.size() < nbytes) {
+      scratch_ = PoolMemory();
+      scratch_ = PoolMemory(static_cast<int64_t>(nbytes));
     }
-    auto* next = static_cast<char*>(scratch_->data);
+    char* next = scratch_.data();
     for (Gathered& operand : to_gather_) {
       pointers[operand.position] = operand.to = next;
       next += aligned(operand.nbytes * static_cast<size_t>(launch.rows()));
@@ -252,7 +287,7 @@ class BatchRun {
   };
 
   struct RowCopies {
-    const BatchRun& run;
+    const Run& run;
     const Launch& launch;
     int64_t rows;
   };
@@ -283,7 +318,7 @@ class BatchRun {
     RowCopies copies{*this, launch, launch.rows()};
     int64_t nbytes = 0;
     for (const Gathered& operand : to_gather_) nbytes += static_cast<int64_t>(operand.nbytes) * copies.rows;
-    copy_parallel(copy_some_rows, &copies, copies.rows * static_cast<int64_t>(to_gather_.size()), nbytes, interrupts_);
+    copy_parallel(copy_some_rows, &copies, copies.rows * static_cast<int64_t>(to_gather_.size()), nbytes, *interrupts_);
     to_gather_.clear();
   }
 
@@ -317,26 +352,31 @@ class BatchRun {
   }
 
   const CanonicalTrace& canonical_;
+  const std::shared_ptr<const BatchPlan> held_;
   const BatchPlan& plan_;
-  void* const* inputs_;
-  Interrupts& interrupts_;
-  BufferRef arena_, scratch_;             // scratch memory is that of gathered operands
+  const std::vector<void*> inputs_;
+  Interrupts* interrupts_ = nullptr;
+  std::vector<Programs> programs_;        // by launch
+  int64_t work_ = 0;                      // estimated nanoseconds
+  bool has_host_ = false;
+  size_t launches_ = 0, calls_ = 0;       // launches by one program, and their calls
+  BufferRef arena_;
+  PoolMemory scratch_;                    // of gathered operands
   std::vector<BufferRef> kept_results_;   // by launch: those that are not in the arena
   std::vector<char*> results_;            // by launch: one row for each call
-  std::vector<int64_t> kept_;       // by launch: bytes that die together
-  std::vector<int64_t> offsets_;    // BatchPlan::at, if some depend on integers
+  std::vector<int64_t> kept_;             // by launch: bytes that die together
+  std::vector<int64_t> offsets_;          // BatchPlan::at, if some depend on integers
   const int64_t* at_;
   std::vector<void*> pointers_;
   std::vector<CopiedPart> parts_;
-  std::vector<Gathered> to_gather_;  // of the next launch
+  std::vector<Gathered> to_gather_;       // of the next launch
 };
 
 }  // namespace
 
-bool run_batches(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, size_t apart,
-                 std::vector<BufferRef>& outputs, Interrupts& interrupts) {
-  ++batch_counts.traces;
-  return BatchRun(canonical, plan, inputs, interrupts).run(apart, outputs);
+std::unique_ptr<BatchRun> BatchRun::make(const CanonicalTrace& canonical, std::shared_ptr<const BatchPlan> plan, void* const* inputs) {
+  auto made = std::make_unique<Run>(canonical, std::move(plan), inputs);
+  return made->find_programs() ? std::move(made) : nullptr;
 }
 
 }  // namespace twofold

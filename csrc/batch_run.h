@@ -1,6 +1,7 @@
 // Executes a BatchPlan, launch by launch.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "batch_plan.h"
@@ -9,9 +10,21 @@
 
 namespace twofold {
 
-// Outputs: filled with new buffers, one for each output of the trace; those behind the first `apart` ones may be slices of
-// one buffer. False with a Python error set if programs could not be made; throws what a kernel throws.
-bool run_batches(const CanonicalTrace& canonical, const BatchPlan& plan, void* const* inputs, size_t apart,
-                 std::vector<BufferRef>& outputs, Interrupts& interrupts);
+// A run whose programs are found and whose memory is allocated. Made, finished and destroyed under the GIL.
+class BatchRun {
+ public:
+  // Null with a Python error set if programs could not be made; may throw std::bad_alloc.
+  static std::unique_ptr<BatchRun> make(const CanonicalTrace& canonical, std::shared_ptr<const BatchPlan> plan, void* const* inputs);
+  virtual ~BatchRun() = default;
+
+  // Whether it calls functions of the host.
+  virtual bool needs_python() const = 0;
+  // Estimated nanoseconds of its kernels.
+  virtual int64_t work() const = 0;
+  // Without the GIL, unless it needs Python; throws what a kernel throws.
+  virtual void execute(Interrupts& interrupts) = 0;
+  // Outputs: filled with new buffers, one for each output of the trace; those behind the first `apart` ones may be slices of one buffer.
+  virtual void finish(size_t apart, std::vector<BufferRef>& outputs) = 0;
+};
 
 }  // namespace twofold

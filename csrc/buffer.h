@@ -35,6 +35,29 @@ struct PoolStatistics { size_t in_use, cached, peak; };
 PoolStatistics pool_statistics();
 void pool_reset_peak();  // resets the peak to what is in use now
 
+// A block of the pool for one owner, with or without the GIL. Null for no bytes.
+class PoolMemory {
+ public:
+  explicit PoolMemory(int64_t nbytes = 0) : size_(static_cast<size_t>(nbytes)) {
+    if (nbytes > 0) data_ = pool_allocate(size_, &capacity_);
+  }
+  PoolMemory(PoolMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
+  PoolMemory& operator=(PoolMemory other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~PoolMemory() { if (data_) pool_release(data_, capacity_); }
+  char* data() const { return static_cast<char*>(data_); }
+  size_t size() const { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t size_ = 0, capacity_ = 0;
+};
+
 Buffer* new_buffer(size_t nbytes);
 // A slice of a buffer of the pool, which lives as long as any of its slices.
 Buffer* part_of_buffer(Buffer* whole, void* data, size_t nbytes);

@@ -324,12 +324,18 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
     comes_back_ = true;
   }
   if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
-  bool made = false;
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
-  if (!fails_together([&] { made = run_batches(canonical, *plan, inputs, apart, outputs, interrupts); }, interrupts)) {
-    if (!made) note_interrupted_compile(interrupts);
-    return made;
-  }
+  std::unique_ptr<BatchRun> run;
+  const auto run_together = [&] {
+    run = BatchRun::make(canonical, plan, inputs);
+    if (!run) return;
+    {
+      const Unlocked unlocked(!run->needs_python() && run->work() > kReleaseWork);
+      run->execute(interrupts);
+    }
+    run->finish(apart, outputs);
+  };
+  if (!fails_together(run_together, interrupts)) return run || (note_interrupted_compile(interrupts), false);
   outputs.clear();
   return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }

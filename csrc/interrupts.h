@@ -11,6 +11,9 @@ namespace twofold {
 // unwinding would touch objects without the GIL.
 [[noreturn]] void stop_here();
 
+// Below this much work (estimated nanoseconds) releasing the GIL costs more than it gains.
+constexpr int64_t kReleaseWork = 1 << 16;
+
 // Releases the GIL for its lifetime.
 class Unlocked {
  public:

@@ -13,20 +13,6 @@
 namespace twofold {
 namespace {
 
-// Below this much work (nanoseconds) releasing the GIL costs more than it gains.
-constexpr int64_t kReleaseWork = 1 << 16;
-
-struct Arena {
-  void* data = nullptr;
-  size_t capacity = 0;
-  explicit Arena(int64_t nbytes) {
-    if (nbytes > 0) data = pool_allocate(static_cast<size_t>(nbytes), &capacity);
-  }
-  ~Arena() {
-    if (data) pool_release(data, capacity);
-  }
-};
-
 // A run that has begun to overwrite its inputs must not be interrupted, so little may be left then.
 constexpr double kLongestWhole = 5e8;  // nanoseconds
 
@@ -106,9 +92,9 @@ void Program::settle_donations() {
 
 void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch,
                   FiniteWatch* watch) const {
-  Arena arena(scratch ? 0 : arena_bytes);
-  Unlocked unlocked(!has_host && total_work > kReleaseWork);
-  run_in(inputs, outputs, scratch ? scratch : static_cast<char*>(arena.data), interrupts, whole_from, watch);
+  const PoolMemory arena(scratch ? 0 : arena_bytes);
+  const Unlocked unlocked(!has_host && total_work > kReleaseWork);
+  run_in(inputs, outputs, scratch ? scratch : arena.data(), interrupts, whole_from, watch);
 }
 
 Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from,
