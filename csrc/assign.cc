@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "background_run.h"
 #include "call_memo.h"
 #include "guard.h"
 #include "layout.h"
@@ -105,6 +106,13 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
   return true;
 }
 
+// A run that fails leaves a handle without history what it held: parameters are not lost with a step.
+void keep_before(ValueRef old, Value* fresh) {
+  if (!fresh->pending || fresh->before || !fresh->is_leaf || !old->is_leaf || fresh->type != old->type) return;
+  const bool is_recorded = old->pending && !is_future_input(old.get());
+  fresh->before = is_recorded ? old->before : std::move(old);
+}
+
 // In-place operation on a handle that is no view.
 bool store(PyTensor* tensor, ValueRef value, bool silent) {
   bool tracked = Recorder::current().grad_enabled;
@@ -125,6 +133,7 @@ bool store(PyTensor* tensor, ValueRef value, bool silent) {
   } else if (Storage* storage = std::exchange(tensor->storage, nullptr)) {
     release_storage(storage);  // the write is part of the graph: values read before stay valid
   }
+  keep_before(std::move(old), tensor->value);
   return true;
 }
 

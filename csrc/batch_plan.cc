@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "arena.h"
 #include "batch_numbers.h"
@@ -46,7 +47,9 @@ class BatchPlanner {
     }
     plan_->bodies_ = std::move(found.bodies);
     plan_->waiting_ = std::move(found.waiting);
-    if (divide()) *out = std::move(plan_);
+    if (!divide()) return true;
+    plan_->refs.shrink_to_fit();  // it grew by the operands of bodies
+    *out = std::move(plan_);
     return true;
   }
 
@@ -248,8 +251,8 @@ class BatchPlanner {
 
   void enter(uint32_t i, uint32_t key) {
     by_->key[i] = key;
+    if (keys_[key].count++ == 0) keys_[key].first = i;
     keys_[key].depths += by_->depth[i];
-    ++keys_[key].count;
   }
 
   void give_key(uint32_t i, const Ref* refs, uint32_t count, Shares& shares) {
@@ -370,7 +373,10 @@ class BatchPlanner {
       });
     }
     by_->key[last] = new_key();
-    keys_.back() = Key{depth, 1, {}, Apart::kNo};
+    Key& key = keys_.back();
+    key.depths = depth;
+    key.count = 1;
+    key.first = last;
     chains_.emplace(last, std::move(chain));
   }
 
@@ -407,27 +413,41 @@ class BatchPlanner {
       if (is_call(i) && by_->last[i] == i) keys_[by_->key[i]].depths -= height[i];
     }
     plan_->members.reserve(by_->heads.size());
-    // The priorities of keys do not change while they are queued.
-    std::vector<uint32_t> available;
+    // The priorities of keys do not change. To wait for more calls of a key is of no use where it is complete: it goes first, so that
+    // what the program reads, such as the loss, is there early.
+    std::vector<uint32_t> available, complete;
     auto goes_later = [&](uint32_t a, uint32_t b) { return keys_[b].comes_before(keys_[a]); };
     auto make_ready = [&](uint32_t i) {
       Key& key = keys_[by_->key[i]];
       key.ready.push_back(i);
-      if (key.ready.size() > 1) return;
+      if (key.is_complete()) complete.push_back(by_->key[i]);
+      if (std::exchange(key.is_queued, true)) return;
       available.push_back(by_->key[i]);
       std::push_heap(available.begin(), available.end(), goes_later);
+    };
+    auto next_key = [&]() -> Key& {
+      if (!complete.empty()) {
+        const uint32_t number = complete.back();
+        complete.pop_back();
+        return keys_[number];
+      }
+      std::pop_heap(available.begin(), available.end(), goes_later);
+      Key& key = keys_[available.back()];
+      available.pop_back();
+      key.is_queued = false;
+      return key;
     };
     for (uint32_t i : by_->heads) {
       if (is_call(i) && by_->last[i] == i && pending[i] == 0) make_ready(i);
     }
     plan_->home.assign(n, 0);
     plan_->at.assign(n, 0);
-    while (!available.empty()) {
-      std::pop_heap(available.begin(), available.end(), goes_later);
-      Key& key = keys_[available.back()];
-      available.pop_back();
+    while (!available.empty() || !complete.empty()) {
+      Key& key = next_key();
       std::vector<uint32_t> ready = std::move(key.ready);
       key.ready.clear();
+      key.launched += static_cast<uint32_t>(ready.size());
+      if (ready.empty()) continue;
       const auto chain = chains_.find(ready[0]);
       if (chain != chains_.end()) add_chain(chain->second);
       else add_launch(ready);

@@ -3,6 +3,7 @@
 #include "batch_run.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "batch_program.h"
@@ -13,6 +14,13 @@ namespace twofold {
 namespace {
 
 constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
+
+// Rounded up to an eighth of a power of two: traces of about the same size use the same block, though the next may be a little larger.
+size_t with_room(int64_t nbytes) {
+  const auto size = static_cast<size_t>(nbytes);
+  const size_t step = std::max<size_t>(std::bit_floor(size) / 8, 1);
+  return (size + step - 1) / step * step;
+}
 
 class Run : public BatchRun {
  public:
@@ -37,12 +45,19 @@ class Run : public BatchRun {
   bool needs_python() const override { return has_host_; }
   int64_t work() const override { return work_; }
 
-  void execute(Interrupts& interrupts) override {
+  void execute(Interrupts& interrupts, std::atomic<uint32_t>* done) override {
     interrupts_ = &interrupts;
     for (uint32_t number = 0; number < plan_.launches.size(); ++number) {
       run_launch(number, plan_.launches[number]);
+      if (done) done->store(number + 1, std::memory_order_release);
       interrupts.after(kLaunchNanoseconds);
     }
+  }
+
+  std::pair<uint32_t, const void*> location(size_t output) const override {
+    const Ref entry = canonical_.outputs[output];
+    const int32_t home = plan_.home[static_cast<size_t>(entry)];
+    return {home < 0 ? 0 : static_cast<uint32_t>(home) + 1, row(entry)};
   }
 
   void finish(size_t apart, std::vector<BufferRef>& outputs) override {
@@ -92,7 +107,7 @@ class Run : public BatchRun {
 
   // Memory for the results of all launches: in one arena, or alone where some outlive the run.
   void allocate() {
-    arena_ = BufferRef(new_buffer(static_cast<size_t>(plan_.arena_bytes)));
+    arena_ = BufferRef(new_buffer(with_room(plan_.arena_bytes)));
     results_.reserve(plan_.launches.size());
     for (size_t k = 0; k < plan_.launches.size(); ++k) {
       if (plan_.offsets[k] < 0) kept_results_[k] = BufferRef(new_buffer(static_cast<size_t>(plan_.launches[k].nbytes())));
@@ -259,7 +274,7 @@ class Run : public BatchRun {
     if (to_gather_.empty()) return pointers;
     if (scratch_.size() < nbytes) {
       scratch_ = PoolMemory();
-      scratch_ = PoolMemory(static_cast<int64_t>(nbytes));
+      scratch_ = PoolMemory(static_cast<int64_t>(with_room(static_cast<int64_t>(nbytes))));
     }
     char* next = scratch_.data();
     for (Gathered& operand : to_gather_) {

@@ -50,13 +50,17 @@ enum class Apart : uint8_t { kNo, kLarge, kHost };
 // Calls that may be batched.
 struct Key {
   int64_t depths = 0;        // sum over its entries, less how many calls in a row wait for each
-  uint32_t count = 0;
+  uint32_t count = 0, first = 0;  // first: its first call
+  uint32_t launched = 0;
+  bool is_queued = false;
   std::vector<uint32_t> ready;
   Apart apart = Apart::kNo;
 
+  // Whether nothing will stand beside those that are ready.
+  bool is_complete() const { return launched + ready.size() == count; }
   bool comes_before(const Key& other) const {
     const int64_t left = depths * other.count, right = other.depths * count;
-    return left != right ? left < right : ready.front() < other.ready.front();
+    return left != right ? left < right : first < other.first;
   }
 
   // Counts one of its calls, which is not batched, by the reason.

@@ -209,9 +209,8 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code) try {
   return ValueRef();  // another conversion raises the error
 }
 
-PyObject* scalar_item(Value* value, size_t offset) {
-  const void* data = value->buffer->data;
-  switch (value->type->dtype) {
+PyObject* scalar_item(const Type* type, const void* data, size_t offset) {
+  switch (type->dtype) {
     case kBool: return PyBool_FromLong(read<uint8_t>(data, offset));
     case kInt8: return PyLong_FromLong(read<int8_t>(data, offset));
     case kInt16: return PyLong_FromLong(read<int16_t>(data, offset));

@@ -280,12 +280,9 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
       return false;
     }
     if (tier != Tier::kAuto || !whole || alone == fused) return true;
-    const TraceFamilyRef family = family_.lock();
     timed.done();
     if (choice_.is_rejected()) fused_ = nullptr;
-    if (!choice_.is_due()) return true;  // before operations are counted: most traces of dynamic programs run once
-    return !choice_.should_compile(family.get(), batches_ ? entries_to_plan() : 0) || !worth_fusing() ||
-           ask_for_fused(false, provenance, interrupts);
+    return ask_if_due(provenance, interrupts);
   } catch (...) {
     outputs.clear();
     set_error_of_exception();
@@ -303,26 +300,32 @@ bool Executable::log_batches(const BatchPlan& plan, RunProvenance provenance) co
   return static_cast<bool>(done);
 }
 
+// The plan is null if the calls are not batched.
+bool Executable::find_batches(void* const* inputs, RunProvenance provenance, std::shared_ptr<const BatchPlan>* out) {
+  const bool batching = settings.batching != Batching::kOff;
+  std::shared_ptr<const BatchPlan>& plan = *out = batching ? batches_ : nullptr;
+  if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
+  if (plan || !batching || stands_alone_) return true;
+  for (const Entry& entry : canonical.trace.entries) {
+    const Traits* traits = traits_of(entry.signature);
+    if (!traits || (!traits->movement && !program_of(entry.signature))) return false;
+  }
+  if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return false;
+  stands_alone_ = !plan;
+  if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
+  if (plan && is_cached_ && (comes_back_ || executables.has_room(plan->memory(), is_long()))) {
+    charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
+    borrow(comes_back_);
+    batches_ = plan;
+  }
+  comes_back_ = true;
+  return true;
+}
+
 bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                            Interrupts& interrupts) {
-  const bool batching = settings.batching != Batching::kOff;
-  std::shared_ptr<const BatchPlan> plan = batching ? batches_ : nullptr;
-  if (plan && (plan->is_dated() || !plan->holds(inputs))) plan = nullptr;
-  if (batching && !plan && !stands_alone_) {
-    for (const Entry& entry : canonical.trace.entries) {
-      const Traits* traits = traits_of(entry.signature);
-      if (!traits || (!traits->movement && !program_of(entry.signature))) return note_interrupted_compile(interrupts), false;
-    }
-    if (!BatchPlan::make(canonical, inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
-    stands_alone_ = !plan;
-    if (plan && hooks.log_batches && !log_batches(*plan, provenance)) return false;
-    if (plan && is_cached_ && (comes_back_ || executables.has_room(plan->memory(), is_long()))) {
-      charge(static_cast<ptrdiff_t>(plan->memory()) - static_cast<ptrdiff_t>(batches_ ? batches_->memory() : 0));
-      borrow(comes_back_);
-      batches_ = plan;
-    }
-    comes_back_ = true;
-  }
+  std::shared_ptr<const BatchPlan> plan;
+  if (!find_batches(inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
   if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
   if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
   std::unique_ptr<BatchRun> run;
@@ -340,6 +343,30 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
   return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }
 
+std::unique_ptr<BatchRun> Executable::run_apart_later(void* const* inputs, RunProvenance provenance) {
+  constexpr int64_t kWorthThread = 500'000;  // estimated nanoseconds: a multiple of what it takes to wake a thread
+  const bool usual = settings.tier == Tier::kAuto && settings.anomaly == Anomaly::kOff && !profile::is_on();
+  if (!usual || is_short_ || stands_alone_ || (fused_ && choice_.runs_program())) return nullptr;
+  used = next_use();
+  std::shared_ptr<const BatchPlan> plan;
+  if (!find_batches(inputs, provenance, &plan) || !plan) return nullptr;
+  std::unique_ptr<BatchRun> run = BatchRun::make(canonical, std::move(plan), inputs);
+  is_short_ = run && (run->needs_python() || run->work() < kWorthThread);
+  return is_short_ ? nullptr : std::move(run);
+}
+
+bool Executable::ran_apart(int64_t nanoseconds, RunProvenance provenance, Interrupts& interrupts) {
+  choice_.ran_single(nanoseconds);
+  return ask_if_due(provenance, interrupts);
+}
+
+bool Executable::ask_if_due(RunProvenance provenance, Interrupts& interrupts) {
+  if (!choice_.is_due()) return true;  // before operations are counted: most traces of dynamic programs run once
+  const TraceFamilyRef family = family_.lock();
+  return !choice_.should_compile(family.get(), batches_ ? entries_to_plan() : 0) || !worth_fusing() ||
+         ask_for_fused(false, provenance, interrupts);
+}
+
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                            RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch) {
   constexpr size_t kOnStack = 64;
@@ -354,6 +381,7 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   outputs.resize(count);
   size_t whole_from = SIZE_MAX;
   const bool told = watch && program.tells_finite && !program.has_host;
+  std::optional<KernelError> overwritten;
   if (spare) {
     for (auto [input, output] : program.donations) {
       Buffer* free = spare[input];
@@ -368,7 +396,12 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
       if (!outputs[i]) outputs[i] = BufferRef(new_buffer(static_cast<size_t>(program.output_nbytes[i])));
       pointers[i] = outputs[i]->data;
     }
-    program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr);
+    try {
+      program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr);
+    } catch (const KernelError& error) {
+      if (interrupts.has_overwritten()) overwritten = error;
+      throw;
+    }
     if (watch) watch->complete = told;
   };
   try {
@@ -377,6 +410,7 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
     spare = nullptr;
   }
   outputs.clear();
+  if (overwritten) return raise_kernel_error(program, *overwritten, {}), false;  // it cannot be repeated
   alone = true;
   return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }

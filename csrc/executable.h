@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batch_plan.h"
+#include "batch_run.h"
 #include "buffer.h"
 #include "location.h"
 #include "tier_choice.h"
@@ -54,6 +55,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // an operation.
   bool run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
            Interrupts& interrupts);
+  // The run in batches of calls, if it goes on without Python and is long: to be executed by another thread, and finished by the caller.
+  // Null if there is none, perhaps with a Python error set.
+  std::unique_ptr<BatchRun> run_apart_later(void* const* inputs, RunProvenance provenance);
+  // After that run, which took a thread so long; false with a Python error set.
+  bool ran_apart(int64_t nanoseconds, RunProvenance provenance, Interrupts& interrupts);
   // Compiles the fused program ahead of time; false with a Python error set.
   bool prepare(RunProvenance provenance, Interrupts& interrupts);
   // Called under the GIL, from any thread, with the nanoseconds that it took to compile the program.
@@ -78,6 +84,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `alone` is set if operations had to run one by one after all.
   bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                  RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch);
+  bool find_batches(void* const* inputs, RunProvenance provenance, std::shared_ptr<const BatchPlan>* out);
+  // Asks for the fused program where that is worth it; false with a Python error set.
+  bool ask_if_due(RunProvenance provenance, Interrupts& interrupts);
   // In batches if that is worth it, else op by op.
   bool run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
                  Interrupts& interrupts);
@@ -109,6 +118,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::weak_ptr<TraceFamily> family_;
   std::shared_ptr<const BatchPlan> batches_;  // of a trace that repeats
   bool stands_alone_ = false;  // few of its calls can be batched
+  bool is_short_ = false;      // its run in batches is too short for another thread, or needs Python
   size_t to_plan_ = 0;         // entries; 0: not counted yet
   bool is_cached_ = false;
   bool comes_back_ = false;    // it has run op by op before

@@ -39,6 +39,9 @@ class Interrupts {
   // Whether a handler has raised; the run may be repeated.
   bool raised() const { return raised_; }
   void note_raised() { raised_ = true; }
+  // Whether the run failed after it began to overwrite inputs.
+  bool has_overwritten() const { return overwritten_; }
+  void note_overwritten() { overwritten_ = true; }
 
   // While it lives nothing is interrupted: a run that overwrites its inputs cannot be repeated.
   class Held {
@@ -59,7 +62,7 @@ class Interrupts {
 
   int64_t estimated_ = 0, checked_ = 0;
   int held_ = 0;
-  bool raised_ = false;
+  bool raised_ = false, overwritten_ = false;
 };
 
 }  // namespace twofold

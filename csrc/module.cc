@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "autocast.h"
+#include "background_run.h"
 #include "batch_program.h"
 #include "cache.h"
 #include "call_memo.h"
@@ -297,6 +298,7 @@ nb::dict statistics() {
   out["batch_launches"] = batch_counts.launches;
   out["batched_calls"] = batch_counts.calls;
   out["batch_plans"] = batch_counts.plans;
+  out["background_runs"] = background_runs();
   out["predicted_flushes"] = recorder.predicted_flushes;
   out["other_flushes"] = recorder.other_flushes;
   out["recorded"] = recorder.recorded;
@@ -393,6 +395,12 @@ void bind_functions(nb::module_& m) {
   m.def("begin_update", [] {
     if (!Recorder::current().begin_update()) throw nb::python_error();
   }, "Before an optimizer changes parameters: runs what was recorded, if that is another graph in each step.");
+  m.def("end_update", [] {
+    if (!Recorder::current().flush(false, nullptr, true)) throw nb::python_error();
+  }, "After an optimizer changed parameters: runs what was recorded; a long run may go on while the next step is recorded.");
+  m.def("finish_background", [] {
+    if (!finish_background()) throw nb::python_error();
+  }, "Wait for the run that goes on in the background, if there is one.");
   m.def("pending_checks", [] {
     int found = Recorder::current().has_checks();
     if (found < 0) throw nb::python_error();

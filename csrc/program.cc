@@ -136,7 +136,10 @@ Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, I
         const int64_t* numbers = params.data() + instruction.first_param;
         int64_t code = run_parallel(instruction.kernel, pointers, numbers, instruction.work, instruction.grain, interrupts);
         stored = finite_of(code);
-        if (code && stored == Finite::kAll) throw KernelError{instruction.label, code};
+        if (code && stored == Finite::kAll) {
+          if (held) interrupts.note_overwritten();
+          throw KernelError{instruction.label, code};
+        }
       }
     }
     worst = std::max(worst, stored);

@@ -2,6 +2,8 @@
 
 #include "recorder.h"
 
+#include "background_run.h"
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -99,6 +101,7 @@ Ref Recorder::new_leaf(Type* type, Leaf leaf) {
 }
 
 bool Recorder::flush_readers(const Buffer* buffer) {
+  if (!finish_background()) return false;
   bool reads = std::any_of(leaves_.begin(), leaves_.end(), [&](const Leaf& leaf) { return leaf.value && leaf.value->buffer.get() == buffer; });
   return !reads || flush();
 }
@@ -110,12 +113,12 @@ bool Recorder::holds_elements(const Value* value) const {
 
 Ref Recorder::leaf_reference(Value* value) {
   if (value->deferred) return rematerialise(value);
-  if (value->stamp == stamp_ && holds_elements(value)) return ~value->leaf_number;
+  if (value->leaf_stamp == stamp_ && holds_elements(value)) return ~value->leaf_number;
   // Foreign memory may change before this trace runs, and after: it is read eagerly.
   ValueRef read = value->buffer && value->buffer->shared_outside() ? stable_value(value) : share(value);
   if (!read) return 0;
   Ref made = new_leaf(value->type, Leaf{std::move(read), 0});
-  value->stamp = stamp_;
+  value->leaf_stamp = stamp_;
   value->leaf_number = ~made;
   if (value->shown) shown_.add(made, *value->shown);
   return made;
@@ -146,6 +149,7 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
     Value* value = inputs[i].value;
     if (!value) continue;
     if (value->failed) return realise(value);
+    if (is_future_input(value)) continue;
     if (value->pending && (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled))) {
       // Another thread's value, or a parameter updated in this trace: a step ends here.
       *again = true;
@@ -159,7 +163,7 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
       continue;
     }
     if (grad_enabled && value->requires_grad && !inputs[i].detached) *mask |= Entry::mask_bit(i);
-    if (value->pending) {
+    if (value->pending && value->owner == this) {
       out[i] = value->index;
     } else {
       out[i] = leaf_reference(value);
@@ -331,12 +335,12 @@ void Recorder::replay(const BackwardEvent& event, uint32_t location) {
 }
 
 void Recorder::note(Value* value, const Snapshot& snapshot) {
-  if (value->pending) {
+  if (value->pending && value->owner != &background_owner()) {
     value->owner->shown_.add(value->index, snapshot);
     return;
   }
   if (!value->shown) value->shown = std::make_unique<Snapshot>(snapshot);
-  if (value->stamp == current().stamp_) current().shown_.add(~value->leaf_number, snapshot);
+  if (value->leaf_stamp == current().stamp_) current().shown_.add(~value->leaf_number, snapshot);
   if (value->saved && !value->is_leaf) value->saved->shown.add(value->index, snapshot);
 }
 

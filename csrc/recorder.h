@@ -56,6 +56,8 @@ struct CachedTrace {
   size_t memory() const;
 };
 
+struct TraceRun;
+
 struct Operand {
   Value* value = nullptr;    // null for a scalar
   Type* scalar_type = nullptr;
@@ -82,7 +84,10 @@ class Recorder {
   // As record, for a known op instance and operands that are references of this trace.
   bool record_known(Signature* signature, const Ref* inputs, size_t count, uint64_t mask, Provenance provenance, Ref* out);
   // Runs everything recorded so far, perhaps because an update begins; false with a Python error set. `known`: the digest of that.
-  bool flush(bool cuts = false, const Digest* known = nullptr);
+  // With `goes_on`, a long run may go on in the background.
+  bool flush(bool cuts = false, const Digest* known = nullptr, bool goes_on = false);
+  // Memory for the provenance of the next trace but one.
+  void recycle(std::vector<Provenance> unused);
   // Runs what is recorded if it reads this memory, which others will write to from now on.
   bool flush_readers(const Buffer* buffer);
 
@@ -170,8 +175,7 @@ class Recorder {
   static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;  // of all threads
 
  private:
-  class OldProvenance;
-
+  bool run_here(TraceRun& run, uint64_t stamp);
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
   // `again` is set where the trace has run meanwhile, so that the references are to be made anew.
   ValueRef append(Operation* op, Attributes* attributes, const Ref* refs, size_t count, uint64_t mask, PyObject* const* arguments,

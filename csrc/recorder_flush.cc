@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "background_run.h"
 #include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
@@ -18,8 +19,6 @@ uint64_t next_stamp() {
   static uint64_t stamp = 0;
   return ++stamp;
 }
-uint64_t next_traced = 0;
-
 auto& traces = *new Cache<CachedTrace>("traces", 3);
 const bool holds = (add_holder([] { return traces.drop_oldest(); }), true);
 
@@ -43,146 +42,6 @@ class Met {
 auto& met = *new Met();
 
 bool has_run(const Digest& trace) { return met.has(trace.words().first) || traces.contains(trace.bytes()); }
-
-// A trace that is running, of this thread or of another one. The GIL guards the list.
-class Running {
- public:
-  explicit Running(uint64_t stamp) : stamp_(stamp) { all().push_back(this); }
-  ~Running() { all().erase(std::find(all().begin(), all().end(), this)); }
-  Running(const Running&) = delete;
-
-  // The run of a trace, null if there is none.
-  static const Running* find(uint64_t stamp) {
-    const auto found = std::find_if(all().begin(), all().end(), [&](const Running* one) { return one->stamp_ == stamp; });
-    return found == all().end() ? nullptr : *found;
-  }
-  bool is_here() const { return thread_ == PyThread_get_thread_ident(); }
-  // Whether its thread was left behind by a fork.
-  bool is_orphaned() const { return generation_ != process_generation() && !is_here(); }
-
- private:
-  static std::vector<const Running*>& all() {
-    static auto& list = *new std::vector<const Running*>();
-    return list;
-  }
-
-  const uint64_t stamp_, generation_ = process_generation();
-  const unsigned long thread_ = PyThread_get_thread_ident();
-};
-
-// Whether the Python error that is set is transient: the same work may succeed later.
-bool is_transient_error() {
-  return PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception);  // KeyboardInterrupt, SystemExit
-}
-
-// The locations of the inputs of a run.
-struct RunLeaves {
-  const std::vector<int32_t>& source;
-  const std::vector<Leaf>& leaves;
-
-  static uint32_t location(const void* self, size_t leaf) {
-    const auto& run = *static_cast<const RunLeaves*>(self);
-    const Value* value = run.leaves[static_cast<size_t>(run.source[leaf])].value.get();
-    return value ? value->location : 0;
-  }
-};
-
-bool run_executable(const CachedTrace& cached, std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
-                    std::vector<BufferRef>& results, Interrupts& interrupts) try {
-  const auto& source = cached.leaf_source;
-  constexpr size_t kOnStack = 128;
-  void* pointers_on_stack[kOnStack];
-  Buffer* spare_on_stack[kOnStack];
-  std::vector<void*> pointers_on_heap;
-  std::vector<Buffer*> spare_on_heap;
-  void** pointers = pointers_on_stack;
-  Buffer** spare = spare_on_stack;
-  if (source.size() > kOnStack) {
-    pointers_on_heap.resize(source.size());
-    spare_on_heap.resize(source.size());
-    pointers = pointers_on_heap.data();
-    spare = spare_on_heap.data();
-  }
-  for (size_t k = 0; k < source.size(); ++k) {
-    Leaf& leaf = leaves[static_cast<size_t>(source[k])];
-    Value* value = leaf.value.get();
-    pointers[k] = value ? value->buffer->data : &leaf.scalar;
-    // The trace has the only reference to the value, and the value the only one to its buffer.
-    bool dies = value && value->references == 1 && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
-    dies = dies && !cached.needed_leaf[static_cast<size_t>(source[k])];
-    spare[k] = dies && !cached.keeps_history ? value->buffer.get() : nullptr;
-  }
-  const RunLeaves lines{source, leaves};
-  return cached.executable->run(pointers, spare, cached.living, results,
-                                {provenance.data(), cached.entry_source.data(), &lines, &RunLeaves::location}, interrupts);
-} catch (...) {
-  set_error_of_exception();
-  return false;
-}
-
-// The call that made an entry, looked up through identities.
-Signature* maker(const Trace& trace, size_t index) {
-  const Entry* entry = &trace.entries[index];
-  while (entry->signature->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
-    entry = &trace.entries[static_cast<size_t>(trace.inputs(*entry)[0])];
-  }
-  return entry->signature;
-}
-
-// A null result is that of a value that could not be computed. Deferred values are behind live ones.
-// False with a Python error set; then values without a result count as not computed.
-bool deliver(const std::shared_ptr<CachedTrace>& cached, std::vector<ValueRef>& living, std::vector<BufferRef>& results,
-             std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance, std::vector<Watch> watched, Snapshots shown,
-             std::shared_ptr<SavedTrace>& saved) try {
-  keep_deferred(*cached, living, results, leaves, provenance);
-  const uint64_t order = ++next_traced;
-  const auto is_freed = [&](size_t j) {
-    const auto entry = static_cast<size_t>(cached->outputs[j]);
-    return cached->used_up[entry] && cached->trace.entries[entry].requires_grad() && !living[j]->is_leaf;
-  };
-  std::shared_ptr<const FreedTrace> freed;
-  for (size_t j = 0; j < cached->living && !freed; ++j) {
-    if (is_freed(j)) freed = std::make_shared<FreedTrace>(order, cached, leaves);
-  }
-  if (cached->keeps_history) {
-    saved = std::make_shared<SavedTrace>();
-    saved->order = order;
-    saved->trace = cached;
-    saved->kept.resize(cached->trace.entries.size());
-    for (size_t j = 0; j < cached->kept; ++j) saved->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
-    saved->provenance.assign(provenance.begin(), provenance.begin() + static_cast<ptrdiff_t>(saved->kept.size()));
-    saved->leaves = std::move(leaves);
-    saved->watched = std::move(watched);
-    saved->shown = std::move(shown);
-  }
-  for (size_t j = 0; j < cached->living; ++j) {
-    Value* value = living[j].get();
-    size_t entry = static_cast<size_t>(cached->outputs[j]);
-    value->pending = false;
-    value->owner = nullptr;
-    value->stamp = 0;
-    value->buffer = results[j];
-    value->failed = !results[j];
-    if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
-    if (is_freed(j)) {
-      value->freed = freed;
-      value->made_by = maker(cached->trace, entry);
-    } else {
-      value->saved = saved;
-    }
-  }
-  return true;
-} catch (...) {
-  set_error_of_exception();
-  for (ValueRef& value : living) {
-    if (!value->pending) continue;
-    value->pending = false;
-    value->owner = nullptr;
-    value->stamp = 0;
-    value->failed = true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -388,55 +247,45 @@ void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> le
   }
 }
 
-// The provenance of the running trace, while another one is recorded.
-class Recorder::OldProvenance {
- public:
-  explicit OldProvenance(Recorder& recorder)
-      : entries(std::exchange(recorder.provenance_, std::move(recorder.spare_provenance_))), recorder_(recorder) {}
-  ~OldProvenance() { recorder_.spare_provenance_ = std::move(entries); }
-  OldProvenance(const OldProvenance&) = delete;
-
-  std::vector<Provenance> entries;
-
- private:
-  Recorder& recorder_;
-};
-
-bool Recorder::flush(bool cuts, const Digest* known) {
+bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   if (busy_ && (known = nullptr, !wait_until_free())) return false;
-  std::shared_ptr<CachedTrace> cached;
+  goes_on = goes_on && !pack && !is_on_tape() && !runs_at_once();
+  bool follows = false;
+  TraceRun run;
   std::vector<ValueRef> held;
   for (bool grew = true; grew;) {
-    if (position_ == 0) return true;
+    if (position_ == 0) return finish_background();
     const uint64_t stamp = stamp_;
     const uint32_t position = position_;
     held.clear();
     {
       Busy busy(*this);
-      cached = finish_trace(held, std::exchange(known, nullptr));
+      run.cached = finish_trace(held, std::exchange(known, nullptr));
     }
-    if (!cached) return false;
+    if (!run.cached) return false;
+    follows = goes_on && is_cut_off_ && run.cached->executable && run.cached->deferred.empty() && can_follow();
+    if (!follows && !finish_background()) return false;
     // Planning runs Python, where an import or a debugger may record calls, which belong to the trace, and run it.
-    if (stamp_ != stamp) return flush(cuts);
+    if (stamp_ != stamp) return flush(cuts, nullptr, goes_on);
     grew = position_ != position;
   }
+  const std::shared_ptr<CachedTrace> cached = run.cached;
   spare_provenance_.resize(live_.size());
-  std::vector<ValueRef> living;
-  std::vector<BufferRef> results;
-  living.reserve(cached->living + cached->deferred.size());
-  results.reserve(cached->outputs.size());
-  for (size_t j = 0; j < cached->living; ++j) living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
-  for (Ref entry : cached->deferred) living.push_back(share(live_[static_cast<size_t>(entry)]));
+  run.living.reserve(cached->living + cached->deferred.size());
+  run.results.reserve(cached->outputs.size());
+  for (size_t j = 0; j < cached->living; ++j) run.living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
+  for (Ref entry : cached->deferred) run.living.push_back(share(live_[static_cast<size_t>(entry)]));
+  run.take_before();
   if (is_on_tape()) [[unlikely]] {
     Busy busy(*this);
-    if (!keep_on_tape(*cached, leaves_, provenance_, living)) return false;
+    if (!keep_on_tape(*cached, leaves_, provenance_, run.living)) return false;
   }
   // Nothing may fail from here to the run, or the values would stay pending forever.
-  std::vector<Leaf> leaves = std::move(leaves_);
-  std::vector<Watch> watched = std::move(watched_);
-  Snapshots shown = std::move(shown_);
-  OldProvenance old(*this);
-  const Running running(stamp_);
+  run.leaves = std::move(leaves_);
+  run.watched = std::move(watched_);
+  run.shown = std::move(shown_);
+  run.provenance = std::exchange(provenance_, std::move(spare_provenance_));
+  const uint64_t stamp = stamp_;
   last_ = cached;
   if (is_cut_off_) {
     followed_->update = update_ = cached;
@@ -446,34 +295,46 @@ bool Recorder::flush(bool cuts, const Digest* known) {
   }
   is_cut_off_ = cuts;
   reset(!cuts ? followed_->next.lock() : cached->update.expired() ? update_.lock() : cached->update.lock());
-  if (!cached->executable && cached->deferred.empty()) return true;
+  if (follows) return follow_background(run, stamp), true;
+  if (goes_on && cached->executable && begin_in_background(run, stamp)) return true;
+  const bool done = run_here(run, stamp);
+  recycle(std::move(run.provenance));
+  return done;
+}
+
+bool Recorder::run_here(TraceRun& run, uint64_t stamp) {
+  const Running running(stamp);
+  if (!run.cached->executable && run.cached->deferred.empty()) return true;
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;
-  if (!cached->executable || run_executable(*cached, leaves, old.entries, results, interrupts)) {
-    bool done = deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved);
+  if (!run.cached->executable || run.run(interrupts)) {
+    bool done = run.deliver(saved);
     return done && (!saved || !pack || pack_saved(*saved, pack, unpack));
   }
   if ((interrupts.raised() || is_transient_error()) && position_ == 0) {
-    restore(cached, std::move(leaves), old.entries, living);
-    watched_ = std::move(watched);
-    shown_ = std::move(shown);
+    run.give_before();
+    restore(run.cached, std::move(run.leaves), run.provenance, run.living);
+    watched_ = std::move(run.watched);
+    shown_ = std::move(run.shown);
     return false;
   }
-  // Results that do not depend on the failed operation were computed all the same.
-  results.resize(cached->outputs.size());
-  static_cast<void>(deliver(cached, living, results, leaves, old.entries, std::move(watched), std::move(shown), saved));
+  run.deliver_rest();
   return false;
+}
+
+void Recorder::recycle(std::vector<Provenance> unused) {
+  if (spare_provenance_.size() < unused.size()) spare_provenance_ = std::move(unused);
 }
 
 bool Recorder::begin_update() {
   constexpr uint32_t kManySteps = 3, kManyEntries = 256;
   if (position_ == 0) return true;
   // also if one that is known ends here: it was cut here before
-  if (predicted_ && position_ == predicted_->trace.entries.size()) return flush(true);
+  if (predicted_ && position_ == predicted_->trace.entries.size()) return flush(true, nullptr, true);
   if (!predicted_ && position_ >= kManyEntries) {
     const Digest so_far = digest();
     const uint64_t runs_on = so_far.words().second;
-    if (!met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far))) return flush(true, &so_far);
+    if (!met.has(runs_on) && (never_seen_ >= kManySteps || has_run(so_far))) return flush(true, &so_far, true);
     met.meet(runs_on);
   }
   updates_ = position_ >= kManyEntries;
@@ -540,7 +401,9 @@ bool realise(Value* value) {
   while (value->pending || value->deferred) {
     if (value->deferred && !Recorder::current().materialise(value)) return false;
     Recorder* owner = value->owner;
-    if (!owner->in_flight(value)) {
+    if (owner == &background_owner() && has_background()) {
+      if (!finish_background()) return false;
+    } else if (!owner->in_flight(value)) {
       if (!owner->flush()) return false;
     } else if (const Running* run = Running::find(value->stamp); owner->is_orphaned() || (run && run->is_orphaned())) {
       PyErr_SetString(PyExc_RuntimeError,
@@ -574,7 +437,5 @@ void clear_cached_traces() {
   met.forget();
   traces.drop_if([](const auto&) { return true; });
 }
-
-uint64_t traced_runs() { return next_traced; }
 
 }  // namespace twofold

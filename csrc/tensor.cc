@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autocast.h"
+#include "background_run.h"
 #include "call_memo.h"
 #include "declared.h"
 #include "guard.h"
@@ -540,7 +541,7 @@ GradientSlot* slot_of(Value* value) {
   return value->slot;
 }
 
-bool observe(PyTensor* tensor, const char* what) {
+bool may_be_observed(PyTensor* tensor, const char* what) {
   CallWatch::spoil();
   Value* value = current_value(tensor);
   if (!value || Purity::is_broken()) return false;
@@ -549,7 +550,18 @@ bool observe(PyTensor* tensor, const char* what) {
     Py_XDECREF(result);
     return false;
   }
-  return realise(value);
+  return true;
+}
+
+bool observe(PyTensor* tensor, const char* what) { return may_be_observed(tensor, what) && realise(tensor->value); }
+
+PyObject* number_of(PyTensor* tensor) {
+  alignas(16) char element[16];
+  bool found = false;
+  const Value* value = tensor->value;
+  if (!read_in_background(value, element, &found)) return nullptr;
+  if (found) return scalar_item(value->type, element, 0);
+  return realise(tensor->value) ? scalar_item(tensor->value->type, tensor->value->buffer->data, 0) : nullptr;
 }
 
 }  // namespace twofold

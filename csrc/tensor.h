@@ -93,6 +93,9 @@ inline void keep_gradient(const Value* old, Value* fresh) {
 // Whether foreign code may change the value's memory.
 inline bool is_shared_outside(const Value* value) { return value->buffer && value->buffer->shared_outside(); }
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
+bool may_be_observed(PyTensor* tensor, const char* what);  // false with an error set
+// The number of a tensor of one element that may be observed; null with an error set.
+PyObject* number_of(PyTensor* tensor);
 
 void tensor_dealloc(PyObject* self);
 // The default floating dtype.
@@ -117,7 +120,7 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code);
 ValueRef value_from_array(PyObject* array, bool share_memory, int dtype_code);
 // The memory from the first to the last element of an array of strides that are not negative, as a vector.
 ValueRef value_from_span(PyObject* array);
-PyObject* scalar_item(Value* value, size_t offset);
+PyObject* scalar_item(const Type* type, const void* data, size_t offset);
 
 // Define-then-run.
 ValueRef declare_placeholder(Type* type);

@@ -173,12 +173,12 @@ PyObject* data_of(PyObject* self, PyObject*) { return detached_view(self, true);
 
 PyObject* item(PyObject* self, PyObject*) {
   PyTensor* tensor = as_tensor(self);
-  if (!observe(tensor, "item()")) return nullptr;
+  if (!may_be_observed(tensor, "item()")) return nullptr;
   if (tensor->value->type->size != 1) {
     return PyErr_Format(PyExc_RuntimeError, "item: only a tensor of one element becomes a number, this is %s. Index it first.",
                         tensor->value->type->text().c_str());
   }
-  return scalar_item(tensor->value, 0);
+  return number_of(tensor);
 }
 
 // As observe, of a tensor whose memory is handed out.

@@ -171,13 +171,13 @@ PyObject* compare(PyObject* a, PyObject* b, int kind) {
 
 int to_bool(PyObject* self) {
   auto* tensor = reinterpret_cast<PyTensor*>(self);
-  if (!observe(tensor, "bool()")) return -1;
+  if (!may_be_observed(tensor, "bool()")) return -1;
   if (tensor->value->type->size != 1) {
     PyErr_Format(PyExc_RuntimeError, "bool: a tensor %s has more than one element or none. Use any() or all().",
                  tensor->value->type->text().c_str());
     return -1;
   }
-  PyObject* item = scalar_item(tensor->value, 0);
+  PyObject* item = number_of(tensor);
   if (!item) return -1;
   int truth = PyObject_IsTrue(item);
   Py_DECREF(item);
@@ -186,12 +186,12 @@ int to_bool(PyObject* self) {
 
 PyObject* to_number(PyObject* self, const char* what, PyObject* (*convert)(PyObject*)) {
   auto* tensor = reinterpret_cast<PyTensor*>(self);
-  if (!observe(tensor, what)) return nullptr;
+  if (!may_be_observed(tensor, what)) return nullptr;
   if (tensor->value->type->size != 1) {
     return PyErr_Format(PyExc_ValueError, "%s: only a tensor of one element becomes a number, this is %s. Index it first.",
                         what, tensor->value->type->text().c_str());
   }
-  PyObject* item = scalar_item(tensor->value, 0);
+  PyObject* item = number_of(tensor);
   PyObject* number = item ? convert(item) : nullptr;
   Py_XDECREF(item);
   return number;

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "finite.h"
@@ -27,6 +29,7 @@ constexpr int kSpinsAwake = 40'000;
 constexpr int64_t kPiecesPerThread = 4;
 
 std::atomic<int> runs_awake{0};
+std::atomic<bool> last_rests{false};  // see Helped
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -88,6 +91,24 @@ class Pool {
     try {
       for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(static_cast<uint16_t>(i + 1)); });
     } catch (const std::system_error&) {
+    }
+  }
+
+  // Does the work of the last worker until a counter has reached a number, or for so many nanoseconds.
+  void help(const std::atomic<uint32_t>& counter, uint32_t reached, int64_t nanoseconds) {
+    constexpr int kBetweenLooks = 4096;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
+    uint32_t seen = generation_.load(std::memory_order_acquire) - 1;  // the current job may not be over
+    for (int spins = 0; counter.load(std::memory_order_acquire) < reached;) {
+      const uint32_t generation = generation_.load(std::memory_order_acquire);
+      if (generation != seen) {
+        seen = generation;
+        claim(generation, static_cast<uint16_t>(tickets_.size() - 1), [] {});
+      } else if (++spins % kBetweenLooks == 0 && std::chrono::steady_clock::now() > end) {
+        return;
+      } else {
+        pause_briefly();
+      }
     }
   }
 
@@ -183,6 +204,10 @@ class Pool {
       int spins = 0;
       uint32_t generation;
       while ((generation = generation_.load(std::memory_order_acquire)) == seen) {
+        if (thread == tickets_.size() - 1 && last_rests.load(std::memory_order_relaxed)) {
+          last_rests.wait(true);
+          spins = kSpinsAwake;
+        }
         if (++spins < (runs_awake.load(std::memory_order_relaxed) > 0 ? kSpinsAwake : kSpins)) {
           pause_briefly();
           continue;
@@ -213,16 +238,27 @@ std::mutex& pool_mutex() {
   static auto& mutex = *new std::mutex();
   return mutex;
 }
-std::unique_ptr<Pool>& pool() {
-  static auto& instance = *new std::unique_ptr<Pool>();
+// Changes under both mutexes; jobs run under the first.
+std::shared_ptr<Pool>& pool() {
+  static auto& instance = *new std::shared_ptr<Pool>();
   return instance;
+}
+std::mutex& pointer_mutex() {
+  static auto& mutex = *new std::mutex();
+  return mutex;
+}
+std::shared_ptr<Pool> exchange_pool(std::shared_ptr<Pool> next) {
+  std::lock_guard lock(pointer_mutex());
+  return std::exchange(pool(), std::move(next));
 }
 std::atomic<int> wanted_threads{1};
 
 // The child has none of the parent's threads; joining them would hang, so the old pool is abandoned.
 void after_fork_in_child() {
-  static_cast<void>(pool().release());
+  new std::shared_ptr<Pool>(std::move(pool()));
   new (&pool_mutex()) std::mutex();
+  new (&pointer_mutex()) std::mutex();
+  last_rests.store(false);
 }
 
 }  // namespace
@@ -232,11 +268,28 @@ Awake::~Awake() { runs_awake.fetch_sub(1, std::memory_order_relaxed); }
 
 void set_thread_count(int count) {
   std::lock_guard lock(pool_mutex());
-  if (count != wanted_threads.load()) pool().reset();
+  if (count != wanted_threads.load()) exchange_pool(nullptr);
   wanted_threads.store(std::max(1, count));
 }
 
 int thread_count() { return wanted_threads.load(); }
+
+Helped::Helped() { last_rests.store(true); }
+
+Helped::~Helped() {
+  last_rests.store(false);
+  last_rests.notify_all();
+}
+
+void help_until(const std::atomic<uint32_t>& counter, uint32_t reached, int64_t nanoseconds) {
+  std::shared_ptr<Pool> found;
+  {
+    std::lock_guard lock(pointer_mutex());
+    found = pool();
+  }
+  if (found) found->help(counter, reached, nanoseconds);
+  else std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
 
 namespace {
 
@@ -266,7 +319,7 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
   if (!pool()) {
     static const int once = pthread_atfork(nullptr, nullptr, after_fork_in_child);
     static_cast<void>(once);
-    pool() = std::make_unique<Pool>(threads - 1);
+    exchange_pool(std::make_shared<Pool>(threads - 1));
   }
   pieces = std::max(pieces, grains_in(grains_in(work, grain), kMostGrains));
   return pool()->run(kernel, buffers, params, work, grain, static_cast<uint32_t>(pieces), interrupts);

@@ -1,6 +1,7 @@
 // A pool of worker threads that spin briefly and then park; it starts anew after fork.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,17 @@ class Awake {
   ~Awake();
   Awake(const Awake&) = delete;
 };
+
+// While one lives the last worker rests: its processor is that of a thread that records, and helps as soon as it waits.
+class Helped {
+ public:
+  Helped();
+  ~Helped();
+  Helped(const Helped&) = delete;
+};
+
+// Does the work of the last worker until a counter has reached a number, for at most about so many nanoseconds.
+void help_until(const std::atomic<uint32_t>& counter, uint32_t reached, int64_t nanoseconds);
 
 // std::memcpy, shared between threads where there is much to copy.
 void copy_memory(void* to, const void* from, size_t nbytes);

@@ -44,6 +44,11 @@ class TierChoice {
   }
   bool is_rejected() const { return state_ == State::kRejected; }
 
+  // A run op by op, or in batches, took so long.
+  void ran_single(int64_t nanoseconds) {
+    if (state_ < State::kKept) took(false, nanoseconds);
+  }
+
   // Times a run, by whichever tier, until it is known which to use: of this thread's processor, which waits for other
   // threads of the run but not while other programs have it.
   class Run {

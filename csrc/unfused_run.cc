@@ -163,7 +163,9 @@ void UnfusedPlan::find_tail(const CanonicalTrace& canonical) {
     if (kinds[steps[step]] == Step::kCall) {
       const Program& program = *entry.signature->program;
       work += static_cast<double>(program.total_work);
-      if (program.has_host || !program.nested.empty() || work > kLongestTail) return;
+      const Traits* traits = traits_of(entry.signature);
+      if (!traits) return PyErr_Clear();
+      if (traits->checks || program.has_host || !program.nested.empty() || work > kLongestTail) return;
       scratch = std::max(scratch, program.arena_bytes);
     }
     const Memory result = memory.of(step);
@@ -213,7 +215,7 @@ bool UnfusedRun::run(std::vector<BufferRef>& outputs) {
   for (size_t step = 0; step < plan_.steps.size(); ++step) {
     const Entry& entry = entry_of(step);
     left_[plan_.steps[step]] = plan_.uses[step];
-    if (step == plan_.tail && spare_) begin_tail();
+    if (step == plan_.tail && spare_ && !error_) begin_tail();  // a value that then is not computed stays what it was
     if (point(entry) && !run_step(step)) return false;
     const Ref* refs = trace.inputs(entry);
     for (uint32_t k = 0; k < entry.count; ++k) {

@@ -53,6 +53,7 @@ class UnfusedRun {
     ~FirstError();
     void keep();
     bool restore();  // sets the error again; false if there was none
+    explicit operator bool() const { return type_ != nullptr; }
 
    private:
     PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;

@@ -205,9 +205,11 @@ struct Value {
   Type* type = nullptr;
   BufferRef buffer;
   Recorder* owner = nullptr;   // while pending
-  uint64_t stamp = 0;          // of the trace in which index (pending) or leaf_number is valid
+  uint64_t stamp = 0;          // of the trace in which index is valid, while pending
+  uint64_t leaf_stamp = 0;     // of the trace in which leaf_number is valid
   int32_t leaf_number = 0;
   Value* next_dying = nullptr;  // in the list of values to destroy
+  ValueRef before;              // what its handle held before an in-place operation: what it holds after all if the run fails
   std::shared_ptr<const FreedTrace> freed;  // if a backward pass has freed its graph
   SignatureRef made_by;        // then the call that made it, or null
   GradientSlot* slot = nullptr;

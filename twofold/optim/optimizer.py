@@ -265,7 +265,7 @@ class Optimizer(Hooked):
                 except TypeError:
                     self._check_settings(group)
                     raise
-        _core.flush()
+        _core.end_update()
         return loss
 
     def _check_settings(self, group: dict[str, Any]) -> None:

@@ -59,6 +59,7 @@ class Stats:
         batch_launches: Launches of batched calls.
         batched_calls: The calls in these.
         batch_plans: Programs planned for a symbolic batch size.
+        background_runs: Runs in batches that went on while the program recorded.
         kernels: Kernels whose machine code is in memory.
         kernels_compiled: Kernels that LLVM compiled.
         compile_seconds: Time in LLVM, in loading code, and in waiting for the lock of the compiler.
@@ -97,6 +98,7 @@ class Stats:
     batch_launches: int
     batched_calls: int
     batch_plans: int
+    background_runs: int
     kernels: int
     kernels_compiled: int
     compile_seconds: float
@@ -176,6 +178,7 @@ def stats() -> Stats:
         batch_launches=core["batch_launches"],
         batched_calls=core["batched_calls"],
         batch_plans=core["batch_plans"],
+        background_runs=core["background_runs"],
         kernels=compiler.known,
         kernels_compiled=compiler.compiled,
         compile_seconds=TOTALS.kernel_seconds,

@@ -155,9 +155,10 @@ def _constant_of(name: str, type: TensorType) -> tuple[Op, Attributes]:
 
 @atexit.register
 def _flush_pending_checks() -> None:
-    """At exit, compute pending operations that check values."""
+    """At exit, compute pending operations that check values, and wait for the run in the background."""
     if _core.pending_checks():
         _core.flush()
+    _core.finish_background()
 
 
 def ones(type: TensorType) -> tuple[Op, Attributes]:

@@ -1,0 +1,165 @@
+#include <Python.h>
+
+#include "trace_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "deferred.h"
+#include "freed_trace.h"
+#include "guard.h"
+
+namespace twofold {
+namespace {
+
+uint64_t next_traced = 0;
+
+std::vector<const Running*>& all_running() {
+  static auto& list = *new std::vector<const Running*>();
+  return list;
+}
+
+// The call that made an entry, looked up through identities.
+Signature* maker(const Trace& trace, size_t index) {
+  const Entry* entry = &trace.entries[index];
+  while (entry->signature->operation->python == hooks.copy && trace.inputs(*entry)[0] >= 0) {
+    entry = &trace.entries[static_cast<size_t>(trace.inputs(*entry)[0])];
+  }
+  return entry->signature;
+}
+
+}  // namespace
+
+Running::Running(uint64_t stamp) : stamp_(stamp) { all_running().push_back(this); }
+Running::~Running() { all_running().erase(std::find(all_running().begin(), all_running().end(), this)); }
+
+const Running* Running::find(uint64_t stamp) {
+  const auto& all = all_running();
+  const auto found = std::find_if(all.begin(), all.end(), [stamp](const Running* one) { return one->stamp_ == stamp; });
+  return found == all.end() ? nullptr : *found;
+}
+
+uint32_t TraceRun::Lines::location(const void* self, size_t leaf) {
+  const TraceRun& run = static_cast<const Lines*>(self)->run_;
+  const Value* value = run.leaves[static_cast<size_t>(run.cached->leaf_source[leaf])].value.get();
+  return value ? value->location : 0;
+}
+
+void TraceRun::take_before() {
+  for (size_t j = 0; j < living.size(); ++j) {
+    ValueRef held = std::move(living[j]->before);
+    if (held && living[j]->references == 2) before.emplace_back(j, std::move(held));  // no other handle has it
+  }
+}
+
+void TraceRun::give_before() {
+  for (auto& [j, value] : before) living[j]->before = std::move(value);
+  before.clear();
+}
+
+bool TraceRun::was_held(const Value* value) const {
+  return std::any_of(before.begin(), before.end(), [value](const auto& one) { return one.second.get() == value; });
+}
+
+bool TraceRun::run(Interrupts& interrupts) try {
+  const auto& source = cached->leaf_source;
+  constexpr size_t kOnStack = 128;
+  void* pointers_on_stack[kOnStack];
+  Buffer* spare_on_stack[kOnStack];
+  std::vector<void*> pointers_on_heap;
+  std::vector<Buffer*> spare_on_heap;
+  void** pointers = pointers_on_stack;
+  Buffer** spare = spare_on_stack;
+  if (source.size() > kOnStack) {
+    pointers_on_heap.resize(source.size());
+    spare_on_heap.resize(source.size());
+    pointers = pointers_on_heap.data();
+    spare = spare_on_heap.data();
+  }
+  for (size_t k = 0; k < source.size(); ++k) {
+    Leaf& leaf = leaves[static_cast<size_t>(source[k])];
+    Value* value = leaf.value.get();
+    if (value && !value->buffer) return realise(value), false;  // it was to be computed by a run that failed meanwhile
+    pointers[k] = value ? value->buffer->data : &leaf.scalar;
+    // The trace has the only reference to the value, but for one that is kept in case it fails, and the value the only one to its buffer.
+    const int held = value && value->references == 2 && was_held(value) ? 2 : 1;
+    bool dies = value && value->references == held && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
+    dies = dies && !cached->needed_leaf[static_cast<size_t>(source[k])];
+    spare[k] = dies && !cached->keeps_history ? value->buffer.get() : nullptr;
+  }
+  const Lines lines(*this);
+  if (cached->executable->run(pointers, spare, cached->living, results, lines.get(), interrupts)) return true;
+  if (interrupts.has_overwritten()) before.clear();
+  return false;
+} catch (...) {
+  set_error_of_exception();
+  return false;
+}
+
+bool TraceRun::deliver(std::shared_ptr<SavedTrace>& saved) try {
+  keep_deferred(*cached, living, results, leaves, provenance);
+  const uint64_t order = ++next_traced;
+  const auto is_freed = [&](size_t j) {
+    const auto entry = static_cast<size_t>(cached->outputs[j]);
+    return cached->used_up[entry] && cached->trace.entries[entry].requires_grad() && !living[j]->is_leaf;
+  };
+  std::shared_ptr<const FreedTrace> freed;
+  for (size_t j = 0; j < cached->living && !freed; ++j) {
+    if (is_freed(j)) freed = std::make_shared<FreedTrace>(order, cached, leaves);
+  }
+  if (cached->keeps_history) {
+    saved = std::make_shared<SavedTrace>();
+    saved->order = order;
+    saved->trace = cached;
+    saved->kept.resize(cached->trace.entries.size());
+    for (size_t j = 0; j < cached->kept; ++j) saved->kept[static_cast<size_t>(cached->outputs[j])] = results[j];
+    saved->provenance.assign(provenance.begin(), provenance.begin() + static_cast<ptrdiff_t>(saved->kept.size()));
+    saved->leaves = std::move(leaves);
+    saved->watched = std::move(watched);
+    saved->shown = std::move(shown);
+  }
+  auto held = before.begin();
+  for (size_t j = 0; j < cached->living; ++j) {
+    Value* value = living[j].get();
+    size_t entry = static_cast<size_t>(cached->outputs[j]);
+    value->pending = false;
+    value->owner = nullptr;
+    value->stamp = 0;
+    value->buffer = results[j];
+    while (held != before.end() && held->first < j) ++held;
+    if (!value->buffer && held != before.end() && held->first == j) value->buffer = held->second->buffer;
+    value->failed = !value->buffer;
+    if (!cached->trace.entries[entry].requires_grad() || value->is_leaf) continue;
+    if (is_freed(j)) {
+      value->freed = freed;
+      value->made_by = maker(cached->trace, entry);
+    } else {
+      value->saved = saved;
+    }
+  }
+  return true;
+} catch (...) {
+  set_error_of_exception();
+  for (ValueRef& value : living) {
+    if (!value->pending) continue;
+    value->pending = false;
+    value->owner = nullptr;
+    value->stamp = 0;
+    value->failed = true;
+  }
+  return false;
+}
+
+void TraceRun::deliver_rest() {
+  std::shared_ptr<SavedTrace> saved;
+  results.resize(cached->outputs.size());
+  static_cast<void>(deliver(saved));
+}
+
+bool is_transient_error() {
+  return PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception);  // KeyboardInterrupt, SystemExit
+}
+
+uint64_t traced_runs() { return next_traced; }
+
+}  // namespace twofold
