@@ -1,4 +1,4 @@
-"""A step that raises an error where its values are computed loses nothing: parameters and states keep what they held."""
+"""A step that raises an error where its values are computed leaves parameters and states what they held."""
 
 from __future__ import annotations
 
