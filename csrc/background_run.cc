@@ -25,8 +25,8 @@ int64_t processor_time() {
 }
 
 struct BackgroundRun {
-  BackgroundRun(TraceRun begun, std::unique_ptr<BatchRun> prepared, uint64_t stamp)
-      : trace(std::move(begun)), batches(std::move(prepared)), running(stamp) {}
+  BackgroundRun(TraceRun begun, std::unique_ptr<BatchRun> prepared, uint64_t trace_stamp)
+      : trace(std::move(begun)), batches(std::move(prepared)), stamp(trace_stamp) {}
 
   // On the other thread, without the GIL.
   void execute() {
@@ -57,7 +57,7 @@ struct BackgroundRun {
 
   TraceRun trace;
   const std::unique_ptr<BatchRun> batches;
-  const Running running;
+  const uint64_t stamp;
   background::Progress progress{0};  // in launches
   int64_t nanoseconds = 0;
   bool failed = false;  // it is repeated where it is waited for, which words the error
@@ -83,10 +83,8 @@ bool wait_for(BackgroundRun& run, uint32_t launches) {
 
 // A run that begins where the one in the background ends: the update of parameters, which overwrites them.
 struct FollowingRun {
-  FollowingRun(TraceRun begun, uint64_t stamp) : trace(std::move(begun)), running(stamp) {}
-
   TraceRun trace;
-  const Running running;
+  uint64_t stamp;
 };
 
 std::unique_ptr<FollowingRun>& following() {
@@ -97,6 +95,7 @@ std::unique_ptr<FollowingRun>& following() {
 // False with a Python error set.
 bool run_following() {
   std::unique_ptr<FollowingRun> run = std::move(following());
+  const Running running(run->stamp);  // other threads wait meanwhile
   Interrupts interrupts;
   std::shared_ptr<SavedTrace> saved;
   if (run->trace.run(interrupts)) return run->trace.deliver(saved);
@@ -108,6 +107,7 @@ bool run_following() {
 // False with a Python error set.
 bool deliver(const std::shared_ptr<BackgroundRun>& run) {
   TraceRun& trace = run->trace;
+  const Running running(run->stamp);
   Interrupts interrupts;
   if (!run->compute_results(interrupts)) {
     if (interrupts.raised() || is_transient_error()) {
@@ -163,7 +163,7 @@ bool begin_in_background(TraceRun& run, uint64_t stamp) try {
 bool can_follow() { return current_run() && !following(); }
 
 void follow_background(TraceRun& run, uint64_t stamp) {
-  following() = std::make_unique<FollowingRun>(std::move(run), stamp);
+  following() = std::make_unique<FollowingRun>(FollowingRun{std::move(run), stamp});
   for (const ValueRef& value : following()->trace.living) value->owner = &background_owner();
 }
 

@@ -79,7 +79,8 @@ bool TraceRun::run(Interrupts& interrupts) try {
   for (size_t k = 0; k < source.size(); ++k) {
     Leaf& leaf = leaves[static_cast<size_t>(source[k])];
     Value* value = leaf.value.get();
-    if (value && !value->buffer) return realise(value), false;  // it was to be computed by a run that failed meanwhile
+    // Another thread may be about to deliver it, or the run that was to compute it has failed.
+    if (value && !value->buffer && !realise(value)) return false;
     pointers[k] = value ? value->buffer->data : &leaf.scalar;
     // The trace has the only reference to the value, but for one that is kept in case it fails, and the value the only one to its buffer.
     const int held = value && value->references == 2 && was_held(value) ? 2 : 1;

@@ -128,6 +128,38 @@ def test_another_thread_reads_a_value_that_is_on_the_way() -> None:
     assert found == [expected.bits()]
 
 
+def test_threads_train_at_the_same_time_and_read_from_each_other() -> None:
+    expected = []
+    for start in (0, 50):
+        training = Training()
+        for k in range(start, start + 12):
+            training.step(k)
+        expected.append(training.bits())
+    trainings = [Training(), Training()]
+
+    def work(number: int) -> None:
+        other = trainings[1 - number].net.out.weight
+        for k in range(50 * number, 50 * number + 12):
+            trainings[number].step(k)
+            assert numpy.isfinite(other.detach().sum().item())
+
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert [training.bits() for training in trainings] == expected
+
+
 def test_memory_is_written_only_after_the_run_that_reads_it() -> None:
     training = Training("SGD")
     for k in range(9):
