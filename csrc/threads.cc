@@ -104,8 +104,11 @@ class Pool {
       if (generation != seen) {
         seen = generation;
         claim(generation, static_cast<uint16_t>(tickets_.size() - 1), [] {});
+        spins = 0;
       } else if (++spins % kBetweenLooks == 0 && std::chrono::steady_clock::now() > end) {
         return;
+      } else if (spins > kSpinsAwake) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));  // it is no work that is shared
       } else {
         pause_briefly();
       }
