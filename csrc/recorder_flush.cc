@@ -275,11 +275,11 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   run.results.reserve(cached->outputs.size());
   for (size_t j = 0; j < cached->living; ++j) run.living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
   for (Ref entry : cached->deferred) run.living.push_back(share(live_[static_cast<size_t>(entry)]));
-  run.take_before();
   if (is_on_tape()) [[unlikely]] {
     Busy busy(*this);
     if (!keep_on_tape(*cached, leaves_, provenance_, run.living)) return false;
   }
+  run.take_before();
   // Nothing may fail from here to the run, or the values would stay pending forever.
   run.leaves = std::move(leaves_);
   run.watched = std::move(watched_);
