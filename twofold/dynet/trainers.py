@@ -108,7 +108,7 @@ class Trainer:
             if decay:
                 stored = parameter._stored()
                 stored._assign(stored * (1 - decay))
-        _core.flush()
+        _core.end_update()
 
     def _count(self, norm: Any) -> None:
         self._steps += 1
