@@ -88,3 +88,19 @@ def test_lists_that_do_not_fit():
         torch._foreach_mul(tensors(), scale=2)
     with pytest.raises(TypeError, match="alpha"):
         torch._foreach_add(tensors(), [1.0, 2.0], alpha=2)
+
+
+def test_lists_are_grouped_by_the_dtype_of_the_first():
+    from twofold.utils._foreach_utils import _group_tensors_by_device_and_dtype as grouped
+
+    first = [torch.ones(1), torch.ones(2, dtype=torch.float64), torch.ones(3)]
+    second = [None, torch.ones(2), torch.ones(3)]
+    groups = {key[1]: value for key, value in grouped([first, second, []], with_indices=True).items()}
+    assert set(groups) == {torch.float32, torch.float64}
+    (of_first, of_second, of_none), indices = groups[torch.float32]
+    assert of_first[0] is first[0] and of_first[1] is first[2] and of_second == [None, second[2]]
+    assert of_none == [] and indices == [0, 2]
+    assert grouped([first])[torch.device("cpu"), torch.float64] == ([[first[1]]], [])
+    for lists in ([], [[]], [[None]], [first, second[:2]]):
+        with pytest.raises(RuntimeError):
+            grouped(lists)

@@ -267,3 +267,17 @@ def test_functions_of_a_number_have_forms_in_place(name: str, n: int) -> None:
     y = x.clone()
     assert getattr(y, f"{name}_")(n) is y
     assert y.tolist() == getattr(x, name)(n).tolist()
+
+
+def test_what_is_copied_into_a_leaf_stays_a_tensor_without_gradients():
+    for target in (lambda leaf: leaf, lambda leaf: leaf.data, lambda leaf: leaf.detach()):
+        leaf, source = torch.ones(3, requires_grad=True), torch.zeros(3) + 2
+        with torch.no_grad():
+            target(leaf).copy_(source)
+        (leaf * leaf).sum().backward()
+        assert leaf.grad.tolist() == [4.0] * 3 and not source.requires_grad and source.grad is None
+        source += 1
+        assert source.tolist() == [3.0] * 3 and leaf.tolist() == [2.0] * 3
+    state = {name: value + 1 for name, value in torch.nn.Linear(2, 1).state_dict().items()}
+    torch.nn.Linear(2, 1).load_state_dict(state)
+    assert not any(value.requires_grad for value in state.values())

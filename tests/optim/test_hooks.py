@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -91,3 +92,26 @@ def test_betas_are_of_one_kind(name: str) -> None:
         with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
             getattr(torch.optim, name)([weight()], betas=betas)
     getattr(torch.optim, name)([weight()], betas=(torch.tensor(0.9), torch.tensor(0.99))).step()
+
+
+def test_a_class_keeps_numbers_for_all_parameters_and_completes_what_it_loads() -> None:
+    class Counting(torch.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"lr": 0.5})
+            self.state["steps"] = 0
+
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("rate", 3)
+
+        def step(self, closure: Any = None) -> None:
+            self.state["steps"] += 1
+
+    optimizer, loaded = Counting([weight()]), Counting([weight()])
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert state["state"] == {"steps": 1}
+    loaded.load_state_dict(state)
+    assert loaded.state["steps"] == 1 and loaded.param_groups[0]["rate"] == 3
+    assert copy.deepcopy(loaded).state["steps"] == 1

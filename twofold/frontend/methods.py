@@ -428,6 +428,11 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
     return FUNCTIONS["where"](True, new, old) if wanted else new
 
 
+def _apart(value: Tensor, source: Tensor) -> Tensor:
+    """``value``, copied where it is ``source`` itself: a leaf that takes a value makes it require gradients."""
+    return value.clone() if value is source else value
+
+
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     """In-place: take the elements of ``source``, a tensor or a number, broadcast and converted.
 
@@ -445,7 +450,7 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     value = to(source, self.dtype)
     if tuple(value.shape) != tuple(self.shape):
         value = value.expand(tuple(self.shape))
-    return self._assign(_instead_of(self, value))
+    return self._assign(_instead_of(self, _apart(value, source)))
 
 
 def _new(name: str) -> Callable[..., Tensor]:

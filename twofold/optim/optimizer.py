@@ -293,9 +293,12 @@ class Optimizer(Hooked):
             groups.append(
                 {**{key: value for key, value in group.items() if key != "params"}, "params": positions}
             )
-        state = {
-            numbers[id(param)]: dict(values) for param, values in self.state.items() if id(param) in numbers
-        }
+        state: dict[Any, Any] = {}
+        for key, values in self.state.items():
+            if not isinstance(key, Tensor):  # what a program keeps for the whole optimiser
+                state[key] = values
+            elif id(key) in numbers:
+                state[numbers[id(key)]] = dict(values)
         return dict(self._call_hooks("state after", {"state": state, "param_groups": groups}))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -320,18 +323,26 @@ class Optimizer(Hooked):
             for new, own in zip(given, self.param_groups, strict=True)
             for number, param in zip(new["params"], own["params"], strict=True)
         }
-        self.state = defaultdict(dict)
+        state: defaultdict[Any, Any] = defaultdict(dict)
         for number, values in state_dict["state"].items():
-            param = params[number]
-            self.state[param] = {
-                key: _fitting(self.state_numbers.get(key), value, param) for key, value in values.items()
-            }
+            param = params.get(number)
+            if param is None:
+                state[number] = deepcopy(values)
+            else:
+                state[param] = {
+                    key: _fitting(self.state_numbers.get(key), value, param) for key, value in values.items()
+                }
         for new, own in zip(given, self.param_groups, strict=True):
             own.update({key: deepcopy(value) for key, value in new.items() if key != "params"})
+        self.__setstate__({"state": state, "param_groups": self.param_groups})
         self._call_hooks("load after")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take ``state`` as attributes; classes override it to complete what older versions have saved."""
+        self.__dict__.update(state)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
