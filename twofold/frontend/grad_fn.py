@@ -9,7 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.frontend.tensor_hooks import HookHandle, register_hook, register_post_accumulate_grad_hook
+from twofold.frontend.tensor_hooks import (
+    HookHandle,
+    constant,
+    register_hook,
+    register_post_accumulate_grad_hook,
+)
 from twofold.runtime.failures import end_in, wrong_gradient
 
 Tensor = _core.Tensor
@@ -163,7 +168,7 @@ def _replacements(
             not isinstance(after, Tensor) or (before is not None and after.type_ != before.type_)
         ):
             raise wrong_gradient(before, after, hook, registered_at)
-    return found
+    return tuple(map(constant, found))
 
 
 class AccumulateGrad(Node):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from twofold import _core
 from twofold.errors import GraphError, described
 from twofold.frontend.grad_fn import several, tensors_of
-from twofold.frontend.tensor_hooks import backward_pass
+from twofold.frontend.tensor_hooks import backward_pass, constant
 from twofold.ops.base import FUNCTIONS
 from twofold.runtime.tracing import here
 
@@ -152,7 +152,7 @@ def backward(
     keep = keeps_graph(retain_graph, create_graph)
     _need_values((self,), (gradient,))
     if inputs is None:
-        backward_pass(self._backward, like_its_output(self, gradient), keep, create_graph)
+        backward_pass(self._backward, _cotangent(self, gradient, create_graph), keep, create_graph)
     else:
         backward_all((self,), (gradient,), keep, create_graph, inputs)
 
@@ -169,6 +169,11 @@ def like_its_output(output: Tensor, cotangent: Any) -> Any:
     return cotangent.to(wanted)
 
 
+def _cotangent(output: Tensor, given: Any, create: bool) -> Any:
+    """What a pass takes as the cotangent of an output."""
+    return constant(like_its_output(output, given), create)
+
+
 def backward_all(
     roots: tuple[Tensor, ...], seeds: tuple[Any, ...], keep: bool, create: bool, inputs: Any = None
 ) -> None:
@@ -178,7 +183,8 @@ def backward_all(
         raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
     _check_inputs("backward", chosen)
     _need_values(roots, seeds)
-    backward_pass(_core.backward_of, roots, tuple(map(like_its_output, roots, seeds)), chosen, keep, create)
+    given = tuple(_cotangent(root, seed, create) for root, seed in zip(roots, seeds, strict=True))
+    backward_pass(_core.backward_of, roots, given, chosen, keep, create)
 
 
 def grad(
@@ -222,7 +228,7 @@ def grad(
             stacklevel=2,
         )
     _check_inputs("grad", targets)
-    seeds = tuple(map(like_its_output, roots, seeds))
+    seeds = tuple(_cotangent(root, seed, create_graph) for root, seed in zip(roots, seeds, strict=True))
     found: list[Tensor | None]
     if is_grads_batched:
         found = _batched(roots, seeds, targets, create_graph)

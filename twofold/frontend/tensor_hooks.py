@@ -33,6 +33,25 @@ class HookHandle:
         self.remove()
 
 
+def constant(value: Any, recorded: bool | None = None) -> Any:
+    """What a pass takes for ``value``: if it is recorded, a tensor through which no gradient flows is copied.
+
+    A detached tensor shares its value with the one that it was detached from, and so would get its gradients.
+    """
+    if not isinstance(value, Tensor) or value.requires_grad:
+        return value
+    return value.clone() if (_core.grad_enabled() if recorded is None else recorded) else value
+
+
+class _TensorHook(functools.partial[Any]):
+    """A hook on the gradient of a tensor, and where it was registered."""
+
+    registered_at: int
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return constant(super().__call__(*args, **kwargs))
+
+
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     """Call ``hook`` with each gradient of this tensor; what it returns, unless None, takes its place.
 
@@ -46,7 +65,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     if not self.requires_grad:
         raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
     hooks = self._gradient_hooks(False)
-    called: Any = functools.partial(hook)
+    called = _TensorHook(hook)
     called.registered_at = _core.capture_location()  # for the error of one that returns what is no gradient
     hooks.append(called)
     return HookHandle(hooks, called)
