@@ -325,7 +325,7 @@ class binary_cross_entropy_with_logits:
 class kl_div:
     """``target * (log(target) - input)`` for log-probabilities ``input``.
 
-    The reduction ``"batchmean"`` divides the sum by the first size.
+    The reduction ``"batchmean"`` divides the sum by the first size of ``input``.
 
     >>> import twofold as torch
     >>> x, target = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
@@ -345,13 +345,13 @@ class kl_div:
     def compute(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = ops.exp(t) * (t - x) if log_target else ops.xlogy(t, t) - t * x
         if reduction == "batchmean":
-            return reduced(each, "sum") / real(each.shape[0] if each.ndim else 1)
+            return reduced(each, "sum") / real(x.shape[0] if x.ndim else 1)
         return reduced(each, reduction)
 
     @staticmethod
     def reference(x: Any, t: Any, reduction: str, log_target: bool) -> Any:
         each = numpy.exp(t) * (t - x) if log_target else t * (numpy.log(t) - x)
-        return each.sum() / len(each) if reduction == "batchmean" else numpy_reduced(each, reduction)
+        return each.sum() / len(x) if reduction == "batchmean" else numpy_reduced(each, reduction)
 
     samples = lambda: [
         example(("batchmean", False), (3, 17), *_probabilities((3, 17))),
