@@ -177,6 +177,7 @@ if TYPE_CHECKING:
         kaiser_window,
     )
     from twofold.func import vmap
+    from twofold.futures import Future
     from twofold.nn.functional import (
         bilinear,
         celu_,

@@ -57,6 +57,7 @@ NAMES: dict[str, dict[str, str]] = {
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
+        "twofold.futures": "Future",
         "twofold.nn.functional": "bilinear celu_ rrelu rrelu_ selu_ threshold_",
         "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.nn.functional_pooling": "adaptive_max_pool1d=adaptive_max_pool1d_of_torch",

@@ -257,7 +257,12 @@ def test_the_older_name_of_the_mean():
 
 def test_batchmean_divides_by_the_first_size_of_the_input() -> None:
     target = torch.tensor([[0.1, 0.4, 0.5], [0.3, 0.3, 0.4]])
-    for input in (torch.full((1, 3), -1.0), torch.full((3,), -1.0), torch.full((2, 3), -1.0), torch.tensor(-1.0)):
+    for input in (
+        torch.full((1, 3), -1.0),
+        torch.full((3,), -1.0),
+        torch.full((2, 3), -1.0),
+        torch.tensor(-1.0),
+    ):
         total = F.kl_div(input, target, reduction="sum").item()
         found = F.kl_div(input, target, reduction="batchmean").item()
         assert found == pytest.approx(total / (input.shape[0] if input.ndim else 1))

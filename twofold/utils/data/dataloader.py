@@ -24,6 +24,8 @@ from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSa
 from twofold.utils.data.sampler import Sampler as Sampler
 
 Tensor = _core.Tensor
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
