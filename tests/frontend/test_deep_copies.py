@@ -54,3 +54,17 @@ def test_a_tensor_is_reduced_to_a_function_and_its_arguments_as_in_pytorch():
     build, arguments = x.__reduce_ex__(2)
     copied = build(*arguments)
     assert isinstance(copied, Marked) and copied.mark == 3 and copied.tolist() == [1.0, 1.0]
+
+
+def test_a_shallow_copy_shares_memory():
+    tagged = torch.nn.Parameter(torch.ones(2))
+    tagged.tag = "weight"
+    made = copy.copy(tagged)
+    made.data[0] = 5.0
+    assert type(made) is torch.nn.Parameter and made.requires_grad and made.tag == "weight"
+    assert tagged.tolist() == [5.0, 1.0]
+    computed = tagged * 2
+    assert copy.copy(computed).is_leaf and copy.copy(computed).requires_grad
+    plain = torch.zeros(2)
+    copy.copy(plain)[1] = 3.0
+    assert plain.tolist() == [0.0, 3.0] and not copy.copy(plain).requires_grad

@@ -189,6 +189,14 @@ def _copied_in_place(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     return alias_of(whole, tensor.dtype).as_strided(place[1], place[2], place[0])
 
 
+def __copy__(self: Tensor) -> Tensor:
+    """A leaf with the same memory and attributes."""
+    made = self.detach() if type(self) is Tensor else type(self)(self.detach())
+    made.requires_grad = self.requires_grad
+    made.__dict__.update(self.__dict__)
+    return made
+
+
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaves can be copied deeply. Use detach().clone().")
@@ -206,5 +214,6 @@ METHODS: dict[str, Any] = {
     "register_hook": register_hook,
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "retain_grad": retain_grad,
+    "__copy__": __copy__,
     "__deepcopy__": __deepcopy__,
 }
