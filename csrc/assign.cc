@@ -190,7 +190,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
   }
   retain_further(tensor->value, value.get());
   release(std::exchange(tensor->value, value.take()));
-  view->seen = view->root->version;
+  note_read(view);
   return true;
 }
 

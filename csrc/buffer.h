@@ -14,6 +14,7 @@ constexpr size_t kAlignment = 64;
 struct Buffer {
   int32_t references = 1;
   int32_t exports = 0;         // exported arrays that share this memory; those of slices count for the base
+  uint32_t handovers = 0;      // how many were ever exported
   void* data = nullptr;
   size_t nbytes = 0;
   size_t capacity = 0;         // of the pool block; 0 for foreign memory, and for a slice
@@ -25,6 +26,7 @@ struct Buffer {
 
   // True while foreign code may write to this memory.
   bool shared_outside() const;
+  uint32_t handover_count() const { return whole ? whole->handovers : handovers; }
 };
 
 // Raw blocks of the pool, 64-byte aligned; allocate throws std::bad_alloc.

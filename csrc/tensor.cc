@@ -87,7 +87,9 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
   Py_INCREF(reinterpret_cast<PyObject*>(root));
   ++root->views;
   ++parent->views;
-  return new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
+  auto* view = new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
+  note_read(view);
+  return view;
 }
 
 bool leave_storage(PyTensor* tensor) {
@@ -328,7 +330,19 @@ void show(PyTensor* tensor) {
   tensor->value->shown = std::make_unique<Snapshot>(storage_of(tensor), shows_whole(tensor));
 }
 
-bool is_current(const View* view) { return view->seen == view->root->version && !is_shared_outside(view->root->value); }
+bool is_current(const View* view) {
+  const Value* root = view->root->value;
+  if (view->seen != view->root->version || view->shared || is_shared_outside(root)) return false;
+  return view->handovers == (root->buffer ? root->buffer->handover_count() : 0);  // an array may have been written to, and be gone
+}
+
+// Whether the value of a view may stay, as it has what was read again. The value of an alias lies in the shared memory itself.
+bool is_kept(const View* view, const Value* value, const Value* other) {
+  if (!value->buffer || !other->buffer || value->type != other->type) return false;
+  while (view && !view->operation) view = view->parent->view;
+  if (!view) return value->buffer.get() == other->buffer.get();
+  return std::memcmp(value->buffer->data, other->buffer->data, static_cast<size_t>(value->type->nbytes)) == 0;
+}
 
 bool at_once(const PyTensor* tensor) {
   return tensor->view->operation && reads_at_once(tensor->view->parent, tensor->value->type, tensor->view->tracked);
@@ -338,8 +352,9 @@ bool at_once(const PyTensor* tensor) {
 Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
   bool own = view->operation ? is_tracked_leaf(tensor) : !tensor->detached;  // another position in the graph than the parent's
+  const bool eager = view->operation && at_once(tensor);
   ValueRef fresh;
-  if (at_once(tensor)) {
+  if (eager) {
     if (!(fresh = read_storage(tensor))) return nullptr;
   } else if (!view->operation) {
     Value* parent = current_value(view->parent);
@@ -357,10 +372,12 @@ Value* read_again(PyTensor* tensor) {
     Py_DECREF(made);
   }
   if (own && !(fresh = with_data(tensor->value, fresh.get()))) return nullptr;
+  note_read(view);
+  // Operands of one call may be this view: the value of the first stays while the memory holds the same elements.
+  if ((own || eager) && is_kept(view, tensor->value, fresh.get())) return tensor->value;
   retain_further(tensor->value, fresh.get());
   Value* old = std::exchange(tensor->value, fresh.take());
   release(old);
-  view->seen = view->root->version;
   return tensor->value;
 }
 

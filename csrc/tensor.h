@@ -21,6 +21,8 @@ struct View {
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
   bool tracked;            // made while gradients were recorded
   bool data = false;       // of `.data`: writes do not count in the parent's version
+  bool shared = false;     // foreign code could write to the memory when the value was read
+  uint32_t handovers = 0;  // of the root's memory when the value was read
   const Layout* layout = nullptr;  // computed on demand
 };
 
@@ -92,6 +94,14 @@ inline void keep_gradient(const Value* old, Value* fresh) {
 }
 // Whether foreign code may change the value's memory.
 inline bool is_shared_outside(const Value* value) { return value->buffer && value->buffer->shared_outside(); }
+
+// Notes that the value of a view has just been read from, or written to, its root.
+inline void note_read(View* view) {
+  const Value* root = view->root->value;
+  view->seen = view->root->version;
+  view->shared = is_shared_outside(root);
+  view->handovers = root->buffer ? root->buffer->handover_count() : 0;
+}
 bool observe(PyTensor* tensor, const char* what);  // realises; false with an error set
 bool may_be_observed(PyTensor* tensor, const char* what);  // false with an error set
 // The number of a tensor of one element that may be observed; null with an error set.

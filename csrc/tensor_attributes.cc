@@ -268,7 +268,7 @@ PyObject* become(PyObject* self, PyObject* other) {
     Py_DECREF(self);
     return PyErr_Format(PyExc_TypeError, "in-place: the operation gave no view of the tensor");
   }
-  if (tensor->value->is_leaf && tensor->value->requires_grad) {
+  if (is_tracked_leaf(tensor)) {
     Py_DECREF(self);
     return PyErr_Format(PyExc_RuntimeError,
                         "in-place: the shape of a leaf that requires grad is changed in place: %s. Use the form that returns a new tensor.",

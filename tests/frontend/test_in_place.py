@@ -281,3 +281,14 @@ def test_what_is_copied_into_a_leaf_stays_a_tensor_without_gradients():
     state = {name: value + 1 for name, value in torch.nn.Linear(2, 1).state_dict().items()}
     torch.nn.Linear(2, 1).load_state_dict(state)
     assert not any(value.requires_grad for value in state.values())
+
+
+def test_a_detached_leaf_takes_another_shape_in_place():
+    leaf = torch.nn.Parameter(torch.ones(2))
+    for flat in (leaf.data, leaf.detach()):
+        flat.unsqueeze_(0)
+        assert tuple(flat.shape) == (1, 2) and tuple(leaf.shape) == (2,)
+        flat[0, 1] = 3.0
+        assert leaf.tolist() == [1.0, 3.0]
+    with pytest.raises(RuntimeError, match="leaf that requires grad"):
+        leaf.unsqueeze_(0)

@@ -232,3 +232,44 @@ def test_where_gradients_are_disabled_a_tensor_that_requires_grad_gives_its_arra
         assert numpy.asarray(x).tolist() == [5, 1] and (x * 2).numpy().tolist() == [10, 2]
     with pytest.raises(RuntimeError, match="requires grad"):
         x.numpy()
+
+
+def test_views_see_what_an_array_wrote_that_is_gone():
+    views = (
+        torch.Tensor.t,
+        lambda x: x[1],
+        lambda x: x.view(4),
+        torch.Tensor.detach,
+        lambda x: x.t().detach(),
+    )
+    for make in views:
+        for take in (
+            lambda x, view: x.numpy(),
+            lambda x, view: view.numpy(),
+            lambda x, view: view.detach().numpy(),
+        ):
+            x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+            view = make(x)
+            assert (view + 1).sum().item() > 5
+            take(x, view)[...] = 7
+            assert set((view + 1).flatten().tolist()) == {8.0}
+    array = numpy.zeros((2, 2))
+    row = torch.from_numpy(array)[0]
+    assert (row + 1).tolist() == [1, 1]
+    array[0] = 5
+    del array
+    assert (row + 1).tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("size", [3, 3000])  # views of a few bytes of many are read at once
+@pytest.mark.parametrize("leaf", [lambda x: x, lambda x: x.requires_grad_(), torch.nn.Parameter])
+def test_a_view_of_an_array_is_several_operands_of_one_call(size, leaf):
+    array = numpy.arange(4.0 * size).reshape(size, 4)
+    view = leaf(torch.from_numpy(array)[2])
+    expected = array[2].copy()
+    for _ in range(3):
+        assert (view * view).tolist() == (expected * expected).tolist()
+        assert torch.addcmul(view, view, view).tolist() == (expected + expected * expected).tolist()
+        assert torch.stack([view, view]).sum().item() == 2 * expected.sum()
+    array[2] = 1
+    assert (view * view).tolist() == [1, 1, 1, 1]
