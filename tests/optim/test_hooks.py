@@ -115,3 +115,20 @@ def test_a_class_keeps_numbers_for_all_parameters_and_completes_what_it_loads() 
     loaded.load_state_dict(state)
     assert loaded.state["steps"] == 1 and loaded.param_groups[0]["rate"] == 3
     assert copy.deepcopy(loaded).state["steps"] == 1
+
+
+def test_a_wrapper_that_makes_no_groups_of_its_own_has_hooks_on_its_steps() -> None:
+    class Wrapper(torch.optim.Optimizer):
+        def __init__(self, inner: torch.optim.Optimizer) -> None:
+            self._patch_step_function()
+            self.inner = inner
+            self.param_groups, self.defaults, self.state = inner.param_groups, inner.defaults, inner.state
+
+        def step(self, closure: Any = None) -> None:
+            self.inner.step()
+
+    w, calls = weight(), []
+    wrapper = Wrapper(torch.optim.SGD([w], lr=0.5))
+    wrapper.register_step_post_hook(lambda optimizer, args, kwargs: calls.append(optimizer))
+    wrapper.step()
+    assert calls == [wrapper] and w.tolist() == [0.5, 0.5]

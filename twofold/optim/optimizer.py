@@ -175,6 +175,9 @@ class Optimizer(Hooked):
         if "step" in cls.__dict__:
             cls.step = with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
+    def _patch_step_function(self) -> None:
+        """What wrappers that do not call ``__init__`` ask for; hooks of ``step`` are there since the class was made."""
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; settings that it does not give are the defaults.
 
