@@ -143,8 +143,20 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, *
     with name_scope(options["scope"], "sparse_softmax_cross_entropy_loss"):
         if _is_mean(weights, reduction):
             return _collected(_sparse_mean(convert_to_tensor(labels), logits, name="value"), collection)
-        rows = nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        return _finish(rows, weights, collection, reduction)
+        classes, scores = convert_to_tensor(labels), convert_to_tensor(logits)
+        if None not in (classes.shape.ndims, scores.shape.ndims) and classes.shape.ndims == scores.shape.ndims:
+            classes = shape_ops.squeeze(classes, [-1])
+        rows = nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=scores)
+        return _finish(rows, _without_last(weights, rows), collection, reduction)
+
+
+def _without_last(weights: Any, rows: Any) -> Any:
+    """Weights without the last axis, of size 1, where they have one axis more than the rows."""
+    if isinstance(weights, (int, float)):
+        return weights
+    given = convert_to_tensor(weights)
+    axes = given.shape.ndims
+    return given if axes is None or axes - 1 != rows.shape.ndims else shape_ops.squeeze(given, [-1])
 
 
 @_loss("softmax_cross_entropy_loss", label_smoothing=0)

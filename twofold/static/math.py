@@ -309,7 +309,15 @@ cumsum = _cumulative("Cumsum", "zeros_like", "sums", "[ 1  3  6 10]")
 cumprod = _cumulative("Cumprod", "ones_like", "products", "[ 1  2  6 24]")
 
 
-cast = renamed("Cast", "cast", "x dtype:dtype")
+_cast = renamed("Cast", "cast", "x dtype:dtype")
+
+
+@example("tf.cast([1.7, -1.7], tf.int32)", "[ 1 -1]")
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """``x`` with elements of ``dtype``; a tensor that has it already is returned as it is."""
+    wanted = as_dtype(dtype)
+    value = x if hasattr(x, "with_values") else convert_to_tensor(x)
+    return value if getattr(value, "dtype", None) is wanted else _cast(x, wanted, name)
 
 
 def _cast_to(dtype: DType, title: str) -> Callable[..., Any]:

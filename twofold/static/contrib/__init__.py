@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twofold.lazy import attach as _attach
+from twofold.static.python.positions import enter as _enter
 
 if TYPE_CHECKING:
     from twofold.static import distributions, keras, lookup, saved_model, signal
@@ -35,3 +36,13 @@ if TYPE_CHECKING:
     )
 
 __getattr__, __dir__ = _attach(__name__)
+
+_KERAS = "activations backend callbacks constraints datasets initializers layers losses metrics models optimizers "
+
+_enter(
+    __name__,
+    {
+        **{name: name for name in ("distributions", "keras", "lookup", "saved_model", "signal")},
+        **{f"keras.{name}": f"keras.{name}" for name in (_KERAS + "preprocessing regularizers utils").split()},
+    },
+)

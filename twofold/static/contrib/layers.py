@@ -5,14 +5,15 @@ Their variables are ``weights`` and ``biases``, and are in the collection of mod
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 from twofold.dtypes import float32
-from twofold.ops.base import ops
+from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
-from twofold.static.api.op_functions import convert_to_tensor, operation
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope
 from twofold.static.contrib.layer_utils import collect_named_outputs
@@ -31,6 +32,7 @@ from twofold.static.contrib.summaries import summarize_tensors as summarize_tens
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import name_scope
 from twofold.static.layers import dense
 from twofold.static.layers import dropout as _dropout
 from twofold.static.layers import flatten as _flatten
@@ -63,10 +65,16 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> 
     return collect_named_outputs(outputs_collections, made.op.name, made)
 
 
+def _floating(dtype: Any) -> Any:
+    if as_dtype(dtype).kind != "f":
+        raise TypeError(f"Cannot create initializer for non-floating point type {dtype}, at {here()}. Give another one.")
+    return dtype
+
+
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Any:
     """Glorot's initializer, uniform or normal."""
     distribution = "uniform" if uniform else "truncated_normal"
-    return initializers.VarianceScaling(1.0, "fan_avg", distribution, seed, dtype)
+    return initializers.VarianceScaling(1.0, "fan_avg", distribution, seed, _floating(dtype))
 
 
 xavier_initializer_conv2d = xavier_initializer
@@ -81,41 +89,52 @@ def variance_scaling_initializer(
 ) -> Any:
     """Numbers of variance ``factor`` over the number of inputs, outputs, or their mean (``mode``)."""
     distribution = "uniform" if uniform else "truncated_normal"
-    return initializers.VarianceScaling(factor, mode.lower(), distribution, seed, dtype)
+    return initializers.VarianceScaling(factor, mode.lower(), distribution, seed, _floating(dtype))
 
 
-@operation("Regularizer")
-def _penalty(weights: Any, absolute: Any, squared: Any) -> Any:
-    one, two = ops.sum(ops.abs(weights)), ops.multiply(ops.sum(ops.square(weights)), 0.5)
-    return ops.add(ops.multiply(one, absolute), ops.multiply(two, squared))
+def _scale(scale: Any) -> float:
+    """The factor of a penalty, which is no integer, in case an axis was meant."""
+    if isinstance(scale, numbers.Integral):
+        raise ValueError(f"scale cannot be an integer: {scale}, at {here()}. Give a float.")
+    if isinstance(scale, numbers.Real) and scale < 0:
+        raise ValueError(f"regularizer: a scale of {scale} is negative, at {here()}. Give one that is not.")
+    return scale
 
 
-def _regularizer(absolute: float, squared: float, scope: str | None) -> Callable[[Any], Any]:
-    for scale in (absolute, squared):
-        if scale < 0:
-            raise ValueError(f"regularizer: a scale of {scale} is negative. Give one that is not.")
-
-    def penalty(weights: Any) -> Any:
-        return _penalty(convert_to_tensor(weights), float(absolute), float(squared), name=scope)
-
-    return penalty
+def _no_penalty(weights: Any) -> None:
+    """Nothing, which no collection has."""
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """``scale`` times the sum of absolute values."""
-    return _regularizer(scale, 0.0, scope)
+    """``scale``, a float, times the sum of absolute values; none if it is 0."""
+    if _scale(scale) == 0:
+        return _no_penalty
+
+    def l1(weights: Any) -> Any:
+        with name_scope(scope, "l1_regularizer", [weights]) as name:
+            return math.multiply(scale, math.reduce_sum(math.abs(weights)), name=name)
+
+    return l1
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
-    """``scale`` times half the sum of squares."""
-    return _regularizer(0.0, scale, scope)
+    """``scale``, a float, times half the sum of squares; none if it is 0."""
+    if _scale(scale) == 0:
+        return _no_penalty
+
+    def l2(weights: Any) -> Any:
+        with name_scope(scope, "l2_regularizer", [weights]) as name:
+            return math.multiply(scale, nn.l2_loss(weights), name=name)
+
+    return l2
 
 
 def l1_l2_regularizer(
     scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
 ) -> Callable[[Any], Any]:
     """The sum of ``l1_regularizer`` and ``l2_regularizer``."""
-    return _regularizer(scale_l1, scale_l2, scope)
+    name = scope or "l1_l2_regularizer"
+    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], name) or _no_penalty
 
 
 def sum_regularizer(regularizer_list: Any, scope: str | None = None) -> Callable[[Any], Any] | None:
@@ -123,13 +142,20 @@ def sum_regularizer(regularizer_list: Any, scope: str | None = None) -> Callable
     given = [one for one in regularizer_list if one is not None]
     if not given:
         return None
-    return lambda weights: math.add_n([one(weights) for one in given], name=scope)
+
+    def total(weights: Any) -> Any:
+        with name_scope(scope, "sum_regularizer", [weights]) as name:
+            found = [penalty for one in given if (penalty := one(weights)) is not None]
+            return math.add_n(found, name=name) if found else None
+
+    return total
 
 
 def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = None) -> Any:
     """The sum of a penalty over variables (default: all weights), which joins the collection of penalties too."""
     given = get_default_graph().get_collection(GraphKeys.WEIGHTS) if weights_list is None else weights_list
-    total = math.add_n([regularizer(weights) for weights in given])
+    found = [penalty for weights in given if (penalty := regularizer(weights)) is not None]
+    total = math.add_n(found) if found else convert_to_tensor(0.0)
     get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
     return total
 

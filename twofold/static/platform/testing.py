@@ -27,6 +27,8 @@ from twofold.static.graph.graph import (
     get_default_session,
     reset_default_graph,
 )
+from twofold.static.platform.gradient_checking import compute_gradient as compute_gradient
+from twofold.static.platform.gradient_checking import compute_gradient_error as compute_gradient_error
 from twofold.static.random import set_random_seed
 from twofold.static.session.config import ConfigProto
 from twofold.static.session.session import Session

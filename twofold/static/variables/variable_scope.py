@@ -291,8 +291,11 @@ def _made(
     **options: Any,
 ) -> Variable:
     made = _new_variable(graph, name, shape, dtype, initializer, trainable=trainable is not False, **options)
-    if regularizer is not None and (loss := regularizer(made)) is not None:
-        graph.add_to_collection("regularization_losses", loss)
+    if regularizer is not None:
+        with graph.name_scope(f"{name}/Regularizer/"):
+            loss = regularizer(made)
+        if loss is not None:
+            graph.add_to_collection("regularization_losses", loss)
     return made
 
 

@@ -7,7 +7,8 @@ from twofold.static.python.positions import enter
 enter(
     __name__,
     {
-        "constant_op dtypes function importer op_def_registry sparse_tensor": "",
+        "constant_op dtypes importer op_def_registry sparse_tensor": "",
+        "function": "functions.defun",
         "random_seed": "random",
         "errors errors_impl": "errors",
         "tensor_shape": "graph.tensor_shape",

@@ -16,9 +16,12 @@ from twofold.static.graph.graph import Tensor as Tensor
 from twofold.static.graph.graph import get_default_graph as get_default_graph
 from twofold.static.graph.graph import get_default_session as get_default_session
 from twofold.static.graph.graph import reset_default_graph as reset_default_graph
+from twofold.static.graph.scopes import colocate_with as colocate_with
 from twofold.static.graph.scopes import control_dependencies as control_dependencies
 from twofold.static.graph.scopes import device as device
+from twofold.static.graph.scopes import init_scope as init_scope
 from twofold.static.graph.scopes import name_scope as name_scope
+from twofold.static.graph.scopes import op_scope as op_scope
 from twofold.static.session.conversions import (
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
