@@ -34,8 +34,9 @@ NAMESPACES = {
         merge=sparse_merge minimum=sparse_minimum reduce_max=sparse_reduce_max reset_shape=sparse_reset_shape
         slice=sparse_slice split=sparse_split to_indicator=sparse_to_indicator
         softmax=sparse_softmax add=sparse_add to_dense=sparse_tensor_to_dense transpose=sparse_transpose""",
-    "spectral": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",
-    "signal": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft",
+    "spectral": "fft fft2d fft3d ifft ifft2d ifft3d irfft rfft dct=signal.dct idct=signal.idct",
+    "signal": """fft fft2d fft3d ifft ifft2d ifft3d irfft rfft rfft2d=spectral.rfft2d rfft3d=spectral.rfft3d
+        irfft2d=spectral.irfft2d irfft3d=spectral.irfft3d""",
 }
 """By module the names in it: each that of a function of ``tf``, or followed by what it is there."""
 

@@ -94,7 +94,7 @@ def _reached(source: Source, blocked: set[Source], hosted: list[Operation]) -> s
             continue
         for source in _differentiable(operation):
             owner, index = source
-            if owner.outputs[index].type_.dtype.kind != "f":
+            if not owner.outputs[index].type_.dtype.is_differentiable:
                 continue
             reached.add(source)
             if owner not in seen and source not in blocked:
@@ -147,12 +147,7 @@ def gradients(
     if len(given) != len(roots):
         what = f"gradients: {len(roots)} ys and {len(given)} grad_ys, at {here()}"
         raise ArgumentError(what, "Give one for each, None for ones.")
-    for owner, index in roots:
-        root = owner.outputs[index]
-        if root.dtype.kind != "f":
-            raise GradientError(
-                f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
-            )
+    _check_roots(roots, given)
     seeds = [None if seed is None else _seed(tensor_of(root), seed) for root, seed in zip(roots, given)]
     zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
     look_ups = _look_ups(roots, targets, blocked)
@@ -169,6 +164,20 @@ def gradients(
             found = None if part is None else tensor_of(part)
         results.append(_zeros_of(tensor_of(target)) if found is None and zeros else found)
     return results
+
+
+def _check_roots(roots: Sequence[Source], given: Sequence[Any]) -> None:
+    """Raise unless these can be differentiated with the weights given."""
+    for (owner, index), seed in zip(roots, given):
+        root = owner.outputs[index]
+        if not root.dtype.is_differentiable:
+            raise GradientError(
+                f"gradients: {describe(root)} is not a floating tensor, at {here()}", "Differentiate a loss."
+            )
+        if root.dtype.is_complex and seed is None:
+            raise TypeError(
+                f"Gradients of complex tensors must set grad_ys: {describe(root)}, at {here()}. Give weights."
+            )
 
 
 def _zeros_of(tensor: Tensor) -> Tensor:
@@ -249,7 +258,7 @@ def derivatives(
 
 
 def _is_floating(source: Source) -> bool:
-    return tensor_of(source).type_.dtype.kind == "f"
+    return tensor_of(source).type_.dtype.is_differentiable
 
 
 def _total(parts: Sequence[Source]) -> Source | None:

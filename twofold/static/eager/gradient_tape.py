@@ -97,7 +97,7 @@ class GradientTape:
             self._watched.append(item)
             if at_once():
                 value = as_tensor(item)
-                if value.dtype.kind == "f" and not value.requires_grad:
+                if value.dtype.is_differentiable and not value.requires_grad:
                     value.requires_grad_(True)
 
     def watched_variables(self) -> tuple[Variable, ...]:

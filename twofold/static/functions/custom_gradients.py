@@ -115,7 +115,7 @@ class Rule:
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        self.results = [k for k, output in enumerate(operation.outputs) if output.dtype.kind == "f"]
+        self.results = [k for k, output in enumerate(operation.outputs) if output.dtype.is_differentiable]
         self.positions: list[int] = []
         function = _function_of(operation)
         outputs = [operation.outputs[k] for k in self.results]
@@ -143,7 +143,7 @@ class Rule:
             )
         kept = []
         for position, (share, source) in enumerate(zip(shares, operation.sources)):
-            if share is not None and tensor_of(source).dtype.kind == "f":
+            if share is not None and tensor_of(source).dtype.is_differentiable:
                 self.positions.append(position)
                 kept.append(convert_to_tensor(share))
         return kept
