@@ -144,7 +144,10 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, *
         if _is_mean(weights, reduction):
             return _collected(_sparse_mean(convert_to_tensor(labels), logits, name="value"), collection)
         classes, scores = convert_to_tensor(labels), convert_to_tensor(logits)
-        if None not in (classes.shape.ndims, scores.shape.ndims) and classes.shape.ndims == scores.shape.ndims:
+        if (
+            None not in (classes.shape.ndims, scores.shape.ndims)
+            and classes.shape.ndims == scores.shape.ndims
+        ):
             classes = shape_ops.squeeze(classes, [-1])
         rows = nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=scores)
         return _finish(rows, _without_last(weights, rows), collection, reduction)

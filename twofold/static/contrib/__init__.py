@@ -37,12 +37,16 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = _attach(__name__)
 
-_KERAS = "activations backend callbacks constraints datasets initializers layers losses metrics models optimizers "
+_KERAS = (
+    "activations backend callbacks constraints datasets initializers layers losses metrics models optimizers "
+)
 
 _enter(
     __name__,
     {
         **{name: name for name in ("distributions", "keras", "lookup", "saved_model", "signal")},
-        **{f"keras.{name}": f"keras.{name}" for name in (_KERAS + "preprocessing regularizers utils").split()},
+        **{
+            f"keras.{name}": f"keras.{name}" for name in (_KERAS + "preprocessing regularizers utils").split()
+        },
     },
 )

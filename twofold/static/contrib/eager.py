@@ -14,6 +14,7 @@ from twofold.static.eager.gradient_tape import enable_eager_execution as enable_
 from twofold.static.eager.gradient_tape import executing_eagerly as in_eager_mode  # noqa: F401
 from twofold.static.functions.custom_gradients import custom_gradient as custom_gradient
 from twofold.static.graph.docstrings import example
+from twofold.static.python.positions import enter as _enter
 from twofold.static.variables.variable import Variable as _Variable
 
 
@@ -220,3 +221,6 @@ class Network:
         return [variable for layer in self.layers for variable in layer.trainable_variables]
 
     weights, trainable_weights = variables, trainable_variables
+
+
+_enter(__name__, {"python.tfe": "contrib.eager"})

@@ -9,12 +9,16 @@ from typing import Any, TypeVar
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
-from twofold.static import nest as nest
+from twofold.static.api.op_functions import is_tensor_like as is_tensor  # noqa: F401
+from twofold.static.arrays.reordering import argsort as argsort
+from twofold.static.arrays.reordering import sort as sort
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
 from twofold.static.python.positions import enter
 from twofold.static.python.tensor_util import smart_cond as smart_cond
+from twofold.static.python.util import nest as nest
+from twofold.static.python.util.deprecation import deprecated as deprecated
 from twofold.static.saving.checkpoint_reader import list_variables as list_variables
 from twofold.static.saving.checkpoint_reader import load_checkpoint as load_checkpoint
 from twofold.static.saving.checkpoint_reader import load_variable as load_variable

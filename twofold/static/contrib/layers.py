@@ -67,7 +67,9 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> 
 
 def _floating(dtype: Any) -> Any:
     if as_dtype(dtype).kind != "f":
-        raise TypeError(f"Cannot create initializer for non-floating point type {dtype}, at {here()}. Give another one.")
+        raise TypeError(
+            f"Cannot create initializer for non-floating point type {dtype}, at {here()}. Give another one."
+        )
     return dtype
 
 

@@ -117,7 +117,7 @@ class Defun:
     ) -> None:
         if grad_func is not None and python_grad_func is not None:
             raise ValueError(f"Defun: grad_func and python_grad_func, at {here()}. Give one gradient.")
-        self._options = {
+        self._options: dict[str, Any] = {
             "input_types": [as_dtype(one) for one in input_types],
             "func_name": func_name,
             "grad_func": grad_func,

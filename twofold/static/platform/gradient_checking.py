@@ -19,12 +19,16 @@ from twofold.static.graph.graph import get_default_session
 class _Jacobians:
     """Derivatives of the elements of ``y`` by those of ``x``, both ways, for one value of ``x``."""
 
-    def __init__(self, x: Any, value: numpy.ndarray, y: Any, y_shape: Sequence[int], feeds: Mapping[Any, Any]) -> None:
+    def __init__(
+        self, x: Any, value: numpy.ndarray, y: Any, y_shape: Sequence[int], feeds: Mapping[Any, Any]
+    ) -> None:
         self.x, self.y, self.value, self.feeds = x, y, value, dict(feeds)
         self.y_shape = tuple(y_shape)
         self.session = get_default_session()
         if self.session is None:
-            raise GraphError(f"compute_gradient: no default session, at {here()}", "Use `with session.as_default():`.")
+            raise GraphError(
+                f"compute_gradient: no default session, at {here()}", "Use `with session.as_default():`."
+            )
 
     def _run(self, fetch: Any, value: numpy.ndarray, feeds: Mapping[Any, Any] | None = None) -> Any:
         return self.session.run(fetch, {**self.feeds, self.x: value, **(feeds or {})})
@@ -92,13 +96,14 @@ def compute_gradient(
         session.run(target)
     if isinstance(x, (list, tuple)):
         values = x_init_value or [None] * len(x)
-        return [_pair(*one, y, y_shape, value, delta, extra_feed_dict) for *one, value in zip(x, x_shape, values)]
+        rows = zip(x, x_shape, values, strict=True)
+        return [_pair(one, shape, y, y_shape, value, delta, extra_feed_dict) for one, shape, value in rows]
     return _pair(x, x_shape, y, y_shape, x_init_value, delta, extra_feed_dict)
 
 
 def _pair(x: Any, x_shape: Any, y: Any, y_shape: Any, value: Any, delta: float, feeds: Any) -> Any:
     dtype = numpy.dtype(x.dtype.as_numpy_dtype)
-    given = numpy.random.random_sample(tuple(x_shape)) if value is None else value
+    given = numpy.random.default_rng().random(tuple(x_shape)) if value is None else value
     made = _Jacobians(x, numpy.asarray(given, dtype), y, y_shape, feeds or {})
     return made.by_gradients(), made.by_differences(delta)
 

@@ -23,6 +23,7 @@ enter(
         "estimator.estimator estimator.model_fn estimator.export estimator.export.export": "estimator",
         "estimator.util": "python.util.function_utils",
         "debug": "debugging",
+        "eager.context eager.backprop eager.function eager.core": "eager.gradient_tape",
         "data data.ops.dataset_ops": "data",
         "lib.io.tf_record": "python_io",
         "summary.summary summary.writer.writer": "summary",

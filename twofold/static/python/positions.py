@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,7 +28,13 @@ def enter(package: str, table: Mapping[str, str]) -> None:
         for name in names.split():
             above, _, file = name.rpartition(".")
             holder = _inside(package, above)
-            submodules(holder, {file: {"__getattr__": _finder(file, [*places, _PUBLIC])}})
+            found = {"__getattr__": _finder(file, [*places, _PUBLIC]), "__dir__": partial(_names, places)}
+            submodules(holder, {file: found})
+
+
+def _names(places: list[str]) -> list[str]:
+    """The public names of modules."""
+    return sorted({name for one in places for name in dir(import_module(one)) if not name.startswith("_")})
 
 
 def _inside(package: str, path: str) -> str:

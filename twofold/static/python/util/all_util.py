@@ -23,7 +23,9 @@ def remove_undocumented(
     (True, False)
     """
     module = sys.modules[module_name]
-    kept = set(allowed_exception_list or ()) | set(getattr(module, "__all__", _documented(doc_string_modules or [module])))
+    kept = set(allowed_exception_list or ()) | set(
+        getattr(module, "__all__", _documented(doc_string_modules or [module]))
+    )
     for name in [name for name in vars(module) if not name.startswith("_") and name not in kept]:
         delattr(module, name)
 

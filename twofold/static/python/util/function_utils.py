@@ -17,7 +17,7 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
     if isinstance(fn, functools.partial):
         names = fn_args(fn.func)[len(fn.args) :]
         return tuple(name for name in names if name not in fn.keywords)
-    called = fn if inspect.isroutine(fn) or inspect.isclass(fn) or not hasattr(fn, "__call__") else fn.__call__
+    called: Any = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__.__get__(fn)
     found = inspect.getfullargspec(inspect.unwrap(called))
-    names = [*found.args, *found.kwonlyargs]
-    return tuple(names[1:] if inspect.ismethod(called) or (names and names[0] == "self") else names)
+    taken = [*found.args, *found.kwonlyargs]
+    return tuple(taken[1:] if inspect.ismethod(called) or taken[:1] == ["self"] else taken)
