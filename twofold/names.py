@@ -91,8 +91,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static": (
             "bitwise compat contrib data debugging distributions dtypes errors estimator examples "
             "feature_column graph_util image initializers io keras layers linalg lookup losses manip math "
-            "metrics nest nn python_io queue random saved_model sequence signal sparse spectral strings "
-            "summary train"
+            "metrics nest nn python_io queue random saved_model sequence sets signal sparse spectral "
+            "strings summary train"
         ),
         "twofold.static.api.op_functions": "is_tensor=is_tensor_like",
         "twofold.static.arrays.creation": (
@@ -155,6 +155,7 @@ NAMES: dict[str, dict[str, str]] = {
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),
         "twofold.static.functions.host_calls": "Assert Print numpy_function py_func py_function",
+        "twofold.static.functions.printing": "print=print_",
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),
@@ -370,6 +371,7 @@ NAMES: dict[str, dict[str, str]] = {
             "weighted_cross_entropy_with_logits log_poisson_loss l2_loss in_top_k"
         ),
         "twofold.static.nn.ctc": "ctc_greedy_decoder ctc_loss",
+        "twofold.static.nn.ctc_beam_search": "ctc_beam_search_decoder ctc_beam_search_decoder_v2",
         "twofold.static.nn.embeddings": (
             "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse"
         ),

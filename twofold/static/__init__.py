@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         random,
         saved_model,
         sequence,
+        sets,
         signal,
         sparse,
         spectral,
@@ -130,6 +131,7 @@ if TYPE_CHECKING:
         recompute_grad,
     )
     from twofold.static.functions.host_calls import Assert, Print, numpy_function, py_func, py_function
+    from twofold.static.functions.printing import print_ as print
     from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph_def.importer import import_graph_def
     from twofold.static.graph_def.meta_graph import MetaGraphDef

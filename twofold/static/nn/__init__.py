@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from twofold.static.nn.convolutions import *  # noqa: F403
     from twofold.static.nn.cross_entropy import *  # noqa: F403
     from twofold.static.nn.ctc import ctc_greedy_decoder, ctc_loss
+    from twofold.static.nn.ctc_beam_search import ctc_beam_search_decoder, ctc_beam_search_decoder_v2
     from twofold.static.nn.embeddings import *  # noqa: F403
     from twofold.static.nn.linear import *  # noqa: F403
     from twofold.static.nn.normalization import *  # noqa: F403
