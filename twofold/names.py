@@ -245,7 +245,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.variables.variable_scope": (
             "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope make_template "
-            "variable_op_scope variable_scope"
+            "variable_creator_scope variable_op_scope variable_scope"
         ),
     },
     "twofold.static.contrib": {

@@ -94,3 +94,23 @@ def test_structures_up_to_others():
     with pytest.raises(TypeError, match="no structure"):
         nest.flatten_up_to([[0]], [1])
     assert tf_inspect.getargspec(lambda a, b=2, *c, **d: None) == (["a", "b"], "c", "d", (2,))
+
+
+def test_constants_of_bfloat16_and_empty_lists():
+    half = tf.constant([2.0, 3.5], tf.bfloat16)
+    variable = tf.get_variable("v", [1], tf.bfloat16, initializer=tf.ones_initializer())
+    joined = tf.concat([tf.constant([1]), []], 0)
+    assert (half.dtype, variable.dtype, joined.dtype) == (tf.bfloat16, tf.bfloat16, tf.int32)
+    assert (half + [1.0, 2.0]).dtype == tf.add(half, [1.0, 2.0]).dtype == tf.bfloat16
+    with tf.Session() as session:
+        assert session.run(tf.cast(half, tf.float32)).tolist() == [2.0, 3.5]
+
+
+def test_halves_are_normalised_in_float32():
+    x = np.random.default_rng(0).standard_normal((2, 3, 3, 2)).astype(np.float16)
+    y, mean, variance = tf.nn.fused_batch_norm(x, [1.0, 1.0], [0.0, 0.0])
+    assert (y.dtype, mean.dtype, variance.dtype) == (tf.float16, tf.float32, tf.float32)
+    with tf.Session() as session:
+        found = session.run([mean, variance])
+    wide = x.astype(np.float64).reshape(-1, 2)
+    np.testing.assert_allclose(found, [wide.mean(0), wide.var(0, ddof=1)], rtol=1e-5)

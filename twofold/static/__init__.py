@@ -244,6 +244,7 @@ if TYPE_CHECKING:
         get_variable,
         get_variable_scope,
         make_template,
+        variable_creator_scope,
         variable_op_scope,
         variable_scope,
     )

@@ -57,7 +57,7 @@ class Zeros(Initializer):
     dtype: Any = float32
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return _constant(numpy.zeros(sizes, dtype.numpy))
+        return _constant(numpy.zeros(sizes), dtype)
 
 
 @example("tf.ones_initializer()([2])", "[1. 1.]")
@@ -65,7 +65,7 @@ class Ones(Zeros):
     """Ones."""
 
     def _first(self, sizes: list[int], dtype: DType) -> Any:
-        return _constant(numpy.ones(sizes, dtype.numpy))
+        return _constant(numpy.ones(sizes), dtype)
 
 
 @example("tf.constant_initializer(7.0)([2])", "[7. 7.]")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 NAMESPACES = {
-    "debugging": "is_finite is_inf is_nan",
+    "debugging": """is_finite is_inf is_nan is_non_decreasing=special.is_non_decreasing
+        is_strictly_increasing=special.is_strictly_increasing""",
     "dtypes": """DType as_dtype as_string bfloat16 bool cast complex complex64 complex128 double float16 float32 float64
         half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
         tables_initializer variables=variables_initializer""",
-    "io": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "io": """FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue decode_base64 encode_base64
+        decode_bmp=image.decode_bmp decode_gif=image.decode_gif decode_image=image.decode_image
+        decode_jpeg=image.decode_jpeg decode_png=image.decode_png encode_jpeg=image.encode_jpeg
+        encode_png=image.encode_png is_jpeg=image.is_jpeg matching_files write_file
+        match_filenames_once=train.match_filenames_once""",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
         transpose=matrix_transpose matrix_transpose""",
@@ -22,7 +28,13 @@ NAMESPACES = {
         l2_normalize=nn.l2_normalize log_softmax=nn.log_softmax segment_max segment_mean segment_min segment_prod
         segment_sum softmax=nn.softmax softsign=nn.softsign top_k=nn.top_k unsorted_segment_max
         unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
-        unsorted_segment_sum zero_fraction=nn.zero_fraction""",
+        unsorted_segment_sum zero_fraction=nn.zero_fraction
+        bessel_i0=special.bessel_i0 bessel_i0e=special.bessel_i0e bessel_i1=special.bessel_i1
+        bessel_i1e=special.bessel_i1e erfinv=special.erfinv is_non_decreasing=special.is_non_decreasing
+        is_strictly_increasing=special.is_strictly_increasing multiply_no_nan=special.multiply_no_nan
+        ndtri=special.ndtri nextafter=special.nextafter polyval=special.polyval
+        reciprocal_no_nan=special.reciprocal_no_nan reduce_euclidean_norm=special.reduce_euclidean_norm
+        xdivy=special.xdivy xlog1py=special.xlog1py xlogy=special.xlogy""",
     "queue": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
     "random": """log_uniform_candidate_sampler=nn.log_uniform_candidate_sampler
         uniform_candidate_sampler=nn.uniform_candidate_sampler""",
@@ -56,7 +68,8 @@ def look_up(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         found: Any = sys.modules["twofold.static"]
         for part in names[name].split("."):
-            found = getattr(found, part)
+            inner = f"{getattr(found, '__name__', '')}.{part}"
+            found = getattr(found, part) if hasattr(found, part) else import_module(inner)
         return found
 
     return find, lambda: sorted({*vars(sys.modules[module]), *names})

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, finfo, float32, iinfo, string
+from twofold.dtypes import DType, bfloat16, finfo, float32, iinfo, string
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.ir.node import Node
@@ -108,7 +108,7 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
         if found and all(hasattr(one, "__index__") for one in found):  # dimensions of shapes
             array, value = numpy.array([operator.index(one) for one in found]).reshape(array.shape), found
     if dtype is not None:
-        return array.astype(as_dtype(dtype).numpy)
+        return array.astype(_numpy_of(as_dtype(dtype)))
     if array.dtype.kind not in "biufc":
         raise TypeError(
             f"a value of type {type(value).__name__} does not become a tensor of numbers, at {here()}. Give numbers."
@@ -119,6 +119,11 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
         if array.dtype == numpy.int64 and (not array.size or abs(array).max() < 2**31):
             return array.astype(numpy.int32)
     return array
+
+
+def _numpy_of(dtype: DType) -> numpy.dtype[Any]:
+    """The dtype of arrays that hold numbers of a dtype; of bfloat16, which NumPy lacks, float32."""
+    return numpy.dtype(numpy.float32) if dtype is bfloat16 else dtype.numpy
 
 
 def _listed_operand(value: Any, partner: Any) -> Any:
@@ -175,6 +180,8 @@ def constant(
         array = numpy.concatenate([flat, numpy.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
     code = string.code if wanted is string else -1
     bound = _core.from_array(numpy.ascontiguousarray(array).reshape(array.shape), False, code)
+    if wanted is bfloat16:
+        bound = ops.cast(bound, bfloat16)._realise()
     if at_once():
         return bound
     return get_default_graph().add("Const", name or "Const", [bound.type_], (), constant=bound).outputs[0]
@@ -271,11 +278,9 @@ def _tensor_argument(value: Any, dtype: DType | None) -> Any:
         if isinstance(value, (list, tuple)) and _holds_tensor(value):
             return _packed(value, dtype)
         array = array_of(value)
-        return constant(
-            array
-            if dtype is None or (array.dtype.kind == "f" and dtype.kind != "f")
-            else array.astype(dtype.numpy)
-        )
+        empty = isinstance(value, (list, tuple)) and not array.size  # which has numbers of no dtype
+        other = dtype is None or (array.dtype.kind == "f" and dtype.kind != "f" and not empty)
+        return constant(array) if other else constant(array, dtype)
     if hasattr(value, "__index__"):
         return operator.index(value)
     raise TypeError(

@@ -5,6 +5,7 @@ Their variables are ``weights`` and ``biases``, and are in the collection of mod
 
 from __future__ import annotations
 
+import functools
 import numbers
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -31,7 +32,7 @@ from twofold.static.contrib.summaries import summarize_tensor as summarize_tenso
 from twofold.static.contrib.summaries import summarize_tensors as summarize_tensors
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import described, example
-from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.graph import describe, get_default_graph
 from twofold.static.graph.scopes import name_scope
 from twofold.static.layers import dense
 from twofold.static.layers import dropout as _dropout
@@ -43,13 +44,9 @@ from twofold.static.layers.convolutional import conv3d as _conv3d
 from twofold.static.layers.convolutional import separable_conv2d as _separable_conv2d
 from twofold.static.nn import embeddings
 from twofold.static.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
-from twofold.static.nn.pooling import average_pooling2d, max_pooling2d
+from twofold.static.nn.pooling import average_pooling2d, average_pooling3d, max_pooling2d, max_pooling3d
 from twofold.static.python.positions import enter
 from twofold.static.variables.variable_scope import get_variable, get_variable_scope, variable_scope
-
-relu = nn.relu
-relu6 = nn.relu6
-elu = nn.elu
 
 
 @example("tf.contrib.layers.softmax(tf.zeros([1, 4]), scope='made')", "[[0.25 0.25 0.25 0.25]]")
@@ -61,8 +58,8 @@ def softmax(logits: Any, scope: Any = None) -> Any:
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
     """All axes but the first as one; the result goes into ``outputs_collections``."""
-    made = _flatten(inputs, name=scope)
-    return collect_named_outputs(outputs_collections, made.op.name, made)
+    with name_scope(scope, "Flatten", [inputs]) as full:
+        return collect_named_outputs(outputs_collections, full, _flatten(inputs, name="flatten"))
 
 
 def _floating(dtype: Any) -> Any:
@@ -204,8 +201,18 @@ def _made(
     return made if normalize is None else normalize(made, **(options["normalizer_params"] or {}))
 
 
+_FORMATS: dict[str | None, str] = {
+    None: "channels_last",
+    **dict.fromkeys(["NWC", "NHWC", "NDHWC"], "channels_last"),
+    **dict.fromkeys(["NCW", "NCHW", "NCDHW"], "channels_first"),
+}
+
+
 def _channels(data_format: str | None) -> str:
-    return "channels_first" if (data_format or "").startswith("NC") else "channels_last"
+    """Where the channels are, in the words of ``tf.layers``."""
+    if data_format not in _FORMATS:
+        raise ValueError(f"data_format has to be either NCHW or NHWC, not {data_format!r}, at {here()}.")
+    return _FORMATS[data_format]
 
 
 @example(
@@ -224,6 +231,7 @@ def fully_connected(inputs: Any, num_outputs: int, **options: Any) -> Any:
 
 _CONVOLUTIONS = {3: _conv1d, 4: _conv2d, 5: _conv3d}
 _WINDOW = "stride=1, padding='SAME', "
+_CONVOLUTION = _weighted("Conv", f"kernel_size, {_WINDOW}data_format=None, rate=1, ")
 
 
 @example(
@@ -231,15 +239,35 @@ _WINDOW = "stride=1, padding='SAME', "
     "print(y.shape, [variable.name for variable in tf.model_variables()])",
     "(2, 4, 4, 4) ['Conv/weights:0', 'Conv/biases:0']",
 )
-@_weighted("Conv", f"kernel_size, {_WINDOW}data_format=None, rate=1, ")
+@_CONVOLUTION
 def convolution(inputs: Any, num_outputs: int, **options: Any) -> Any:
     """Convolution over all axes but batch and channels; see ``fully_connected`` for the other arguments."""
     tensor = convert_to_tensor(inputs)
+    if tensor.type_.ndim not in _CONVOLUTIONS:
+        raise ValueError(f"Convolution not supported for input with rank {tensor.type_.ndim}, at {here()}.")
     own = {"filters": num_outputs, "dilation_rate": options["rate"]}
     return _made(_CONVOLUTIONS[tensor.type_.ndim], tensor, options, **own)
 
 
-conv1d = conv2d = conv3d = convolution2d = convolution1d = convolution3d = convolution
+def _convolution(axes: int) -> Callable[..., Any]:
+    """``convolution`` over a number of axes, which has arguments from scopes of its own."""
+
+    def body(inputs: Any, num_outputs: int, **options: Any) -> Any:
+        tensor = convert_to_tensor(inputs)
+        if tensor.type_.ndim != axes + 2:
+            what = f"Convolution expects input with rank {axes + 2}, got {tensor.type_.ndim}"
+            raise ValueError(f"{what}: {describe(tensor)}, at {here()}.")
+        own = {"filters": num_outputs, "dilation_rate": options["rate"]}
+        return _made(_CONVOLUTIONS[axes + 2], tensor, options, **own)
+
+    body.__name__ = body.__qualname__ = f"convolution{axes}d"
+    body.__doc__ = f"Convolution over {axes} axes; see ``fully_connected`` for the other arguments."
+    return _CONVOLUTION(body)
+
+
+conv1d, conv2d, conv3d = convolution1d, convolution2d, convolution3d = [
+    _convolution(axes) for axes in (1, 2, 3)
+]
 
 
 @_weighted("Conv2d_transpose", f"kernel_size, {_WINDOW}data_format='NHWC', ")
@@ -262,24 +290,30 @@ def separable_conv2d(inputs: Any, num_outputs: int | None, **options: Any) -> An
 separable_convolution2d = separable_conv2d
 
 
-def _pool2d(name: str, text: str, pool: Callable[..., Any]) -> Callable[..., Any]:
+def _pool(name: str, title: str, text: str, pool: Callable[..., Any]) -> Callable[..., Any]:
+    """Pooling whose result is called ``title/kind`` unless a scope is given; ``kind`` is that of its operation."""
+    data_format, kind = ("NDHWC" if name.endswith("3d") else "NHWC"), title.removesuffix("2D")
+
     def layer(
         inputs: Any,
         kernel_size: Any,
         stride: Any = 2,
         padding: str = "VALID",
-        data_format: str = "NHWC",
+        data_format: str = data_format,
         outputs_collections: Any = None,
         scope: Any = None,
     ) -> Any:
-        made = pool(inputs, kernel_size, stride, padding, _channels(data_format), name=scope)
-        return collect_named_outputs(outputs_collections, made.op.name, made)
+        with name_scope(scope, title, [inputs]) as full:
+            made = pool(inputs, kernel_size, stride, padding, _channels(data_format), name=kind)
+            return collect_named_outputs(outputs_collections, full, made)
 
     return add_arg_scope(described(layer, name, text))
 
 
-max_pool2d = _pool2d("max_pool2d", "The largest number of each window.", max_pooling2d)
-avg_pool2d = _pool2d("avg_pool2d", "The mean of each window.", average_pooling2d)
+max_pool2d = _pool("max_pool2d", "MaxPool2D", "The largest number of each window.", max_pooling2d)
+avg_pool2d = _pool("avg_pool2d", "AvgPool2D", "The mean of each window.", average_pooling2d)
+max_pool3d = _pool("max_pool3d", "MaxPool3D", "The largest number of each window.", max_pooling3d)
+avg_pool3d = _pool("avg_pool3d", "AvgPool3D", "The mean of each window.", average_pooling3d)
 
 
 @add_arg_scope
@@ -293,8 +327,9 @@ def dropout(
     seed: int | None = None,
 ) -> Any:
     """In training, numbers kept with ``keep_prob`` and divided by it, the others 0."""
-    made = _dropout(inputs, 1.0 - keep_prob, noise_shape, seed, is_training, name=scope)
-    return collect_named_outputs(outputs_collections, made.op.name, made)
+    with variable_scope(scope, "Dropout") as full:
+        made = _dropout(inputs, 1.0 - keep_prob, noise_shape, seed, is_training)
+        return collect_named_outputs(outputs_collections, full.original_name_scope, made)
 
 
 @layer(
@@ -340,20 +375,31 @@ def one_hot_encoding(
     scope: Any = None,
 ) -> Any:
     """Rows with ``on_value`` at the class of each label."""
-    made = shape_ops.one_hot(labels, num_classes, on_value, off_value, name=scope)
-    return collect_named_outputs(outputs_collections, made.op.name, made)
+    with name_scope(scope, "OneHotEncoding", [labels]) as full:
+        made = shape_ops.one_hot(labels, num_classes, on_value, off_value, name="one_hot")
+        return collect_named_outputs(outputs_collections, full, made)
 
 
-def linear(inputs: Any, num_outputs: int, **options: Any) -> Any:
-    """``fully_connected`` without an activation."""
-    return fully_connected(inputs, num_outputs, activation_fn=None, **options)
+linear = functools.partial(fully_connected, activation_fn=None)
+relu = functools.partial(fully_connected, activation_fn=nn.relu)
+relu6 = functools.partial(fully_connected, activation_fn=nn.relu6)
+elu = functools.partial(fully_connected, activation_fn=nn.elu)
+
+
+def _name_of(layer: Callable[..., Any], default: str) -> str:
+    """That of a function, which may be given some of its arguments."""
+    named = layer if hasattr(layer, "__name__") else getattr(layer, "func", None)
+    return str(getattr(named, "__name__", default))
 
 
 def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A layer applied ``repetitions`` times, in scopes ``scope/scope_1``, ``scope/scope_2`` and so on."""
+    """A layer applied ``repetitions`` times, in scopes ``scope/scope_1``, ``scope/scope_2`` and so on.
+
+    Without a scope they are in ``Repeat``, and called after the layer.
+    """
     scope = kwargs.pop("scope", None)
-    name = scope or getattr(layer, "__name__", "repeat")
-    with variable_scope(scope, name):
+    name = scope or _name_of(layer, "repeat")
+    with variable_scope(scope, "Repeat"):
         for number in range(repetitions):
             inputs = layer(inputs, *args, scope=f"{name}_{number + 1}", **kwargs)
         return inputs
@@ -362,12 +408,28 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, **kwargs: Any) -> Any:
     """A layer applied once with each of ``stack_args``, its arguments after the first."""
     scope = kwargs.pop("scope", None)
-    name = scope or getattr(layer, "__name__", "stack")
+    name = scope or _name_of(layer, "stack")
     with variable_scope(scope, "Stack"):
         for number, args in enumerate(stack_args):
             given = args if isinstance(args, (list, tuple)) else [args]
             inputs = layer(inputs, *given, scope=f"{name}_{number + 1}", **kwargs)
         return inputs
+
+
+@example("tf.contrib.layers.maxout(tf.constant([[1.0, 5.0, 2.0, 4.0]]), 2)", "[[5. 4.]]")
+def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Any:
+    """The largest numbers of ``num_units`` groups of neighbours along an axis."""
+    with name_scope(scope, "MaxOut", [inputs]):
+        tensor = convert_to_tensor(inputs)
+        sizes = tensor.shape.as_list()
+        along = axis % len(sizes)
+        if sizes[along] is None or sizes[along] % num_units:
+            raise ValueError(
+                f"number of features({sizes[along]}) is not a multiple of num_units({num_units}), at {here()}."
+            )
+        counts = [-1 if size is None else size for size in sizes]
+        grouped = [*counts[:along], num_units, sizes[along] // num_units, *counts[along + 1 :]]
+        return math.reduce_max(shape_ops.reshape(tensor, grouped), along + 1, name="Max")
 
 
 enter(

@@ -58,9 +58,16 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
         end: What follows them, a new line unless given.
         name: The name of the operation.
     """
-    options = {"output_stream": sys.stderr, "summarize": 3, "sep": " ", "end": None, "name": None} | kwargs
+    options: dict[str, Any] = {
+        "output_stream": sys.stderr,
+        "summarize": 3,
+        "sep": " ",
+        "end": None,
+        "name": None,
+    } | kwargs
     if unknown := set(kwargs) - {"output_stream", "summarize", "sep", "end", "name"}:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {sorted(unknown)}, at {here()}.")
+    options |= kwargs
     write = _writer(options["output_stream"], "\n" if options["end"] is None else options["end"])
     tensors: list[Any] = []
     pieces = options["sep"].join(_template(value, tensors) for value in inputs).split(_MARK)

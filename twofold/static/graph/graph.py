@@ -194,6 +194,7 @@ class Graph:
         self.seed: int | None = None
         self.variable_store: dict[str, Any] = {}
         self.variable_scopes: list[Any] = []
+        self.variable_creators: tuple[Callable[..., Any], ...] = ()
         self.variable_scope_counts: dict[str, int] = {}
         self.random_op_count = 0
         self.stops: list[int] = []  # locations of breakpoints

@@ -18,7 +18,9 @@ from twofold.static.layers.convolutional import conv1d as conv1d
 from twofold.static.layers.convolutional import conv2d as conv2d
 from twofold.static.layers.convolutional import conv2d_transpose as conv2d_transpose
 from twofold.static.layers.convolutional import conv3d as conv3d
+from twofold.static.layers.convolutional import conv3d_transpose as conv3d_transpose
 from twofold.static.layers.convolutional import layer_parameters as _layer_parameters
+from twofold.static.layers.convolutional import separable_conv1d as separable_conv1d
 from twofold.static.layers.convolutional import separable_conv2d as separable_conv2d
 from twofold.static.layers.layer import Layer as Layer
 from twofold.static.layers.layer import layer_of
@@ -50,6 +52,8 @@ def _product(a: Any, b: Any) -> Any:
 
 @operation("Flatten")
 def _flatten(inputs: Any, first: Number) -> Any:
+    if inputs.ndim == 1:
+        return ops.reshape(inputs, (-1, 1))
     return ops.flatten(ops.movedim(inputs, 1, -1) if first and inputs.ndim > 2 else inputs, 1)
 
 
@@ -93,6 +97,8 @@ OBJECTS: dict[str, tuple[Callable[..., Any], str, str, str]] = {
     "Conv2D": (conv2d, "(8, 3)", "[2, 9, 9, 3]", "(2, 7, 7, 8)"),
     "Conv3D": (conv3d, "(8, 3)", "[2, 5, 5, 5, 3]", "(2, 3, 3, 3, 8)"),
     "Conv2DTranspose": (conv2d_transpose, "(8, 2, strides=2)", "[2, 4, 4, 3]", "(2, 8, 8, 8)"),
+    "Conv3DTranspose": (conv3d_transpose, "(8, 2, strides=2)", "[2, 3, 4, 4, 3]", "(2, 6, 8, 8, 8)"),
+    "SeparableConv1D": (separable_conv1d, "(8, 3)", "[2, 4, 3]", "(2, 2, 8)"),
     "SeparableConv2D": (separable_conv2d, "(8, 3)", "[2, 4, 4, 3]", "(2, 2, 2, 8)"),
     "Flatten": (flatten, "()", "[2, 3, 4]", "(2, 12)"),
     "Dropout": (dropout, "(0.5)", "[2, 3]", "(2, 3)"),
@@ -109,6 +115,7 @@ _of = {name: layer_of(name, *row) for name, row in OBJECTS.items()}
 Dense, Flatten, Dropout = _of["Dense"], _of["Flatten"], _of["Dropout"]
 BatchNormalization = _of["BatchNormalization"]
 Conv1D, Conv2D, Conv3D = (_of[f"Conv{count}D"] for count in (1, 2, 3))
-Conv2DTranspose, SeparableConv2D = _of["Conv2DTranspose"], _of["SeparableConv2D"]
+Conv2DTranspose, Conv3DTranspose = _of["Conv2DTranspose"], _of["Conv3DTranspose"]
+SeparableConv1D, SeparableConv2D = _of["SeparableConv1D"], _of["SeparableConv2D"]
 MaxPooling1D, MaxPooling2D, MaxPooling3D = (_of[f"MaxPooling{count}D"] for count in (1, 2, 3))
 AveragePooling1D, AveragePooling2D, AveragePooling3D = (_of[f"AveragePooling{count}D"] for count in (1, 2, 3))

@@ -10,7 +10,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, nn
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.api.signatures import takes
-from twofold.static.arrays import creation
+from twofold.static.arrays import creation, shape_ops
 from twofold.static.arrays.shape_ops import shape as shape_of
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe
@@ -139,28 +139,48 @@ conv3d = _plain(
 )
 
 
-@example("print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)", "(2, 8, 8, 8)")
-@takes(**layer_parameters("kernel"))
-def conv2d_transpose(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    **options: Any,
-) -> Any:
-    """Transposed convolution with variables ``kernel`` (height, width, out, in) and ``bias`` of its own."""
-    made = Variables("conv2d_transpose", inputs, options, 2, data_format)
-    size, step = for_each_axis(kernel_size, 2), for_each_axis(strides, 2)
-    with layer_scope(options["name"], "conv2d_transpose", options["reuse"]):
-        kernel = made.variable("kernel", [*size, int(filters), made.channels])
-        extra = [0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)]
-        wanted = _wanted(made, step, extra, int(filters))
-        result = nn.conv2d_transpose(
-            made.tensor, kernel, wanted, step, padding.upper(), made.data_format, name="conv2d_transpose"
-        )
-        return made.finish(result, int(filters))
+def _transposed(count: int, convolve: Callable[..., Any], sizes: str, *example: str) -> Callable[..., Any]:
+    own = f"conv{count}d_transpose"
+
+    @takes(**layer_parameters("kernel"))
+    def layer(
+        inputs: Any,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1,) * count,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        **options: Any,
+    ) -> Any:
+        made = Variables(own, inputs, options, count, data_format)
+        size, step = for_each_axis(kernel_size, count), for_each_axis(strides, count)
+        with layer_scope(options["name"], own, options["reuse"]):
+            kernel = made.variable("kernel", [*size, int(filters), made.channels])
+            extra = [
+                0 if padding.lower() == "same" else max(k - s, 0) for k, s in zip(size, step, strict=True)
+            ]
+            wanted = _wanted(made, step, extra, int(filters))
+            result = convolve(made.tensor, kernel, wanted, step, padding.upper(), made.data_format, name=own)
+            return made.finish(result, int(filters))
+
+    text = f"Transposed convolution with variables ``kernel`` ({sizes}, out, in) and ``bias`` of its own."
+    return described(layer, own, text, *example)
+
+
+conv2d_transpose = _transposed(
+    2,
+    nn.conv2d_transpose,
+    "height, width",
+    "print(tf.layers.conv2d_transpose(tf.zeros([2, 4, 4, 3]), 8, 2, strides=2).shape)",
+    "(2, 8, 8, 8)",
+)
+conv3d_transpose = _transposed(
+    3,
+    nn.conv3d_transpose,
+    "depth, height, width",
+    "print(tf.layers.conv3d_transpose(tf.zeros([2, 3, 4, 4, 3]), 8, 2, strides=2).shape)",
+    "(2, 6, 8, 8, 8)",
+)
 
 
 def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int) -> Any:
@@ -169,7 +189,7 @@ def _wanted(made: Variables, strides: list[int], extra: list[int], filters: int)
     batch, *sizes = [
         size if size >= 0 else shape_of(made.tensor)[axis]
         for axis, size in enumerate(made.tensor.type_.shape)
-        if axis == 0 or first <= axis < first + 2
+        if axis == 0 or first <= axis < first + len(strides)
     ]
     spatial = [n * s + e for n, s, e in zip(sizes, strides, extra, strict=True)]
     return [batch, *spatial, filters] if made.last else [batch, filters, *spatial]
@@ -207,3 +227,37 @@ def separable_conv2d(
         mix = made.variable("pointwise_kernel", [1, 1, between, int(filters)], "pointwise")
         result = nn.separable_conv2d(made.tensor, apart, mix, *settings)
         return made.finish(result, int(filters))
+
+
+@example("print(tf.layers.separable_conv1d(tf.zeros([2, 5, 3]), 8, 3).shape)", "(2, 3, 8)")
+@takes(**layer_parameters("depthwise", "pointwise"))
+def separable_conv1d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = 1,
+    depth_multiplier: int = 1,
+    **options: Any,
+) -> Any:
+    """Each channel convolved on its own, then mixed: variables ``depthwise_kernel``, ``pointwise_kernel``, ``bias``."""
+    made = Variables("separable_conv1d", inputs, options, 1, data_format)
+    axis = 1 if made.last else 2
+    with layer_scope(options["name"], "separable_conv1d", options["reuse"]):
+        [size], between = for_each_axis(kernel_size, 1), made.channels * int(depth_multiplier)
+        apart = made.variable("depthwise_kernel", [size, made.channels, int(depth_multiplier)], "depthwise")
+        mix = made.variable("pointwise_kernel", [1, between, int(filters)], "pointwise")
+        step, rates = for_each_axis(strides, 1) * 2, [1, *for_each_axis(dilation_rate, 1)]
+        result = nn.separable_conv2d(
+            shape_ops.expand_dims(made.tensor, axis),
+            shape_ops.expand_dims(apart, 0),
+            shape_ops.expand_dims(mix, 0),
+            step,
+            padding.upper(),
+            rates,
+            None,
+            LAYOUTS[2][not made.last],
+        )
+        return made.finish(shape_ops.squeeze(result, [axis]), int(filters))

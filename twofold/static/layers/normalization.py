@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from twofold.dtypes import float32
 from twofold.errors import ArgumentError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
@@ -166,19 +167,26 @@ def fused_batch_norm(
 ) -> tuple[Any, Any, Any]:
     """Images normalised by channel, and mean and (in training, unbiased) variance of the batch.
 
+    Halves are normalised in float32, of which the statistics, ``scale`` and ``offset`` are.
+
     With an ``exponential_avg_factor`` below 1 in training, these are that share of the batch's and the rest of ``mean``
     and ``variance``.
     """
-    value = convert_to_tensor(x)
+    given = convert_to_tensor(x)
+    value = math.cast(given, float32) if given.dtype.itemsize == 2 else given
     axis = (
         1 if channels_first("fused_batch_norm", data_format, value.type_.ndim - 2) else value.type_.ndim - 1
     )
     shape: Sequence[int] = [-1 if position == axis else 1 for position in range(value.type_.ndim)]
 
     def normalized(centre: Any, deviation: Any) -> Any:
-        given = (centre, deviation, offset, scale)
-        centre, deviation, beta, gamma = (shape_ops.reshape(convert_to_tensor(v), shape) for v in given)
-        return nn.batch_normalization(value, centre, deviation, beta, gamma, epsilon, name)
+        parts = (centre, deviation, offset, scale)
+        centre, deviation, beta, gamma = (
+            shape_ops.reshape(convert_to_tensor(part, value.dtype), shape) for part in parts
+        )
+        return math.cast(
+            nn.batch_normalization(value, centre, deviation, beta, gamma, epsilon, name), given.dtype
+        )
 
     if not is_training:
         if mean is None or variance is None:

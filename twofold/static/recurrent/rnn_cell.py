@@ -115,10 +115,8 @@ class RNNCell:
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros for a batch of a size, or of several axes."""
-        kind = as_dtype(dtype)
-        batch = batch_size if isinstance(batch_size, (list, tuple)) else [batch_size]
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return _map_sizes(self.state_size, lambda size: creation.zeros([*batch, *size], kind))
+            return _zero_state_tensors(self.state_size, batch_size, dtype)
 
     def add_variable(
         self, name: str, shape: Any, dtype: Any = None, initializer: Any = None, **more: Any
@@ -163,6 +161,13 @@ def _map_sizes(sizes: Any, function: Callable[[list[int]], Any]) -> Any:
     """``function`` of each shape in a nested structure of sizes."""
     values, _, structure = flatten(sizes, "state_size")
     return unflatten(structure, [function([int(size) for size in TensorShape(value)]) for value in values])
+
+
+def _zero_state_tensors(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros of the sizes of a state for a batch; cells of programs call it by this name, which TensorFlow has."""
+    kind = as_dtype(dtype)
+    batch = batch_size if isinstance(batch_size, (list, tuple)) else [batch_size]
+    return _map_sizes(state_size, lambda size: creation.zeros([*batch, *size], kind))
 
 
 def _activation(given: Any, usual: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -82,7 +84,23 @@ def resource_variables_enabled() -> bool:
     "print(count.name, session.run(count.assign_add(2.0)))",
     "count:0 3.0",
 )
-class Variable:
+class _Created(type):
+    """Makes variables through the functions of ``variable_creator_scope``."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        make: Callable[..., Any] = super().__call__
+        creators = get_default_graph().variable_creators
+        if not creators:
+            return make(*args, **kwargs)
+        initialize: Any = cls.__init__  # type: ignore[misc]
+        given = inspect.signature(initialize).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        for creator in creators:
+            make = functools.partial(creator, make)
+        return make(**dict(list(given.arguments.items())[1:]))
+
+
+class Variable(metaclass=_Created):
     """A tensor whose value a session keeps; made by ``initializer`` and changed by ``assign`` and its kin.
 
     ``initial_value`` is anything that becomes a tensor, or a function without arguments that returns it. Raises
@@ -516,15 +534,15 @@ def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> O
 @example(
     'v = tf.Variable(7, name="v")', "print([variable.name for variable in tf.global_variables()])", "['v:0']"
 )
-def global_variables() -> list[Variable]:
-    """All variables of the default graph that are not local."""
-    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """All variables of the default graph that are not local, or those whose names match ``scope``."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 @example("print(tf.local_variables())", "[]")
-def local_variables() -> list[Variable]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """The local variables of the default graph, such as counters of metrics."""
-    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 @example(

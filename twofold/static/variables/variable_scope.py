@@ -72,13 +72,37 @@ class VariableScope:
         """Set what divides variables into parts."""
         self.partitioner = partitioner
 
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Set the default regularizer."""
+        self.regularizer = regularizer
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Set what is called to get variables."""
+        self.custom_getter = custom_getter
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Set whether variables are resources unless they say so."""
+        self.use_resource = use_resource
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Set the default dtype."""
+        self.dtype = as_dtype(dtype)
+
+    def get_collection(self, name: str) -> list[Any]:
+        """The values of a collection whose names start with this scope."""
+        return get_default_graph().get_collection(name, f"{self.name}/" if self.name else None)
+
     def global_variables(self) -> list[Variable]:
         """Variables whose names start with this scope."""
-        return get_default_graph().get_collection("variables", self.name)
+        return self.get_collection("variables")
+
+    def local_variables(self) -> list[Variable]:
+        """Local variables whose names start with this scope."""
+        return self.get_collection("local_variables")
 
     def trainable_variables(self) -> list[Variable]:
         """Trainable variables whose names start with this scope."""
-        return get_default_graph().get_collection("trainable_variables", self.name)
+        return self.get_collection("trainable_variables")
 
 
 @example(
@@ -291,7 +315,7 @@ def _made(
     **options: Any,
 ) -> Variable:
     made = _new_variable(graph, name, shape, dtype, initializer, trainable=trainable is not False, **options)
-    if regularizer is not None:
+    if regularizer:
         with graph.name_scope(f"{name}/Regularizer/"):
             loss = regularizer(made)
         if loss is not None:
@@ -402,6 +426,29 @@ def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, fu
 
 
 @example(
+    "def doubled(make, **options):",
+    "    return make(**{**options, 'initial_value': 2 * options['initial_value']})",
+    "with tf.variable_creator_scope(doubled):",
+    "    v = tf.Variable(3.0)",
+    "session.run(tf.global_variables_initializer())",
+    "v",
+    "6.0",
+)
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """Inside, ``variable_creator`` makes variables: a function of the next such function and of arguments by name.
+
+    That of the innermost block is called first; the last one is ``tf.Variable``.
+    """
+    graph = get_default_graph()
+    before, graph.variable_creators = graph.variable_creators, (*graph.variable_creators, variable_creator)
+    try:
+        yield
+    finally:
+        graph.variable_creators = before
+
+
+@example(
     'scaled = tf.make_template("scaled", lambda x: x * tf.get_variable("w", initializer=2.0))',
     "y = scaled(1.0) + scaled(3.0)",
     "session.run(tf.global_variables_initializer())",
@@ -421,23 +468,88 @@ def make_template(
     The scope gets its name, ``name_`` made unique or exactly ``unique_name_``, at the first call; with
     ``create_scope_now_`` at once. ``custom_getter_`` is called as that of ``variable_scope``.
     """
-    scopes: list[VariableScope] = []
-    called = False
-    if create_scope_now_:
-        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
-            scopes.append(made)
+    return Template(name_, func_, create_scope_now_, unique_name_, custom_getter_, kwargs)
 
-    def template(*args: Any, **more: Any) -> Any:
-        nonlocal called
-        if scopes:
-            with variable_scope(scopes[0], reuse=called):
-                found = func_(*args, **{**kwargs, **more})
-                called = True
-                return found
-        with variable_scope(unique_name_, name_, custom_getter=custom_getter_) as made:
-            found = func_(*args, **{**kwargs, **more})
-        scopes.append(made)
-        called = True
+
+class Template:
+    """What ``make_template`` returns: a function with variables of its own."""
+
+    def __init__(
+        self, name: str, func: Any, now: bool, unique_name: str | None, getter: Any, options: dict[str, Any]
+    ) -> None:
+        self._given = (unique_name, name, getter)
+        self._func, self._options, self._called = func, options, False
+        self._scope: VariableScope | None = None
+        if now:
+            with self._new_scope() as made:
+                self._scope = made
+
+    def _new_scope(self) -> Any:
+        unique_name, name, getter = self._given
+        return variable_scope(unique_name, name, custom_getter=getter)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the function, whose variables the first call makes."""
+        with variable_scope(self._scope, reuse=self._called) if self._scope else self._new_scope() as made:
+            found = self._func(*args, **{**self._options, **kwargs})
+        if self._scope is None:
+            self._scope = made
+        self._called = True
         return found
 
-    return template
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self._given[1]
+
+    @property
+    def func(self) -> Any:
+        """The function."""
+        return self._func
+
+    @property
+    def variable_scope(self) -> VariableScope | None:
+        """Its scope; None before the first call unless it was created with the template."""
+        return self._scope
+
+    var_scope = variable_scope
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The name of the scope, if there is one."""
+        return None if self._scope is None else self._scope.name
+
+    def _collected(self, key: str) -> list[Variable]:
+        return [] if self._scope is None else self._scope.get_collection(key)
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """Its trainable variables."""
+        return self._collected("trainable_variables")
+
+    @property
+    def global_variables(self) -> list[Variable]:
+        """Its global variables."""
+        return self._collected("variables")
+
+    @property
+    def local_variables(self) -> list[Variable]:
+        """Its local variables."""
+        return self._collected("local_variables")
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its global and its local variables."""
+        return self.global_variables + self.local_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """Its variables that are not trained."""
+        trained = self.trainable_variables
+        return [variable for variable in self.variables if not any(variable is one for one in trained)]
+
+    weights, trainable_weights, non_trainable_weights = (
+        variables,
+        trainable_variables,
+        non_trainable_variables,
+    )
