@@ -12,8 +12,9 @@ ROWS = [(module, *entry.partition("=")[::2]) for module, row in NAMESPACES.items
 
 
 def found(name):
-    value = tf
-    for part in name.split("."):
+    module, _, last = name.rpartition(".")
+    value = importlib.import_module(f"twofold.static.{module}") if module == "special" else tf
+    for part in (last if module == "special" else name).split("."):
         value = getattr(value, part)
     return value
 

@@ -1,4 +1,4 @@
-"""Special functions, and conditions on the order of elements: names of ``tf.math``."""
+"""Special functions, and those that give 0 where others have no value: names of ``tf.math``."""
 
 from __future__ import annotations
 
@@ -63,28 +63,6 @@ def reduce_euclidean_norm(input_tensor: Any, axis: Number = None, keepdims: Numb
 
 def _axes(value: Any, dim: Any) -> Any:
     return tuple(range(value.ndim)) if dim is None else dim
-
-
-def _neighbours(x: Any) -> tuple[Any, Any]:
-    flat = ops.reshape(x, (-1,))
-    count = flat.shape[0] - 1
-    return ops.narrow(flat, 0, 0, count), ops.narrow(flat, 0, 1, count)
-
-
-@operation("IsNonDecreasing", default="is_non_decreasing")
-@example("tf.math.is_non_decreasing([1, 1, 2])", "True")
-def is_non_decreasing(x: Any) -> Any:
-    """Whether no element is less than the one before."""
-    first, second = _neighbours(x)
-    return ops.all(ops.less_equal(first, second))
-
-
-@operation("IsStrictlyIncreasing", default="is_strictly_increasing")
-@example("tf.math.is_strictly_increasing([1, 1, 2])", "False")
-def is_strictly_increasing(x: Any) -> Any:
-    """Whether each element is greater than the one before."""
-    first, second = _neighbours(x)
-    return ops.all(ops.less(first, second))
 
 
 @example("tf.math.polyval([1.0, 2.0, 3.0], tf.constant(2.0))", "11.0")

@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import Any
 
 NAMESPACES = {
-    "debugging": """is_finite is_inf is_nan is_non_decreasing=special.is_non_decreasing
-        is_strictly_increasing=special.is_strictly_increasing""",
+    "debugging": "is_finite is_inf is_nan",
     "dtypes": """DType as_dtype as_string bfloat16 bool cast complex complex64 complex128 double float16 float32 float64
         half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
     "graph_util": "import_graph_def",
@@ -30,8 +29,8 @@ NAMESPACES = {
         unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
         unsorted_segment_sum zero_fraction=nn.zero_fraction
         bessel_i0=special.bessel_i0 bessel_i0e=special.bessel_i0e bessel_i1=special.bessel_i1
-        bessel_i1e=special.bessel_i1e erfinv=special.erfinv is_non_decreasing=special.is_non_decreasing
-        is_strictly_increasing=special.is_strictly_increasing multiply_no_nan=special.multiply_no_nan
+        bessel_i1e=special.bessel_i1e erfinv=special.erfinv is_non_decreasing=debugging.is_non_decreasing
+        is_strictly_increasing=debugging.is_strictly_increasing multiply_no_nan=special.multiply_no_nan
         ndtri=special.ndtri nextafter=special.nextafter polyval=special.polyval
         reciprocal_no_nan=special.reciprocal_no_nan reduce_euclidean_norm=special.reduce_euclidean_norm
         xdivy=special.xdivy xlog1py=special.xlog1py xlogy=special.xlogy""",

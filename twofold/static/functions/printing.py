@@ -23,8 +23,6 @@ from twofold.static.sparse import SparseTensor
 _MARK = "'\ue000'"
 """What stands for a value in the text of a structure, where strings have quotation marks."""
 
-_LOGS = {"info": logs.info, "warning": logs.warning, "error": logs.error}
-
 
 class _Shown:
     """A value in a structure, whose text has a mark for each of its tensors."""
@@ -115,8 +113,8 @@ def _writer(stream: Any, end: str) -> Callable[[str], None]:
                 file.write(text + end)
 
         return append
-    for log in _LOGS.values():
-        if stream is log:
+    for log in (logs.info, logs.warning, logs.error):
+        if getattr(stream, "__wrapped__", stream) is getattr(log, "__wrapped__", log):
             return lambda text: log("%s", text)
     raise ValueError(
         f"Unsupported output stream, logging level, or file: {stream!r}, at {here()}. Use sys.stderr or sys.stdout."
