@@ -133,13 +133,15 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.control_flow.tensor_array": "TensorArray",
         "twofold.static.control_flow.while_loop": "while_loop",
         "twofold.static.data.example_parsing": (
-            "FixedLenFeature VarLenFeature FixedLenSequenceFeature parse_example parse_single_example"
+            "FixedLenFeature VarLenFeature FixedLenSequenceFeature Column parse_example "
+            "parse_single_example"
         ),
         "twofold.static.data.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
         "twofold.static.data.readers": (
             "FixedLengthRecordReader IdentityReader TextLineReader TFRecordReader WholeFileReader "
             "decode_csv"
         ),
+        "twofold.static.data.sequence_parsing": "parse_single_sequence_example",
         "twofold.static.debugging": (
             "assert_equal assert_less assert_less_equal assert_greater assert_greater_equal "
             "assert_none_equal assert_positive assert_negative assert_non_negative assert_non_positive "

@@ -120,6 +120,7 @@ if TYPE_CHECKING:
         WholeFileReader,
         decode_csv,
     )
+    from twofold.static.data.sequence_parsing import parse_single_sequence_example
     from twofold.static.debugging import *  # noqa: F403
     from twofold.static.eager.gradient_tape import *  # noqa: F403
     from twofold.static.functions.custom_gradients import (

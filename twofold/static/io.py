@@ -7,6 +7,9 @@ from twofold.static.data.example_parsing import VarLenFeature as VarLenFeature
 from twofold.static.data.example_parsing import parse_example as parse_example
 from twofold.static.data.example_parsing import parse_single_example as parse_single_example
 from twofold.static.data.readers import decode_csv as decode_csv
+from twofold.static.data.sequence_parsing import (
+    parse_single_sequence_example as parse_single_sequence_example,
+)
 from twofold.static.graph_util import write_graph as write_graph
 from twofold.static.platform.file_io import gfile as gfile
 from twofold.static.python_io import TFRecordCompressionType as TFRecordCompressionType

@@ -13,6 +13,7 @@ from twofold.static.losses import add_loss as add_loss
 from twofold.static.losses import get_losses as get_losses
 from twofold.static.losses import get_regularization_losses as get_regularization_losses
 from twofold.static.losses import get_total_loss as get_total_loss
+from twofold.static.python.positions import enter
 
 __all__ = [
     "absolute_difference",
@@ -24,6 +25,7 @@ __all__ = [
     "get_total_loss",
     "hinge_loss",
     "log_loss",
+    "mean_pairwise_squared_error",
     "mean_squared_error",
     "sigmoid_cross_entropy",
     "softmax_cross_entropy",
@@ -47,6 +49,14 @@ def absolute_difference(predictions: Any, labels: Any = None, weights: Any = 1.0
 def mean_squared_error(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: Any = None) -> Any:
     """``tf.losses.mean_squared_error``, the predictions first."""
     return _losses.mean_squared_error(labels, predictions, weights, scope)
+
+
+@example("tf.contrib.losses.mean_pairwise_squared_error([[1.0, 3.0]], [[0.0, 0.0]])", "4.0")
+def mean_pairwise_squared_error(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: Any = None
+) -> Any:
+    """``tf.losses.mean_pairwise_squared_error``, the predictions first."""
+    return _losses.mean_pairwise_squared_error(labels, predictions, weights, scope=scope)
 
 
 @example("tf.contrib.losses.log_loss([0.5, 0.25], [1.0, 1.0])", "1.0397205")
@@ -99,3 +109,9 @@ def hinge_loss(logits: Any, labels: Any = None, scope: Any = None) -> Any:
         values = convert_to_tensor(logits)
         signs = 2 * convert_to_tensor(labels, values.dtype) - 1
         return nn.relu(1 - signs * values)
+
+
+enter(
+    __name__,
+    {"metric_learning": "contrib.metric_learning", "python.losses.loss_ops": "contrib.losses"},
+)

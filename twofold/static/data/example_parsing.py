@@ -68,7 +68,7 @@ def _array(values: Sequence[Any], dtype: DType) -> Any:
     return bytes_array(values) if dtype is string else numpy.asarray(values, dtype.numpy)
 
 
-class _Column:
+class Column:
     """How one feature is read: a table of the values of each example becomes arrays."""
 
     def __init__(self, what: str, name: str, feature: Any) -> None:
@@ -96,7 +96,10 @@ class _Column:
 
     def values(self, example: Any) -> list[Any] | None:
         """The values of the feature in an example; None where it is missing."""
-        found = example.features.feature.get(self.name)
+        return self.values_of(example.features.feature.get(self.name))
+
+    def values_of(self, found: Any) -> list[Any] | None:
+        """The values of a feature, which may be missing."""
         kind = None if found is None else Feature.WhichOneof(found, "kind")
         if found is None or kind is None:
             return None
@@ -156,7 +159,7 @@ def _parsed(what: str, serialized: Any, features: Any, name: str | None, single:
         if not isinstance(features[key], _OFFERED):
             fix = "Use FixedLenFeature, VarLenFeature or FixedLenSequenceFeature."
             raise failed(what, ArgumentError(f"the feature {key!r} is {features[key]!r}", fix))
-        columns.append(_Column(what, key, features[key]))
+        columns.append(Column(what, key, features[key]))
     texts = as_string_tensor(what, serialized)
     dims = texts.get_shape().dims
     if dims is not None and len(dims) != (0 if single else 1):
@@ -166,7 +169,7 @@ def _parsed(what: str, serialized: Any, features: Any, name: str | None, single:
 
     sparse, dense = ([one for one in columns if one.sparse is kind] for kind in (True, False))
 
-    def in_order(parts: Mapping[_Column, Sequence[Any]]) -> list[Any]:
+    def in_order(parts: Mapping[Column, Sequence[Any]]) -> list[Any]:
         """The indices of all sparse features, then their values, then their shapes, then the dense features."""
         return [parts[one][k] for k in range(3) for one in sparse] + [parts[one][0] for one in dense]
 
