@@ -161,6 +161,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),
+        "twofold.static.graph.tensor_shape": "dimension_at_index dimension_value",
         "twofold.static.graph_def.importer": "import_graph_def",
         "twofold.static.graph_def.meta_graph": "MetaGraphDef",
         "twofold.static.graph_util": "make_ndarray make_tensor_proto",
@@ -201,7 +202,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.protobuf.summary": "Event HistogramProto Summary",
         "twofold.static.python.tensor_util": "get_static_value=constant_value",
         "twofold.static.random": (
-            "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
+            "get_seed multinomial random_gamma random_normal random_poisson random_shuffle random_uniform "
             "set_random_seed truncated_normal"
         ),
         "twofold.static.recurrent": "rnn_cell",
@@ -247,7 +248,7 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.variables.variable_scope": (
             "AUTO_REUSE VariableScope get_local_variable get_variable get_variable_scope make_template "
-            "variable_creator_scope variable_op_scope variable_scope"
+            "no_regularizer variable_creator_scope variable_op_scope variable_scope"
         ),
     },
     "twofold.static.contrib": {
@@ -322,6 +323,7 @@ NAMES: dict[str, dict[str, str]] = {
             "decode_jpeg decode_png decode_bmp decode_gif decode_image encode_jpeg encode_png "
             "extract_jpeg_shape is_jpeg"
         ),
+        "twofold.static.image.glimpses": "extract_glimpse",
         "twofold.static.image.transformations": (
             "ResizeMethod resize_bilinear resize_bicubic resize_nearest_neighbor resize_images resize "
             "extract_image_patches flip_left_right flip_up_down transpose_image transpose rot90 "

@@ -198,3 +198,13 @@ def test_channels_of_television(session):
     numpy.testing.assert_allclose(yuv[..., 1], 0.492111 * (rgb[..., 2] - yuv[..., 0]), rtol=1e-4)
     numpy.testing.assert_allclose(session.run(image.yuv_to_rgb(yuv)), rgb, atol=1e-6)
     numpy.testing.assert_allclose(session.run(image.yiq_to_rgb(image.rgb_to_yiq(rgb))), rgb, atol=1e-6)
+
+
+def test_glimpses_are_windows_around_points():
+    images = numpy.random.default_rng(0).standard_normal((2, 6, 7, 2)).astype(numpy.float32)
+    points = [[0.0, 0.0], [0.5, 1.0]]  # the middle, and a window of which the last two columns are outside
+    with tf.Session() as session:
+        found = session.run(tf.image.extract_glimpse(images, [2, 4], points))
+    numpy.testing.assert_array_equal(found[0], images[0, 2:4, 1:5])
+    numpy.testing.assert_array_equal(found[1, :, :2], images[1, 3:5, 5:7])
+    assert ((found[1, :, 2:] >= 0) & (found[1, :, 2:] < 1)).all()

@@ -116,3 +116,16 @@ def test_functions_of_tf_math():
     expected = [[0, 2 * np.log(2)], [0, 1], [0, 6], [0, 0.5], [[5]], 11, [0, -0.25]]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_seeds_sizes_and_no_penalty():
+    assert tf.get_seed(3) == (87654321, 3) and tf.get_seed(None) == (None, None)
+    tf.set_random_seed(5)
+    assert tf.get_seed(None) == (5, len(tf.get_default_graph().get_operations()))
+    shape = tf.placeholder(tf.float32, [None, 3]).shape
+    assert [tf.dimension_value(size) for size in shape] == [None, 3] and tf.dimension_at_index(
+        shape, 1
+    ).value == 3
+    with tf.variable_scope("layer", regularizer=tf.contrib.layers.l2_regularizer(0.1)):
+        tf.get_variable("w", [1], regularizer=tf.no_regularizer)
+    assert tf.losses.get_regularization_losses() == []

@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from twofold.static.functions.host_calls import Assert, Print, numpy_function, py_func, py_function
     from twofold.static.functions.printing import print_ as print
     from twofold.static.graph.scopes import *  # noqa: F403
+    from twofold.static.graph.tensor_shape import dimension_at_index, dimension_value
     from twofold.static.graph_def.importer import import_graph_def
     from twofold.static.graph_def.meta_graph import MetaGraphDef
     from twofold.static.graph_util import make_ndarray, make_tensor_proto
@@ -167,6 +168,7 @@ if TYPE_CHECKING:
     from twofold.static.protobuf.summary import Event, HistogramProto, Summary
     from twofold.static.python.tensor_util import constant_value as get_static_value
     from twofold.static.random import (
+        get_seed,
         multinomial,
         random_gamma,
         random_normal,
@@ -245,6 +247,7 @@ if TYPE_CHECKING:
         get_variable,
         get_variable_scope,
         make_template,
+        no_regularizer,
         variable_creator_scope,
         variable_op_scope,
         variable_scope,
@@ -257,6 +260,7 @@ __getattr__, __dir__ = _attach(__name__, _prepared)
 half, double = float16, float64
 newaxis = None
 VERSION = __version__ = "1.15.0"
+GIT_VERSION = f"v{VERSION}"
 
 
 @_example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")

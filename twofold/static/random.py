@@ -31,6 +31,10 @@ from twofold.static.graph.graph import get_default_graph
 _MASK = 0x7FFFFFFFFFFFFFFF
 
 
+_GRAPH_SEED = 87654321
+"""That of a graph without one, of which an operation has a seed."""
+
+
 def _lengths(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; raises ShapeError for a negative size."""
     found = sizes(shape)
@@ -50,13 +54,26 @@ def set_random_seed(seed: int | None) -> None:
     get_default_graph().seed = None if seed is None else int(seed)
 
 
+@example("tf.set_random_seed(5)", "print(tf.get_seed(3), tf.get_seed(None))", "(5, 3) (5, 0)")
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The seeds of the graph and of an operation that is given one; both None where neither is set.
+
+    Without a seed of its own, an operation has the number of operations that the graph has.
+    """
+    graph = get_default_graph()
+    if graph.seed is None and op_seed is None:
+        return None, None
+    first = _GRAPH_SEED if graph.seed is None else graph.seed
+    return first, len(graph.get_operations()) if op_seed is None else op_seed
+
+
 def next_key(seed: int | None) -> int:
     """The key of one more operation that samples of the default graph."""
     graph = get_default_graph()
     graph.random_op_count += 1
     if seed is None and graph.seed is None:
         return secrets.randbits(62)
-    first = 87654321 if graph.seed is None else graph.seed
+    first = _GRAPH_SEED if graph.seed is None else graph.seed
     second = graph.random_op_count if seed is None else int(seed) + (1 << 32)
     return (first * 0x9E3779B97F4A7C15 + second * 0xBF58476D1CE4E5B9 + 1) & _MASK
 

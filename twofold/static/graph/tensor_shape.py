@@ -332,3 +332,24 @@ def vector(length: Any) -> TensorShape:
 def matrix(rows: Any, cols: Any) -> TensorShape:
     """A shape of two axes."""
     return TensorShape([rows, cols])
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size of a dimension, or a number itself; None for one that is unknown.
+
+    >>> import twofold.static as tf
+    >>> tf.dimension_value(tf.zeros([2, 3]).shape[1])
+    3
+    """
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """A dimension of a shape, which is unknown where the rank is.
+
+    >>> import twofold.static as tf
+    >>> tf.dimension_at_index(tf.TensorShape(None), 1).value is None
+    True
+    """
+    dims = shape.dims
+    return Dimension(None) if dims is None else dims[index]

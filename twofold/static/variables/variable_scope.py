@@ -425,6 +425,13 @@ def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, fu
     return (lambda: initializer(sizes, dtype=dtype)) if takes else (lambda: initializer())
 
 
+def no_regularizer(_: Any) -> None:
+    """No penalty, where that of the scope would be used otherwise.
+
+    >>> no_regularizer(None)
+    """
+
+
 @example(
     "def doubled(make, **options):",
     "    return make(**{**options, 'initial_value': 2 * options['initial_value']})",
