@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from twofold.errors import ArgumentError, InvalidArgumentError
@@ -54,14 +54,9 @@ def parse_single_sequence_example(
     """
     if not context_features and not sequence_features:
         raise ValueError("Missing features.")
-    context = [
-        _column(key, one, (FixedLenFeature, VarLenFeature))
-        for key, one in sorted((context_features or {}).items())
-    ]
-    steps = [
-        _column(key, one, (FixedLenSequenceFeature, VarLenFeature))
-        for key, one in sorted((sequence_features or {}).items())
-    ]
+    wanted = dict(sequence_features or {})
+    context = _columns(context_features or {}, (FixedLenFeature, VarLenFeature))
+    steps = _columns(wanted, (FixedLenSequenceFeature, VarLenFeature))
     text = as_string_tensor(_WHAT, serialized)
     if text.get_shape().ndims not in (None, 0):
         raise failed(_WHAT, ArgumentError(f"the rows are of shape {text.get_shape()}", "Give one string."))
@@ -72,22 +67,25 @@ def parse_single_sequence_example(
         for column in context:
             found += column.arrays([column.values_of(row.context.feature.get(column.name))], True)
         for column in steps:
-            found += column.arrays(
-                _rows(column, row.feature_lists, (sequence_features or {})[column.name]), False
-            )
+            found += column.arrays(_rows(column, row.feature_lists, wanted[column.name]), False)
         return found
 
     types = [type for column in context for type in column.types([])]
     types += [type for column in steps for type in column.types([None])]
     made = iter(in_python("ParseSingleSequenceExample", read, [text], types, name))
-    results = [
-        {
-            one.name: SparseTensor(next(made), next(made), next(made)) if one.sparse else next(made)
-            for one in columns
-        }
-        for columns in (context, steps)
-    ]
-    return results[0], results[1]
+    return _named(context, made), _named(steps, made)
+
+
+def _named(columns: list[Column], made: Iterator[Any]) -> dict[str, Any]:
+    """The next tensors as values of features by name, three for each sparse one."""
+    return {
+        one.name: SparseTensor(next(made), next(made), next(made)) if one.sparse else next(made)
+        for one in columns
+    }
+
+
+def _columns(features: Mapping[str, Any], offered: tuple[type, ...]) -> list[Column]:
+    return [_column(key, features[key], offered) for key in sorted(features)]
 
 
 def _column(key: str, feature: Any, offered: tuple[type, ...]) -> Column:
