@@ -263,25 +263,25 @@ VERSION = __version__ = "1.15.0"
 GIT_VERSION = f"v{VERSION}"
 
 
-@_example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.add_to_collection("numbers", tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
 def add_to_collection(name: str, value: Any) -> None:
     """Put ``value`` in a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
-@_example('tf.add_to_collections(["numbers", "odd"], 5)', 'print(tf.get_collection("odd"))', "[5]")
+@_example('tf.add_to_collections(["numbers", "odd"], tf.constant(5))', 'tf.get_collection("odd")[0]', "5")
 def add_to_collections(names: Any, value: Any) -> None:
     """Put ``value`` in several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
-@_example('tf.add_to_collection("numbers", 5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.add_to_collection("numbers", tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
     """What a collection of the default graph holds."""
     return get_default_graph().get_collection(key, scope)
 
 
-@_example('tf.get_collection_ref("numbers").append(5)', 'print(tf.get_collection("numbers"))', "[5]")
+@_example('tf.get_collection_ref("numbers").append(tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
 def get_collection_ref(key: str) -> list[Any]:
     """The list that holds a collection of the default graph."""
     return get_default_graph().get_collection_ref(key)

@@ -163,7 +163,7 @@ def inverse_stft(
     return overlap_and_add(frames, frame_step, name=name)
 
 
-@example("tf.signal.inverse_stft_window_fn(2)(4)", "[0.  0.5 1.  0.5]")
+@example("tf.signal.inverse_stft_window_fn(2)(4)", "[0. 1. 1. 1.]")
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: _Window = hann_window, name: str | None = None
 ) -> _Window:

@@ -62,7 +62,7 @@ class _Jacobians:
 @example(
     "x = tf.constant([1.0, 2.0])",
     "with session.as_default():",
-    "    by_gradients, by_differences = tf.test.compute_gradient(x, [2], tf.square(x), [2])",
+    "    by_gradients, by_differences = tf.test.compute_gradient(x, [2], tf.square(x), [2], [1.0, 2.0])",
     "print(by_gradients)",
     "[[2. 0.]\n [0. 4.]]",
 )
