@@ -133,8 +133,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.control_flow.tensor_array": "TensorArray",
         "twofold.static.control_flow.while_loop": "while_loop",
         "twofold.static.data.example_parsing": (
-            "FixedLenFeature VarLenFeature FixedLenSequenceFeature Column parse_example "
-            "parse_single_example"
+            "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
         ),
         "twofold.static.data.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
         "twofold.static.data.readers": (
@@ -158,6 +157,9 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.static.functions.host_calls": "Assert Print numpy_function py_func py_function",
         "twofold.static.functions.printing": "print=print_",
+        "twofold.static.graph.collections": (
+            "add_to_collection add_to_collections get_collection get_collection_ref"
+        ),
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),

@@ -110,7 +110,13 @@ if TYPE_CHECKING:
     from twofold.static.control_flow.map_scan import foldl, foldr, map_fn, scan
     from twofold.static.control_flow.tensor_array import TensorArray
     from twofold.static.control_flow.while_loop import while_loop
-    from twofold.static.data.example_parsing import *  # type: ignore[no-redef]  # noqa: F403
+    from twofold.static.data.example_parsing import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        VarLenFeature,
+        parse_example,
+        parse_single_example,
+    )
     from twofold.static.data.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
     from twofold.static.data.readers import (
         FixedLengthRecordReader,
@@ -133,6 +139,12 @@ if TYPE_CHECKING:
     )
     from twofold.static.functions.host_calls import Assert, Print, numpy_function, py_func, py_function
     from twofold.static.functions.printing import print_ as print
+    from twofold.static.graph.collections import (
+        add_to_collection,
+        add_to_collections,
+        get_collection,
+        get_collection_ref,
+    )
     from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph.tensor_shape import dimension_at_index, dimension_value
     from twofold.static.graph_def.importer import import_graph_def
@@ -261,30 +273,6 @@ half, double = float16, float64
 newaxis = None
 VERSION = __version__ = "1.15.0"
 GIT_VERSION = f"v{VERSION}"
-
-
-@_example('tf.add_to_collection("numbers", tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
-def add_to_collection(name: str, value: Any) -> None:
-    """Put ``value`` in a collection of the default graph."""
-    get_default_graph().add_to_collection(name, value)
-
-
-@_example('tf.add_to_collections(["numbers", "odd"], tf.constant(5))', 'tf.get_collection("odd")[0]', "5")
-def add_to_collections(names: Any, value: Any) -> None:
-    """Put ``value`` in several collections of the default graph."""
-    get_default_graph().add_to_collections(names, value)
-
-
-@_example('tf.add_to_collection("numbers", tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
-def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """What a collection of the default graph holds."""
-    return get_default_graph().get_collection(key, scope)
-
-
-@_example('tf.get_collection_ref("numbers").append(tf.constant(5))', 'tf.get_collection("numbers")[0]', "5")
-def get_collection_ref(key: str) -> list[Any]:
-    """The list that holds a collection of the default graph."""
-    return get_default_graph().get_collection_ref(key)
 
 
 def disable_v2_behavior() -> None:

@@ -9,6 +9,7 @@ from twofold.ops.base import ops
 from twofold.static.api.aliases import renamed
 from twofold.static.api.op_functions import Number, axis_of, convert_to_tensor, operation
 from twofold.static.graph.docstrings import example
+from twofold.static.graph.scopes import name_scope
 
 erfinv = renamed("Erfinv", "erfinv")
 ndtri = renamed("Ndtri", "special.ndtri")
@@ -70,10 +71,11 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Any:
     """The polynomial in ``x`` of these coefficients, that of the highest power first."""
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type found {type(coeffs)}.")
-    value = convert_to_tensor(x)
-    if not coeffs:
-        return value * 0
-    total = convert_to_tensor(coeffs[0], value.dtype)
-    for coefficient in coeffs[1:]:
-        total = coefficient + total * value
-    return total
+    with name_scope(name, "polyval"):
+        value = convert_to_tensor(x)
+        if not coeffs:
+            return value * 0
+        total = convert_to_tensor(coeffs[0], value.dtype)
+        for coefficient in coeffs[1:]:
+            total = coefficient + total * value
+        return total

@@ -555,11 +555,13 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+@example("print(tf.model_variables())", "[]")
 def model_variables(scope: str | None = None) -> list[Variable]:
     """The variables in the collection of those that a model consists of."""
     return get_default_graph().get_collection("model_variables", scope)
 
 
+@example("print(tf.moving_average_variables())", "[]")
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """The variables in the collection of those whose averages are kept."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)

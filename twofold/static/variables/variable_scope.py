@@ -425,11 +425,13 @@ def _initial(initializer: Callable[..., Any], shape: TensorShape, dtype: Any, fu
     return (lambda: initializer(sizes, dtype=dtype)) if takes else (lambda: initializer())
 
 
+@example(
+    'w = tf.get_variable("w", [2], regularizer=tf.no_regularizer)',
+    "print(tf.losses.get_regularization_losses())",
+    "[]",
+)
 def no_regularizer(_: Any) -> None:
-    """No penalty, where that of the scope would be used otherwise.
-
-    >>> no_regularizer(None)
-    """
+    """No penalty, where that of the scope would be used otherwise."""
 
 
 @example(
