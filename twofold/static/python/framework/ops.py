@@ -1,15 +1,15 @@
 """Graphs, tensors and operations, as in ``twofold.static``."""
 
+from twofold.static import add_to_collection as add_to_collection
+from twofold.static import add_to_collections as add_to_collections
+from twofold.static import get_collection as get_collection
+from twofold.static import get_collection_ref as get_collection_ref
 from twofold.static.api.op_functions import convert_to_tensor as convert_to_tensor
 from twofold.static.autodiff.indexed_slices import IndexedSlices as IndexedSlices
 from twofold.static.functions.custom_gradients import NoGradient as NoGradient
 from twofold.static.functions.custom_gradients import NotDifferentiable as NotDifferentiable
 from twofold.static.functions.custom_gradients import RegisterGradient as RegisterGradient
 from twofold.static.graph.collection_keys import GraphKeys as GraphKeys
-from twofold.static.graph.collections import add_to_collection as add_to_collection
-from twofold.static.graph.collections import add_to_collections as add_to_collections
-from twofold.static.graph.collections import get_collection as get_collection
-from twofold.static.graph.collections import get_collection_ref as get_collection_ref
 from twofold.static.graph.graph import Graph as Graph
 from twofold.static.graph.graph import Operation as Operation
 from twofold.static.graph.graph import Tensor as Tensor
