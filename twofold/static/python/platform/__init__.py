@@ -1,6 +1,6 @@
 """TensorFlow's files of the platform: flags, files and messages."""
 
-from twofold.static.platform import logs as tf_logging
+from twofold.static import logging as tf_logging
 from twofold.static.platform import testing as googletest
 from twofold.static.platform import testing as test
 from twofold.static.platform.file_io import gfile as gfile
