@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "arena.h"
 #include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
@@ -542,33 +541,7 @@ class BatchPlanner {
         plan_->operands.push_back(found);
       }
     }
-    plan_memory();
-  }
-
-  // Results in one arena, but for those that outlive the run.
-  void plan_memory() {
-    const auto count = static_cast<uint32_t>(plan_->launches.size());
-    std::vector<uint32_t> last(count);
-    for (uint32_t k = 0; k < count; ++k) last[k] = k;
-    for (const Edge& edge : edges_) {
-      uint32_t& found = last[static_cast<size_t>(plan_->home[edge.from])];
-      found = std::max(found, static_cast<uint32_t>(plan_->home[edge.user]));
-    }
-    for (Ref ref : canonical_.outputs) {
-      const int32_t home = ref >= 0 ? plan_->home[static_cast<size_t>(ref)] : -1;
-      if (home >= 0) last[static_cast<size_t>(home)] = count;
-    }
-    std::vector<std::vector<int32_t>> uses(count);
-    std::vector<int64_t> sizes(count);
-    for (uint32_t k = 0; k < count; ++k) {
-      sizes[k] = plan_->launches[k].nbytes();
-      if (last[k] == count) continue;
-      uses[k].push_back(static_cast<int32_t>(k));
-      if (last[k] > k) uses[last[k]].push_back(static_cast<int32_t>(k));
-    }
-    ArenaPlan arena = plan_arena(uses, sizes, true);
-    plan_->offsets = std::move(arena.offsets);
-    plan_->arena_bytes = arena.bytes;
+    plan_->lay_out(edges_, canonical_.outputs);
   }
 
   LaunchOperand operand_of(const Launch& launch, uint32_t position) const {
@@ -612,12 +585,6 @@ bool BatchPlan::holds(void* const* leaves) const {
   return std::all_of(numbers_.begin(), numbers_.end(), [leaves](const Number& number) {
     return std::memcmp(leaves[number.leaf], leaves[number.same_as], number.nbytes) == 0;
   });
-}
-
-size_t BatchPlan::memory() const {
-  return sizeof *this + memory_of(launches) + memory_of(members) + memory_of(operands) + memory_of(refs) + memory_of(first_ref) + memory_of(home) +
-         memory_of(at) + memory_of(moving) + memory_of(merged) + memory_of(offsets) + memory_of(numbers_) +
-         memory_of(waiting_);
 }
 
 }  // namespace twofold

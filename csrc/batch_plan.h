@@ -54,6 +54,8 @@ struct MovingPart {
   int32_t number;  // the leaf, or -1
 };
 
+struct Edge;
+
 class BatchPlan {
  public:
   // Null if few calls would be batched. `leaves` holds the memory of each input. False with a Python error set.
@@ -79,6 +81,8 @@ class BatchPlan {
 
  private:
   friend class BatchPlanner;
+  // Results in one arena, but for those that outlive the run.
+  void lay_out(const std::vector<Edge>& edges, const std::vector<Ref>& trace_outputs);
   struct Number {
     uint32_t leaf, same_as, nbytes;
   };

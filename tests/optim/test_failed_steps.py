@@ -48,7 +48,6 @@ def test_parameters_and_states_stay(name: str, settings: dict[str, float]) -> No
 
     for _ in range(8):
         step([0, 1, 2, 0, 1])
-        torch.wait_for_compiler()
     before = held()
     for _ in range(2):
         with pytest.raises(IndexError, match="class 7 does not exist"):
