@@ -14,7 +14,7 @@ constexpr size_t kAlignment = 64;
 struct Buffer {
   int32_t references = 1;
   int32_t exports = 0;         // exported arrays that share this memory; those of slices count for the base
-  uint32_t handovers = 0;      // how many were ever exported
+  uint32_t handovers = 0;      // how often it was handed out to code that may write to it
   void* data = nullptr;
   size_t nbytes = 0;
   size_t capacity = 0;         // of the pool block; 0 for foreign memory, and for a slice

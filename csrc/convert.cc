@@ -98,7 +98,6 @@ PyObject* array_of(PyTensor* tensor, bool copy) {
   }
   ++held->references;
   ++held->exports;
-  ++held->handovers;
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), capsule) < 0) {
     Py_DECREF(array);
     return nullptr;

@@ -183,7 +183,10 @@ PyObject* item(PyObject* self, PyObject*) {
 
 // As observe, of a tensor whose memory is handed out.
 bool observe_memory(PyTensor* tensor, const char* what) {
-  return observe(tensor, what) && Recorder::current().flush_readers(tensor->value->buffer.get());
+  if (!observe(tensor, what) || !Recorder::current().flush_readers(tensor->value->buffer.get())) return false;
+  Buffer* buffer = tensor->value->buffer.get();
+  ++(buffer->whole ? buffer->whole : buffer)->handovers;
+  return true;
 }
 
 // `observe_tensor` computes the elements: observe_memory where the array is handed out, observe where it is only read.
