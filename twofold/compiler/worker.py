@@ -111,14 +111,10 @@ def serve() -> None:
     os.dup2(2, 1)  # for what libraries print
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-    send(target, __file__.encode())
-    while True:
-        try:
-            request = requests.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            os._exit(0)
-        try:
-            send(target, answer(request))
-        except BrokenPipeError:  # the parent has exited
-            os._exit(0)
-        gc.collect()
+    try:
+        send(target, __file__.encode())
+        while True:
+            send(target, answer(requests.get(timeout=_IDLE_SECONDS)))
+            gc.collect()
+    except (BrokenPipeError, queue.Empty):  # the parent has exited, or is idle
+        os._exit(0)
