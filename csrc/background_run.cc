@@ -58,6 +58,7 @@ struct BackgroundRun {
   TraceRun trace;
   const std::unique_ptr<BatchRun> batches;
   const uint64_t stamp;
+  const Recorder* const recorder = &Recorder::current();
   background::Progress progress{0};  // in launches
   int64_t nanoseconds = 0;
   bool failed = false;  // it is repeated where it is waited for, which words the error
@@ -145,6 +146,7 @@ bool begin_in_background(TraceRun& run, uint64_t stamp) try {
     PyErr_Clear();
     return false;
   }
+  if (has_background()) return false;  // planning may have let another thread begin one
   auto begun = std::make_shared<BackgroundRun>(std::move(run), std::move(batches), stamp);
   BackgroundRun* work = begun.get();
   current_run() = begun;
@@ -160,11 +162,13 @@ bool begin_in_background(TraceRun& run, uint64_t stamp) try {
   return false;
 }
 
-bool can_follow() { return current_run() && !following(); }
+bool can_follow() { return current_run() && current_run()->recorder == &Recorder::current() && !following(); }
 
-void follow_background(TraceRun& run, uint64_t stamp) {
+bool follow_background(TraceRun& run, uint64_t stamp) {
+  if (!can_follow()) return false;
   following() = std::make_unique<FollowingRun>(FollowingRun{std::move(run), stamp});
   for (const ValueRef& value : following()->trace.living) value->owner = &background_owner();
+  return true;
 }
 
 uint64_t background_runs() { return runs; }

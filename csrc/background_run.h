@@ -10,9 +10,9 @@ namespace twofold {
 
 // Begins a run, which is taken over, unless it does not go on without Python, or is too short to be worth it.
 bool begin_in_background(TraceRun& run, uint64_t stamp);
-// Whether another one can begin where it ends.
+// Whether another one of this thread can begin where it ends; it is taken over then.
 bool can_follow();
-void follow_background(TraceRun& run, uint64_t stamp);
+bool follow_background(TraceRun& run, uint64_t stamp);
 // Whether there is such a run.
 bool has_background();
 uint64_t background_runs();  // how many there have been

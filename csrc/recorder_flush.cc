@@ -295,8 +295,8 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   }
   is_cut_off_ = cuts;
   reset(!cuts ? followed_->next.lock() : cached->update.expired() ? update_.lock() : cached->update.lock());
-  if (follows) return follow_background(run, stamp), true;
-  if (goes_on && cached->executable && begin_in_background(run, stamp)) return true;
+  if (follows && follow_background(run, stamp)) return true;
+  if (!follows && goes_on && cached->executable && begin_in_background(run, stamp)) return true;
   const bool done = run_here(run, stamp);
   recycle(std::move(run.provenance));
   return done;
