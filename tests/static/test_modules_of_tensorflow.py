@@ -46,7 +46,7 @@ def test_names_of_losses_and_penalties():
         tf.contrib.layers.l1_regularizer(1)
 
 
-def test_classes_and_weights_of_one_axis_more():
+def test_classes_and_weights_with_a_last_axis_of_one():
     scores = np.array([[1.0, 2.0], [0.5, 0.0]], np.float32)
     plain = tf.losses.sparse_softmax_cross_entropy([0, 1], scores, weights=[1.0, 3.0])
     other = tf.losses.sparse_softmax_cross_entropy([[0], [1]], scores, weights=[[1.0], [3.0]])

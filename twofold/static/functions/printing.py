@@ -62,8 +62,8 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
         "sep": " ",
         "end": None,
         "name": None,
-    } | kwargs
-    if unknown := set(kwargs) - {"output_stream", "summarize", "sep", "end", "name"}:
+    }
+    if unknown := kwargs.keys() - options.keys():
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {sorted(unknown)}, at {here()}.")
     options |= kwargs
     write = _writer(options["output_stream"], "\n" if options["end"] is None else options["end"])
