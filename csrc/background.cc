@@ -25,14 +25,13 @@ class Runner {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       std::thread([this] { loop(); }).detach();
-      started_ = true;
+      has_started = true;
     } catch (const std::system_error&) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  bool begin(std::function<void()> work, Progress& progress) {
-    if (!started_) return false;
+  void begin(std::function<void()> work, Progress& progress) {
     progress.store(0, std::memory_order_relaxed);
     is_idle.store(false, std::memory_order_relaxed);
     {
@@ -41,10 +40,10 @@ class Runner {
       progress_ = &progress;
     }
     wake_.notify_one();
-    return true;
   }
 
   std::atomic<bool> is_idle{true};
+  bool has_started = false;
 
  private:
   [[noreturn]] void loop() {
@@ -71,7 +70,6 @@ class Runner {
   std::condition_variable wake_;
   std::function<void()> work_;
   Progress* progress_ = nullptr;
-  bool started_ = false;
 };
 
 // Never freed, as its thread may outlive everything else. The child of a fork has no such thread.
@@ -86,15 +84,14 @@ void after_fork_in_child() { runner.store(nullptr); }
 
 }  // namespace
 
-bool is_possible() { return thread_count() > 1; }
-
-bool begin(std::function<void()> work, Progress& progress) {
+bool is_possible() {
+  if (thread_count() < 2) return false;
   static const int once = pthread_atfork(before_fork, nullptr, after_fork_in_child);
   static_cast<void>(once);
   if (!runner.load()) runner.store(new Runner());
-  return runner.load()->begin(std::move(work), progress);
+  return runner.load()->has_started;
 }
 
-void help(const Progress& progress, uint32_t reached, int64_t nanoseconds) { help_until(progress, reached, nanoseconds); }
+void begin(std::function<void()> work, Progress& progress) { runner.load()->begin(std::move(work), progress); }
 
 }  // namespace twofold::background

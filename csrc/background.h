@@ -7,15 +7,13 @@
 
 namespace twofold::background {
 
-// Whether a run could go on beside the program: with one thread it would only take the processor from it.
+// Whether work can go on beside the program: there is a thread for it, and with one processor it would only take that from the program.
 bool is_possible();
 // The progress of a work, by steps; it is over at kOver.
 using Progress = std::atomic<uint32_t>;
 constexpr uint32_t kOver = UINT32_MAX;
 
-// Begins to work; false if there is no thread. The work before has ended. The progress outlives the work.
-bool begin(std::function<void()> work, Progress& progress);
-// Works at it, too, until the progress has reached a number, for at most about so many nanoseconds, without the GIL.
-void help(const Progress& progress, uint32_t reached, int64_t nanoseconds);
+// Begins to work, where that is possible and the work before has ended. The progress outlives the work.
+void begin(std::function<void()> work, Progress& progress);
 
 }  // namespace twofold::background

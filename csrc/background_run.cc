@@ -2,8 +2,6 @@
 
 #include "background_run.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,18 +9,13 @@
 #include "background.h"
 #include "batch_run.h"
 #include "guard.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
 
 uint64_t runs = 0;
 constexpr int64_t kBetweenLooks = 20'000'000;  // nanoseconds of waiting between two looks for signals
-
-int64_t processor_time() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 struct BackgroundRun {
   BackgroundRun(TraceRun begun, std::unique_ptr<BatchRun> prepared, uint64_t trace_stamp)
@@ -75,7 +68,7 @@ bool wait_for(BackgroundRun& run, uint32_t launches) {
   while (run.progress.load(std::memory_order_acquire) < launches) {
     {
       const Unlocked unlocked;
-      background::help(run.progress, launches, kBetweenLooks);
+      help_until(run.progress, launches, kBetweenLooks);
     }
     if (PyErr_CheckSignals() != 0) return false;
   }
@@ -137,24 +130,24 @@ bool begin_in_background(TraceRun& run, uint64_t stamp) try {
   for (int32_t source : run.cached->leaf_source) {
     Leaf& leaf = run.leaves[static_cast<size_t>(source)];
     if (leaf.value && !leaf.value->buffer) return false;  // where it runs here it fails
-    inputs.push_back(leaf.value ? leaf.value->buffer->data : &leaf.scalar);
+    inputs.push_back(TraceRun::memory_of(leaf));
   }
   const TraceRun::Lines lines(run);
-  std::unique_ptr<BatchRun> batches = run.cached->executable->run_apart_later(inputs.data(), lines.get());
+  bool is_long = false;
+  std::unique_ptr<BatchRun> batches = run.cached->executable->prepare_apart(inputs.data(), lines.get(), &is_long);
   if (!batches) {
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
     PyErr_Clear();
     return false;
   }
-  if (has_background()) return false;  // planning may have let another thread begin one
-  auto begun = std::make_shared<BackgroundRun>(std::move(run), std::move(batches), stamp);
-  BackgroundRun* work = begun.get();
-  current_run() = begun;
-  if (!background::begin([work] { work->execute(); }, work->progress)) {
-    run = std::move(begun->trace);
-    current_run() = nullptr;
+  // Planning may have let another thread begin one.
+  if (!is_long || has_background()) {
+    run.prepared = std::move(batches);
     return false;
   }
+  current_run() = std::make_shared<BackgroundRun>(std::move(run), std::move(batches), stamp);
+  BackgroundRun* begun = current_run().get();
+  background::begin([begun] { begun->execute(); }, begun->progress);
   for (const ValueRef& value : begun->trace.living) value->owner = &background_owner();
   ++runs;
   return true;

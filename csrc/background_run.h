@@ -24,6 +24,6 @@ bool read_in_background(const Value* value, void* to, bool* found);
 // The owner of its values: no thread records into that.
 Recorder& background_owner();
 // Whether a value can be the input of a trace before its run has ended.
-inline bool is_future_input(const Value* value) { return value->owner == &background_owner() && value->is_leaf; }
+inline bool is_future_input(const Value* value) { return value->is_leaf && value->owner == &background_owner(); }
 
 }  // namespace twofold

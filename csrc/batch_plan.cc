@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
-#include <utility>
 
+#include "batch_agenda.h"
 #include "batch_numbers.h"
 #include "batch_scratch.h"
 #include "cache.h"
@@ -412,45 +412,18 @@ class BatchPlanner {
       if (is_call(i) && by_->last[i] == i) keys_[by_->key[i]].depths -= height[i];
     }
     plan_->members.reserve(by_->heads.size());
-    // The priorities of keys do not change. To wait for more calls of a key is of no use where it is complete: it goes first, so that
-    // what the program reads, such as the loss, is there early.
-    std::vector<uint32_t> available, complete;
-    auto goes_later = [&](uint32_t a, uint32_t b) { return keys_[b].comes_before(keys_[a]); };
-    auto make_ready = [&](uint32_t i) {
-      Key& key = keys_[by_->key[i]];
-      key.ready.push_back(i);
-      if (key.is_complete()) complete.push_back(by_->key[i]);
-      if (std::exchange(key.is_queued, true)) return;
-      available.push_back(by_->key[i]);
-      std::push_heap(available.begin(), available.end(), goes_later);
-    };
-    auto next_key = [&]() -> Key& {
-      if (!complete.empty()) {
-        const uint32_t number = complete.back();
-        complete.pop_back();
-        return keys_[number];
-      }
-      std::pop_heap(available.begin(), available.end(), goes_later);
-      Key& key = keys_[available.back()];
-      available.pop_back();
-      key.is_queued = false;
-      return key;
-    };
+    Agenda agenda(keys_);
+    auto make_ready = [&](uint32_t i) { agenda.add(by_->key[i], i); };
     for (uint32_t i : by_->heads) {
       if (is_call(i) && by_->last[i] == i && pending[i] == 0) make_ready(i);
     }
     plan_->home.assign(n, 0);
     plan_->at.assign(n, 0);
-    while (!available.empty() || !complete.empty()) {
-      Key& key = next_key();
-      std::vector<uint32_t> ready = std::move(key.ready);
-      key.ready.clear();
-      key.launched += static_cast<uint32_t>(ready.size());
-      if (ready.empty()) continue;
+    for (std::vector<uint32_t> ready = agenda.take(); !ready.empty(); ready = agenda.take()) {
       const auto chain = chains_.find(ready[0]);
       if (chain != chains_.end()) add_chain(chain->second);
       else add_launch(ready);
-      if (ready.size() == 1 && chain == chains_.end()) key.count_alone(plan_->alone);
+      if (ready.size() == 1 && chain == chains_.end()) keys_[by_->key[ready[0]]].count_alone(plan_->alone);
       for (uint32_t i : ready) {
         for (uint32_t k = first_user[i]; k < first_user[i + 1]; ++k) {
           if (--pending[users[k]] == 0) make_ready(users[k]);

@@ -16,10 +16,9 @@ namespace {
 constexpr int64_t kLaunchNanoseconds = 500;  // beside its kernels
 
 // Rounded up to an eighth of a power of two: traces of about the same size use the same block, though the next may be a little larger.
-size_t with_room(int64_t nbytes) {
-  const auto size = static_cast<size_t>(nbytes);
-  const size_t step = std::max<size_t>(std::bit_floor(size) / 8, 1);
-  return (size + step - 1) / step * step;
+size_t with_room(size_t nbytes) {
+  const size_t step = std::max<size_t>(std::bit_floor(nbytes) / 8, 1);
+  return (nbytes + step - 1) / step * step;
 }
 
 class Run : public BatchRun {
@@ -107,7 +106,7 @@ class Run : public BatchRun {
 
   // Memory for the results of all launches: in one arena, or alone where some outlive the run.
   void allocate() {
-    arena_ = BufferRef(new_buffer(with_room(plan_.arena_bytes)));
+    arena_ = BufferRef(new_buffer(with_room(static_cast<size_t>(plan_.arena_bytes))));
     results_.reserve(plan_.launches.size());
     for (size_t k = 0; k < plan_.launches.size(); ++k) {
       if (plan_.offsets[k] < 0) kept_results_[k] = BufferRef(new_buffer(static_cast<size_t>(plan_.launches[k].nbytes())));
@@ -155,13 +154,13 @@ class Run : public BatchRun {
 
   void run_program(const Program& program, void* const* inputs, void* const* outputs) {
     if (has_host_) return program.run(inputs, outputs, *interrupts_);
-    const PoolMemory arena(program.arena_bytes);
+    const PoolMemory arena(static_cast<size_t>(program.arena_bytes));
     program.run_in(inputs, outputs, arena.data(), *interrupts_);
   }
 
   // A chain: its calls alternate between two buffers; the last one writes to the result.
   void run_chain(uint32_t number, const Launch& launch) {
-    const PoolMemory other(launch.signature->output->nbytes);
+    const PoolMemory other(static_cast<size_t>(launch.signature->output->nbytes));
     void *target = results_[number], *source = other.data();
     if (launch.members % 2 == 0) std::swap(target, source);
     const auto count = static_cast<uint32_t>(launch.signature->inputs.size());
@@ -203,7 +202,7 @@ class Run : public BatchRun {
     const Body& body = *launch.body;
     std::vector<PoolMemory> values;
     values.reserve(body.members.size());
-    for (const Body::Member& member : body.members) values.emplace_back(member.signature->output->nbytes);
+    for (const Body::Member& member : body.members) values.emplace_back(static_cast<size_t>(member.signature->output->nbytes));
     for (uint32_t call = 0; call < launch.members; ++call) {
       for (size_t k = 0; k < body.members.size(); ++k) {
         pointers_.clear();
@@ -274,7 +273,7 @@ class Run : public BatchRun {
     if (to_gather_.empty()) return pointers;
     if (scratch_.size() < nbytes) {
       scratch_ = PoolMemory();
-      scratch_ = PoolMemory(static_cast<int64_t>(with_room(static_cast<int64_t>(nbytes))));
+      scratch_ = PoolMemory(with_room(nbytes));
     }
     char* next = scratch_.data();
     for (Gathered& operand : to_gather_) {

@@ -40,7 +40,7 @@ void pool_reset_peak();  // resets the peak to what is in use now
 // A block of the pool for one owner, with or without the GIL. Null for no bytes.
 class PoolMemory {
  public:
-  explicit PoolMemory(int64_t nbytes = 0) : size_(static_cast<size_t>(nbytes)) {
+  explicit PoolMemory(size_t nbytes = 0) : size_(nbytes) {
     if (nbytes > 0) data_ = pool_allocate(size_, &capacity_);
   }
   PoolMemory(PoolMemory&& other) noexcept

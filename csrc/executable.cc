@@ -217,11 +217,11 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
 }
 
 bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                     Interrupts& interrupts) {
+                     Interrupts& interrupts, std::unique_ptr<BatchRun> prepared) {
   const Anomaly anomaly = settings.anomaly;
-  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, nullptr);
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), nullptr);
   FiniteWatch watch{harmless_, anomaly == Anomaly::kBackward};
-  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, &watch)) return false;
+  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), &watch)) return false;
   if (watch.complete && watch.found.empty()) return true;
   if (!check_finite(inputs, outputs, provenance, anomaly, interrupts)) return false;
   note_harmless(watch);
@@ -256,7 +256,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
 }
 
 bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts, FiniteWatch* watch) {
+                           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, FiniteWatch* watch) {
   try {
     used = next_use();
     const Awake workers;
@@ -275,7 +275,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     if (fused) {
       ProgramRef program = fused_;
       if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts, watch)) return false;
-    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts)
+    } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared))
                                      : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
     }
@@ -323,15 +323,16 @@ bool Executable::find_batches(void* const* inputs, RunProvenance provenance, std
 }
 
 bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts) {
+                           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared) {
+  std::unique_ptr<BatchRun> run = std::move(prepared);
   std::shared_ptr<const BatchPlan> plan;
-  if (!find_batches(inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
-  if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
-  if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
-  std::unique_ptr<BatchRun> run;
+  if (!run) {
+    if (!find_batches(inputs, provenance, &plan)) return note_interrupted_compile(interrupts), false;
+    if (!plan) return run_unfused(inputs, spare, outputs, provenance, interrupts);
+    if (profile::is_on()) profile::runs_apart(*this, provenance, plan);
+  }
   const auto run_together = [&] {
-    run = BatchRun::make(canonical, plan, inputs);
-    if (!run) return;
+    if (!run && !(run = BatchRun::make(canonical, plan, inputs))) return;
     {
       const Unlocked unlocked(!run->needs_python() && run->work() > kReleaseWork);
       run->execute(interrupts);
@@ -343,7 +344,7 @@ bool Executable::run_apart(void* const* inputs, Buffer* const* spare, size_t apa
   return run_unfused(inputs, spare, outputs, provenance, interrupts);
 }
 
-std::unique_ptr<BatchRun> Executable::run_apart_later(void* const* inputs, RunProvenance provenance) {
+std::unique_ptr<BatchRun> Executable::prepare_apart(void* const* inputs, RunProvenance provenance, bool* is_long) {
   constexpr int64_t kWorthThread = 500'000;  // estimated nanoseconds: a multiple of what it takes to wake a thread
   const bool usual = settings.tier == Tier::kAuto && settings.anomaly == Anomaly::kOff && !profile::is_on();
   if (!usual || is_short_ || stands_alone_ || (fused_ && choice_.runs_program())) return nullptr;
@@ -351,8 +352,9 @@ std::unique_ptr<BatchRun> Executable::run_apart_later(void* const* inputs, RunPr
   std::shared_ptr<const BatchPlan> plan;
   if (!find_batches(inputs, provenance, &plan) || !plan) return nullptr;
   std::unique_ptr<BatchRun> run = BatchRun::make(canonical, std::move(plan), inputs);
-  is_short_ = run && (run->needs_python() || run->work() < kWorthThread);
-  return is_short_ ? nullptr : std::move(run);
+  *is_long = run && !run->needs_python() && run->work() >= kWorthThread;
+  is_short_ = run && !*is_long;
+  return run;
 }
 
 bool Executable::ran_apart(int64_t nanoseconds, RunProvenance provenance, Interrupts& interrupts) {

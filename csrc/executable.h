@@ -52,13 +52,13 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // `spare[k]`, the buffer of leaf k, which the caller has no further use for (null where it has; spare may be null).
   // Those behind the first `apart` ones may be slices of one buffer, as they die together.
   // Returns false with a Python error set; then the inputs are as they were, but for spare ones where the error is that of
-  // an operation.
+  // an operation. `prepared`: by `prepare_apart`, for these inputs.
   bool run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-           Interrupts& interrupts);
-  // The run in batches of calls, if it goes on without Python and is long: to be executed by another thread, and finished by the caller.
-  // Null if there is none, perhaps with a Python error set.
-  std::unique_ptr<BatchRun> run_apart_later(void* const* inputs, RunProvenance provenance);
-  // After that run, which took a thread so long; false with a Python error set.
+           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared = nullptr);
+  // The run in batches of calls, to be executed by another thread if it `is_long` and does without Python, else by `run`. Null if there is
+  // none, or it was short before, perhaps with a Python error set.
+  std::unique_ptr<BatchRun> prepare_apart(void* const* inputs, RunProvenance provenance, bool* is_long);
+  // After a run by another thread, which it took so long; false with a Python error set.
   bool ran_apart(int64_t nanoseconds, RunProvenance provenance, Interrupts& interrupts);
   // Compiles the fused program ahead of time; false with a Python error set.
   bool prepare(RunProvenance provenance, Interrupts& interrupts);
@@ -75,7 +75,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   void has_run_before();
   bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts, FiniteWatch* watch);
+                 Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, FiniteWatch* watch);
   // Asks for the program with kernels that report values that are not finite; until then results are checked.
   bool ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void note_harmless(const FiniteWatch& watch);
@@ -89,7 +89,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool ask_if_due(RunProvenance provenance, Interrupts& interrupts);
   // In batches if that is worth it, else op by op.
   bool run_apart(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts);
+                 Interrupts& interrupts, std::unique_ptr<BatchRun> prepared);
   // The locations of the first and the last entry.
   std::pair<uint32_t, uint32_t> lines(RunProvenance provenance) const;
   bool log_batches(const BatchPlan& plan, RunProvenance provenance) const;

@@ -92,7 +92,7 @@ void Program::settle_donations() {
 
 void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch,
                   FiniteWatch* watch) const {
-  const PoolMemory arena(scratch ? 0 : arena_bytes);
+  const PoolMemory arena(scratch ? 0 : static_cast<size_t>(arena_bytes));
   const Unlocked unlocked(!has_host && total_work > kReleaseWork);
   run_in(inputs, outputs, scratch ? scratch : arena.data(), interrupts, whole_from, watch);
 }

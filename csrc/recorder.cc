@@ -2,8 +2,6 @@
 
 #include "recorder.h"
 
-#include "background_run.h"
-
 #include <pthread.h>
 
 #include <algorithm>
@@ -11,6 +9,8 @@
 #include <cstring>
 #include <thread>
 #include <unordered_map>
+
+#include "background_run.h"
 
 namespace twofold {
 
@@ -149,8 +149,8 @@ bool Recorder::references(Operand* inputs, size_t count, Ref* out, uint64_t* mas
     Value* value = inputs[i].value;
     if (!value) continue;
     if (value->failed) return realise(value);
-    if (is_future_input(value)) continue;
-    if (value->pending && (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled))) {
+    if (!value->pending || is_future_input(value)) continue;
+    if (value->owner != this || in_flight(value) || (value->is_leaf && value->requires_grad && grad_enabled)) {
       // Another thread's value, or a parameter updated in this trace: a step ends here.
       *again = true;
       return realise(value);

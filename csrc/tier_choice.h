@@ -11,6 +11,13 @@ namespace twofold {
 // Fused programs that were slower than op-by-op execution.
 uint64_t dropped_programs();
 
+// Nanoseconds of this thread's processor, which waits for other threads of a run but not while other programs have it.
+inline int64_t processor_time() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 class TraceFamily;
 
 // What was measured of programs by one plan for symbolic sizes.
@@ -49,25 +56,18 @@ class TierChoice {
     if (state_ < State::kKept) took(false, nanoseconds);
   }
 
-  // Times a run, by whichever tier, until it is known which to use: of this thread's processor, which waits for other
-  // threads of the run but not while other programs have it.
+  // Times a run, by whichever tier, until it is known which to use.
   class Run {
    public:
     Run(TierChoice& choice, bool fused) : choice_(choice), fused_(fused), measures_(choice.state_ < State::kKept) {
-      if (measures_) start_ = now();
+      if (measures_) start_ = processor_time();
     }
     // The run succeeded.
     void done() {
-      if (measures_) choice_.took(fused_, now() - start_);
+      if (measures_) choice_.took(fused_, processor_time() - start_);
     }
 
    private:
-    static int64_t now() {
-      timespec time;
-      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-      return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-    }
-
     TierChoice& choice_;
     bool fused_, measures_;
     int64_t start_ = 0;

@@ -57,10 +57,6 @@ void TraceRun::give_before() {
   before.clear();
 }
 
-bool TraceRun::was_held(const Value* value) const {
-  return std::any_of(before.begin(), before.end(), [value](const auto& one) { return one.second.get() == value; });
-}
-
 bool TraceRun::run(Interrupts& interrupts) try {
   const auto& source = cached->leaf_source;
   constexpr size_t kOnStack = 128;
@@ -76,20 +72,23 @@ bool TraceRun::run(Interrupts& interrupts) try {
     pointers = pointers_on_heap.data();
     spare = spare_on_heap.data();
   }
+  std::vector<const Value*> held;
+  for (const auto& [j, value] : before) held.push_back(value.get());
+  std::sort(held.begin(), held.end());
   for (size_t k = 0; k < source.size(); ++k) {
     Leaf& leaf = leaves[static_cast<size_t>(source[k])];
     Value* value = leaf.value.get();
     // Another thread may be about to deliver it, or the run that was to compute it has failed.
     if (value && !value->buffer && !realise(value)) return false;
-    pointers[k] = value ? value->buffer->data : &leaf.scalar;
+    pointers[k] = memory_of(leaf);
     // The trace has the only reference to the value, but for one that is kept in case it fails, and the value the only one to its buffer.
-    const int held = value && value->references == 2 && was_held(value) ? 2 : 1;
-    bool dies = value && value->references == held && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
+    const bool is_held = value && value->references == 2 && std::binary_search(held.begin(), held.end(), value);
+    bool dies = value && value->references == 1 + is_held && value->buffer->references == 1 && !value->buffer->owner && !value->buffer->whole;
     dies = dies && !cached->needed_leaf[static_cast<size_t>(source[k])];
     spare[k] = dies && !cached->keeps_history ? value->buffer.get() : nullptr;
   }
   const Lines lines(*this);
-  if (cached->executable->run(pointers, spare, cached->living, results, lines.get(), interrupts)) return true;
+  if (cached->executable->run(pointers, spare, cached->living, results, lines.get(), interrupts, std::move(prepared))) return true;
   if (interrupts.has_overwritten()) before.clear();
   return false;
 } catch (...) {

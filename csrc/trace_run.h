@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "batch_run.h"
 #include "process.h"
 #include "recorder.h"
 
@@ -38,6 +39,10 @@ struct TraceRun {
   std::vector<Provenance> provenance = {};
   std::vector<Watch> watched = {};
   Snapshots shown = {};
+  std::unique_ptr<BatchRun> prepared = {};  // the run in batches, if it is prepared but is to be executed here
+
+  // The memory of an input that is computed.
+  static void* memory_of(Leaf& leaf) { return leaf.value ? leaf.value->buffer->data : &leaf.scalar; }
 
   // The locations of the entries, and of the inputs, of the executable.
   class Lines {
@@ -61,9 +66,6 @@ struct TraceRun {
   bool deliver(std::shared_ptr<SavedTrace>& saved);
   // After a run that failed with a Python error set: results that do not depend on the failed operation were computed all the same.
   void deliver_rest();
-
- private:
-  bool was_held(const Value* value) const;
 };
 
 // Whether the Python error that is set is transient: the same work may succeed later.
