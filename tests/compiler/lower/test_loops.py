@@ -250,16 +250,27 @@ def _three(x: Node, y: Node) -> list[Node]:
     return [x * y + x, ops.greater(x, y), ops.exp(apply("cast", y, attrs=(float64,)))]
 
 
+def _of_rows(x: Node, y: Node) -> list[Node]:
+    powers = ops.exp(x)  # a later phase loads them again from their result
+    return [powers, y * powers / ops.sum(powers, -1, keepdim=True)]
+
+
 @pytest.mark.skipif(not target.streams(), reason="vectors are not written past the caches here")
-@pytest.mark.parametrize("size", [17, 48, 63, 1000])
+@pytest.mark.parametrize(
+    "function, shape",
+    [
+        *((_three, (size,)) for size in (17, 48, 63, 1000)),
+        *((_of_rows, shape) for shape in ((3, 17), (4, 48), (5, 63), (3, 5000))),
+    ],
+)
 def test_results_written_past_the_caches_are_the_same_wherever_they_lie(
-    size: int, monkeypatch: pytest.MonkeyPatch
+    function: Callable[..., list[Node]], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph, plain = compiled(_three, (float32, (size,)), (float32, (size,)))
+    graph, plain = compiled(function, (float32, shape), (float32, shape))
     arrays = drawn(graph)
     expected = run_program(plain, arrays)
     monkeypatch.setattr(loop_nests, "_STREAM_BYTES", 0)
-    _, streamed = compiled(_three, (float32, (size,)), (float32, (size,)))
+    _, streamed = compiled(function, (float32, shape), (float32, shape))
     (instruction,) = streamed.schedule.instructions
     assert instruction.nest is not None and instruction.nest.streams
     address, buffers, params, work, *_ = streamed.instructions[0]

@@ -68,7 +68,10 @@ def test_the_gradient_of_layer_norm_is_a_kernel_over_rows_and_one_over_columns()
     weights = [(float32, (200,)), (float32, (200,))]
     loss = graph_of(lambda x, g, b: ops.sum(ops.layer_norm(x, (200,), g, b)), (float32, (64, 200)), *weights)
     assert len(kernels(grad_graph(loss, (0,)))) <= 2
-    assert len(kernels(grad_graph(loss, (0, 1, 2)))) <= 4
+    gradients = grad_graph(loss, (0, 1, 2))
+    assert len(kernels(gradients)) <= 4
+    # normalised values are computed again from means and deviations of rows, not stored
+    assert sum(Schedule(run_passes(gradients)).sizes.values()) < 64 * 200 * 4
 
 
 def test_what_follows_a_product_joins_it() -> None:

@@ -140,8 +140,8 @@ class LoopNest:
 
     ``kept`` says how a value of an earlier phase is found again in a later one: the number of the store that
     wrote it, or -1 for a copy of the row on the stack. What is not kept is computed again. ``width`` is the
-    number of columns of a work item of ``columns`` and ``strips``: 16, or 64 where one phase is all. A flat nest that
-    ``streams`` writes past the caches.
+    number of columns of a work item of ``columns`` and ``strips``: 16, or 64 where one phase is all. A nest that
+    ``streams`` writes the results ``streamed`` past the caches.
     """
 
     __slots__ = ("form", "inner", "kept", "outer", "steps", "stores", "streams", "width")
@@ -171,6 +171,12 @@ class LoopNest:
         for length in self.inner:
             size *= length
         return size
+
+    @property
+    def streamed(self) -> list[int]:
+        """The stores along the inner axes that no later phase loads again."""
+        again = set(self.kept.values())
+        return [number for number, store in enumerate(self.stores) if not store.row and number not in again]
 
     @property
     def lanes(self) -> int:

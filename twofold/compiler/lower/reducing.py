@@ -316,6 +316,7 @@ class RowEmitter:
         }
         self.values: dict[int, Val] = {}
         self.elements: dict[int, Val] = {}
+        self.lie: dict[int, Val] = {}
 
     def row(self, pointers: Sequence[Val | None], uniform: dict[int, Val], low: Val, high: Val) -> None:
         """All phases over elements [low, high) of the row whose accesses begin at ``pointers``."""
@@ -324,6 +325,7 @@ class RowEmitter:
         self.values = dict(uniform)
         self.elements = {}
         self.low, self.high = low, high
+        self.lie = self._begin_vectors() if code.nest.streams else {}
         at_row = Position(0, 1, None, pointers, self.values)
         done: set[int] = set()
         for phase in range(plan.count):
@@ -334,6 +336,16 @@ class RowEmitter:
         for number, store in enumerate(code.nest.stores):
             if store.row:
                 code.store(number, at_row)
+
+    def _begin_vectors(self) -> dict[int, Val]:
+        """For each store that may write past the caches, whether the row begins where a vector does."""
+        found = {}
+        for number in self.code.nest.streamed:
+            access = self.code.access_of_store(number)
+            pointer = self.pointers[access]
+            assert pointer is not None
+            found[number] = self.b.begins_vector(pointer, self.low, self.code.accesses[access].dtype)
+        return found
 
     def _phase(self, phase: int, done: set[int]) -> None:
         code, nest = self.code, self.code.nest
@@ -375,7 +387,7 @@ class RowEmitter:
             if how is not None and how < 0:
                 b.store(self.stacks[number], element, b.splat(index.values[number]), mask=index.mask)
         for number in self.plan.stores[phase]:
-            code.store(number, index)
+            code.store(number, index, streams=self.lie.get(number) if index.mask is None else None)
 
     def _blocks(
         self, depth: int, sweep: RowSweep, accumulators: Accumulators, low: Val, high: Val, body: Body,

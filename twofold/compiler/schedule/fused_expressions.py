@@ -261,10 +261,23 @@ class Analysis:
                 # common subexpressions are counted for each use, which may be exponential
                 costs[node.id], loads[node.id] = min(cost, 1 << 20), min(load, 1 << 20)
             elif kind == "view":
-                costs[node.id], loads[node.id] = costs[node.inputs[0].id], loads[node.inputs[0].id]
+                below = node.inputs[0].id
+                costs[node.id], loads[node.id] = (
+                    (0, 0) if self._same_along_rows(node) else (costs[below], loads[below])
+                )
             else:
                 costs[node.id] = 0
                 loads[node.id] = 1 if node.shape and (kind != "source" or is_input(node)) else 0
+
+    def _same_along_rows(self, node: Node) -> bool:
+        """Whether runs of a view repeat one element, which a loop along them reads or computes once."""
+        indices = self.views.base(node)[1]
+        used = {axis for index in indices or () for axis, _ in index[1]}
+        run, axis = 1, node.ndim - 1
+        while axis >= 0 and axis not in used:
+            run *= node.shape[axis]
+            axis -= 1
+        return indices is not None and axis >= 0 and run >= LANES
 
     def _read_strided(self, operand: Node) -> bool:
         """Let a matrix product read a strided view in the buffer of its base; False if strides cannot express it."""

@@ -184,9 +184,9 @@ class NestBuilder:
             sizes = self._number_blocks(form, sizes, axes.sizes(inner_axes))
         nest = LoopNest(form, sizes, axes.sizes(inner_axes), self.steps, self.stores)
         kernel = Kernel(nest, self.buffers, [expression.root for expression in self.group.expressions])
-        nest.streams = form == "flat" and _streams(nest)
         if form in ("rows", "columns"):
             KeptValues(nest, kernel).decide()
+        nest.streams = form in ("flat", "rows") and _streams(nest)
         if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
             nest.width = WIDE
         return kernel
@@ -388,10 +388,17 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> t
 
 
 def _streams(nest: LoopNest) -> bool:
-    """Whether a flat nest moves more than a cache holds, so that non-temporal stores pay."""
-    simple = all(access.strides[-1:] == (1,) and access.dtype.kind != "c" for access in nest.accesses())
-    moved = sum(access.dtype.itemsize for access in nest.accesses())
-    return target.streams() and simple and moved * nest.reduced >= _STREAM_BYTES
+    """Whether a nest moves more than a cache holds, in runs, so that non-temporal stores pay."""
+    along = [access for access in nest.accesses() if any(access.strides[len(nest.outer) :])]
+    simple = len(nest.inner) == 1 and all(
+        access.strides[-1] == 1 and access.dtype.kind != "c" for access in along
+    )
+    if not target.streams() or not simple or not nest.streamed:
+        return False
+    moved = sum(access.dtype.itemsize for access in along) * nest.reduced
+    for size in nest.outer:
+        moved *= size
+    return moved >= _STREAM_BYTES
 
 
 def _one_phase(nest: LoopNest) -> bool:
