@@ -67,6 +67,10 @@ FIXED = [
     problem(3, 2, 2, 21, (1, 9, 12), (1, 3, 4), (1, 11, 15), ((1, 1, 1), (0, 0, 0), (1, -1, -1))),
     problem(2, 1, 2, 16, (1, 12, 20), (1, 3, 3), (1, 10, 14), ((1, 1, 1), (0, -1, -4), (1, 1, 1))),
     problem(5, 1, 2, 7, (1, 11, 13), (1, 2, 3), (1, 8, 7), ((1, 1, 1), (0, 0, 1), (1, 3, 4))),
+    # many channels, positions that would leave lanes empty: channels in parts, short lines, strides, dilation, groups
+    problem(5, 1, 33, 70, (1, 7, 7), (1, 3, 3), (1, 7, 7), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    problem(3, 2, 30, 32, (1, 15, 14), (1, 3, 2), (1, 8, 7), ((1, 2, 2), (0, 1, 0), (1, 1, 1))),
+    problem(1, 1, 21, 48, (1, 40, 37), (1, 5, 3), (1, 12, 16), ((1, 3, 2), (0, 1, 0), (1, 1, 2))),
     # the same where a line has no room, or where windows see nothing
     problem(1, 1, 3, 8, (1, 3, 9000), (1, 3, 3), (1, 3, 9000), ((1, 1, 1), (0, 1, 1), (1, 1, 1))),
     problem(1, 1, 2, 8, (1, 3, 4), (1, 1, 1), (1, 3, 2), ((1, 1, 1), (0, 0, -9), (1, 1, 1))),
@@ -252,6 +256,21 @@ def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
     """The numbers of the last call by their names, and how it is cut into blocks."""
     names, axes = layouts[by_channel(plan)]
     return dict(zip(names, plan.calls[-1].params, strict=True)), axes
+
+
+@pytest.mark.parametrize(
+    "batch, filters, size, stride, layout",
+    [(8, 256, 14, 1, 4), (8, 64, 28, 2, 4), (1, 512, 7, 1, 5), (8, 64, 28, 1, 5), (1, 64, 14, 2, 0)],
+)
+def test_lanes_are_filters_where_positions_would_leave_them_empty(
+    batch: int, filters: int, size: int, stride: int, layout: int
+) -> None:
+    image, result = (1, size, size), (1, -(-size // stride), -(-size // stride))
+    moves = (1, stride, stride), (0, 1, 1), (1, 1, 1)
+    assert (
+        by_channel(plan_convolution(problem(batch, 1, 64, filters, image, (1, 3, 3), result, moves)))
+        == layout
+    )
 
 
 @pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not is_matmul(p)])

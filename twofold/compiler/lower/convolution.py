@@ -41,7 +41,7 @@ from twofold.compiler.lower.gemm import (
     up,
 )
 from twofold.compiler.lower.gemm_tile import SQUARE, TALL, Tile
-from twofold.ir.sizes import maximum, minimum
+from twofold.ir.sizes import example_of, maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
 __all__ = ["is_matmul", "plan_convolution", "plan_convolution_weight"]
@@ -57,6 +57,10 @@ _FEW_CHANNELS = 3
 """Channels of an image, for which collecting windows takes as long as multiplying them."""
 _FEW_LANES = 6
 """Filters below which most of a vector would stay empty."""
+_ENOUGH_FILTERS = 32
+"""Filters that fill vectors as well as positions do."""
+_ENOUGH_POSITIONS = 128
+"""Positions of all images for which packing the kernels takes less time than empty lanes."""
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
 
@@ -279,12 +283,24 @@ def _depthwise(
     return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
+def _fills_more_lanes(problem: ConvolutionProblem) -> bool:
+    """Whether lanes are better filled with filters than with positions, in spite of kernels being packed.
+
+    Over symbols the images of the example decide, without a guard: either kernel computes all images.
+    """
+    if not 1 < problem.taps <= MOST_STEPS or problem.filters < _ENOUGH_FILTERS:
+        return False
+    if example_of(problem.batch * problem.positions) < _ENOUGH_POSITIONS:
+        return False
+    return problem.windows.strides[1:] != (1, 1) or planes_plan.leaves_lanes_empty(problem)
+
+
 def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
     """The run-time numbers of the direct kernel; None where windows are better collected, or lines have no room."""
     moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
     flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
     few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= MOST_STEPS
-    if not flat or not few or problem.filters < _FEW_LANES:
+    if not flat or not (few or _fills_more_lanes(problem)) or problem.filters < _FEW_LANES:
         return None
     line = line_of(problem)
     if line is None:
@@ -310,6 +326,10 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     images = 1 + (1 - minimum(1, rows - block)) * several
     filter_blocks = -(-problem.filters // filters)
     images = of_enough_items(images, problem.batch, problem.groups * filter_blocks)
+    # an even number of items, for an even number of threads
+    image_blocks = -(-problem.batch // images)
+    odd = image_blocks * problem.groups * filter_blocks * row_blocks % 2
+    images = -(-problem.batch // minimum(problem.batch, image_blocks + odd))
     block = of_enough_items(block, rows, problem.groups * filter_blocks * problem.batch)
     return numbers_of(problem) | {
         "block_images": images,

@@ -38,7 +38,8 @@ def direct_key(kinds: Kinds, epilogue: Epilogue | None) -> str:
 def direct_text(kinds: Kinds, epilogue: Epilogue | None) -> str:
     """The module: image, kernels as panels and result are the buffers after those of the epilogue.
 
-    A work item is a block of filters of a group, for some rows of one image or all rows of some images.
+    A work item is a block of filters of a group, for some rows of one image or all rows of some images. Items of the
+    same filters follow each other, so that threads differ by one at most.
     """
     return _Writer(kinds, epilogue).text()
 
@@ -55,9 +56,9 @@ class _Writer(WindowWriter):
         b, p, kinds = self.b, self.p, self.kinds
         self.prepare()
         with b.loop(b.begin, b.end) as item:
-            rest, filter_block = b.split(item, p["filter_blocks"])
-            rest, row_block = b.split(rest, p["row_blocks"])
-            group, image_block = b.split(rest, p["image_blocks"])
+            rest, row_block = b.split(item, p["row_blocks"])
+            rest, image_block = b.split(rest, p["image_blocks"])
+            group, filter_block = b.split(rest, p["filter_blocks"])
             images = self.part(image_block, "block_images", "images")
             rows = self.part(row_block, "block_rows", "result_height")
             filters = self.part(filter_block, "block_filters", "filters")

@@ -85,7 +85,8 @@ class _Writer(WindowWriter):
             channels = b.smaller(p["block_channels"], b.sub(p["channels"], first))
             origin = b.add(b.mul(b.add(b.mul(number, p["groups"]), group), p["channels"]), first)
             seen = b.add(lines[0], p["top"]), b.add(b.add(lines[1], p["top"]), reach(b, p))
-            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen)
+            ahead = self._ahead(first, columns, lines)
+            copy_lines(b, p, self.kinds, (self.image, self.copy), (origin, channels), seen, ahead)
             chunk = b.offset(left, b.mul(first, p["taps"]), dtype)
             with b.loop(columns[0], columns[1], width) as column:
                 b.call_rows(
@@ -94,6 +95,20 @@ class _Writer(WindowWriter):
                     b.offset(self.sums, b.sub(column, columns[0]), dtype), b.mul(p["block_columns"], size),
                     b.cmp("gt", first, 0), b.sub(rows[1], rows[0]), b.sub(columns[1], column),
                 )  # fmt: skip
+
+    def _ahead(self, first: Val, columns: tuple[Val, Val], lines: tuple[Val, Val]) -> Val:
+        """How many elements behind the channels from ``first`` on the next copy begins.
+
+        That is at the channels after them, else at the lines after these, else at the next image.
+        """
+        b, p = self.b, self.p
+        plane = b.mul(p["height"], p["width"])
+        below = b.mul(b.sub(lines[1], lines[0]), p["width"])
+        image = b.sub(b.mul(b.mul(p["groups"], p["channels"]), plane), b.mul(lines[0], p["width"]))
+        next_item = b.choose(b.cmp("lt", columns[1], p["run"]), below, image)
+        is_last = b.cmp("ge", b.add(first, p["block_channels"]), p["channels"])
+        following = b.mul(p["block_channels"], plane)
+        return b.choose(is_last, b.sub(next_item, b.mul(first, plane)), following)
 
     def _finish(
         self, group: Val, number: Val, rows: tuple[Val, Val], columns: tuple[Val, Val], lines: tuple[Val, Val]

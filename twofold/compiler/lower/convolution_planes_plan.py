@@ -88,6 +88,18 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
     }
 
 
+def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
+    """Whether a run fills a tenth less of its lanes, the rest between lines or behind the last one, than filters do.
+
+    Over symbols that is so for the planes of the example.
+    """
+    numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
+    if numbers is None:
+        return False
+    run = up(example_of((rows - 1) * numbers["pitch"] + positions), LANES)
+    return 11 * example_of(rows * positions) * up(problem.filters, LANES) <= 10 * run * problem.filters
+
+
 def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
     """Kinds with the wider tile ``tall`` where a panel of it, but none of the other, holds a whole plane.
 

@@ -48,10 +48,11 @@ def copy_lines(
     memory: tuple[Val, Val],
     channels: tuple[Val, Val],
     lines: tuple[Val, Val],
+    ahead: Val | None = None,
 ) -> None:
     """Emit the copy of some lines of some channels: the first one in all images, and their number.
 
-    ``memory`` is the image and the copy.
+    ``memory`` is the image and the copy; what lies ``ahead`` elements behind is brought near for the next copy.
     """
     with b.loop(0, channels[1]) as channel, b.loop(*lines) as line:
         inside = b.and_(b.cmp("ge", line, 0), b.cmp("lt", line, p["height"]))
@@ -64,6 +65,8 @@ def copy_lines(
         with b.loop(0, p["count"], LANES) as v:
             values = b.load(memory[0], b.add(source, v), kinds.stored, LANES, b.lane_mask(b.sub(end, v)))
             b.store(memory[1], b.add(target, v), b.cast(values, kinds.compute))
+            if ahead is not None:
+                b.prefetch(memory[0], b.add(b.add(source, v), ahead), kinds.stored)
 
 
 class WindowWriter:
