@@ -12,6 +12,7 @@
 #include "free_blocks.h"
 #include "large_blocks.h"
 #include "out_of_memory.h"
+#include "spin_lock.h"
 
 namespace twofold {
 namespace {
@@ -33,7 +34,7 @@ struct Block {
 };
 
 struct Pool {
-  std::mutex mutex;
+  SpinLock lock;
   std::vector<Block> free[kClasses];  // small ones
   LargeBlocks large;
   PoolStatistics statistics{0, 0, 0};
@@ -119,7 +120,7 @@ void* pool_allocate(size_t nbytes, size_t* capacity) {
   *capacity = round_capacity(nbytes, &size_class);
   Pool& p = pool();
   {
-    std::lock_guard lock(p.mutex);
+    std::lock_guard guard(p.lock);
     if (void* cached = take_cached(p, size_class, *capacity)) {
       p.statistics.cached -= *capacity;
       p.use(*capacity);
@@ -133,7 +134,7 @@ void* pool_allocate(size_t nbytes, size_t* capacity) {
     block = system_allocate(*capacity);
     if (!block) throw OutOfMemory(nbytes);
   }
-  std::lock_guard lock(p.mutex);
+  std::lock_guard guard(p.lock);
   p.use(*capacity);
   return block;
 }
@@ -143,7 +144,7 @@ void pool_release(void* data, size_t capacity) noexcept {
   round_capacity(capacity, &size_class);
   Pool& p = pool();
   {
-    std::lock_guard lock(p.mutex);
+    std::lock_guard guard(p.lock);
     p.statistics.in_use -= capacity;
     if (p.statistics.cached + capacity <= kMaxCached) {
       try {
@@ -163,7 +164,7 @@ void pool_release(void* data, size_t capacity) noexcept {
 
 void pool_trim() noexcept {
   Pool& p = pool();
-  std::lock_guard lock(p.mutex);
+  std::lock_guard guard(p.lock);
   for (auto& blocks : p.free) {
     for (const Block& block : blocks) system_free(block.data, block.capacity);
     blocks.clear();
@@ -173,12 +174,12 @@ void pool_trim() noexcept {
 }
 
 PoolStatistics pool_statistics() {
-  std::lock_guard lock(pool().mutex);
+  std::lock_guard guard(pool().lock);
   return pool().statistics;
 }
 
 void pool_reset_peak() {
-  std::lock_guard lock(pool().mutex);
+  std::lock_guard guard(pool().lock);
   pool().statistics.peak = pool().statistics.in_use;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -507,17 +508,19 @@ PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const*
   CallWatch::Pause pause;
   if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
   const uint32_t location = declaring_location();
-  Operand on_stack[kMostOperands];
+  alignas(Operand) std::byte on_stack[kMostOperands * sizeof(Operand)];  // only those of the call are made
   PyObject* held_on_stack[kMostOperands];
   std::vector<Operand> on_heap;
   std::vector<PyObject*> held_on_heap;
-  Operand* operands = on_stack;
+  Operand* operands = reinterpret_cast<Operand*>(on_stack);
   PyObject** held = held_on_stack;
   if (count > kMostOperands) {
     on_heap.resize(count);
     held_on_heap.resize(count);
     operands = on_heap.data();
     held = held_on_heap.data();
+  } else {
+    std::uninitialized_value_construct_n(operands, count);
   }
   if (op->is_view && count > 0 && is_tensor(arguments[0])) {
     PyObject* shown = nullptr;
