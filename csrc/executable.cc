@@ -199,8 +199,8 @@ size_t Executable::entries_to_plan() {
 }
 
 bool Executable::worth_fusing() {
+  if (is_one_call()) return false;  // which has its program
   const size_t entries = canonical.trace.entries.size();
-  if (entries <= 1) return false;  // one alone has its program
   return stands_alone_ || entries <= kMostFused || entries_to_plan() <= kMostFused;
 }
 
@@ -270,7 +270,7 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     const bool fused = fused_ && whole && (tier == Tier::kFused || choice_.runs_program());
     // Unless the program ends early, inputs are not overwritten, as they are read again if a result is bad.
     if (watch && !(fused && fused_->tells_finite && !fused_->has_host)) spare = nullptr;
-    TierChoice::Run timed(choice_, fused);
+    TierChoice::Run timed(choice_, fused, !is_one_call());
     bool alone = !fused;
     if (fused) {
       ProgramRef program = fused_;

@@ -105,6 +105,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // The number of entries to plan, repetitions counted once.
   size_t entries_to_plan();
   bool worth_fusing();
+  bool is_one_call() const { return canonical.trace.entries.size() <= 1; }
   bool ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts);
 
   // So many bytes more are held, or fewer.

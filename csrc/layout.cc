@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -34,26 +35,34 @@ const Layout* interned(const std::vector<int64_t>& shape, std::vector<int64_t> s
   return slot.get();
 }
 
-// As viewed_layout, by the layout rule of the operation.
-bool asked_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output, const Layout** found) {
-  PyObject* type = python_type(input);
-  PyObject* strides = type ? integer_tuple(source->strides) : nullptr;
-  PyObject* made = strides ? PyObject_CallFunction(hooks.view_strides, "OOOOn", op->python, attributes->tuple, type, strides,
-                                                   static_cast<Py_ssize_t>(rest))
-                           : nullptr;
-  Py_XDECREF(strides);
-  if (!made) return false;
-  *found = nullptr;
-  if (made != Py_None) {
-    std::vector<int64_t> numbers;
-    for (Py_ssize_t i = 0; PyTuple_Check(made) && i < PyTuple_GET_SIZE(made); ++i) {
-      numbers.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(made, i)));
-    }
-    if (!PyErr_Occurred() && numbers.size() == output->shape.size()) *found = interned(output->shape, std::move(numbers));
-    else if (!PyErr_Occurred()) PyErr_Format(PyExc_SystemError, "%s: the strides of a view do not fit its shape", op->name.c_str());
-  }
-  Py_DECREF(made);
+bool to_integers(PyObject* tuple, std::vector<int64_t>* numbers) {
+  for (Py_ssize_t i = 0; PyTuple_Check(tuple) && i < PyTuple_GET_SIZE(tuple); ++i) numbers->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
   return !PyErr_Occurred();
+}
+
+// As viewed_layout, by the layout rule of the operation.
+bool asked_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output, ViewedLayout* found) {
+  PyObject* type = python_type(input);
+  Owned strides(type ? integer_tuple(source->strides) : nullptr);
+  Owned made(strides ? PyObject_CallFunction(hooks.view_layout, "OOOOn", op->python, attributes->tuple, type, strides.object,
+                                             static_cast<Py_ssize_t>(rest))
+                     : nullptr);
+  if (!made) return false;
+  if (made.object == Py_None) return true;
+  PyObject *steps, *offset;
+  std::vector<int64_t> numbers, begin;
+  if (!PyArg_ParseTuple(made.object, "OO", &steps, &offset) || !to_integers(steps, &numbers)) return false;
+  if (numbers.size() != output->shape.size()) {
+    PyErr_Format(PyExc_SystemError, "%s: the strides of a view do not fit its shape", op->name.c_str());
+    return false;
+  }
+  found->layout = interned(output->shape, std::move(numbers));
+  if (offset == Py_None) return true;
+  if (!to_integers(offset, &begin)) return false;
+  found->knows_offset = true;
+  found->offset = begin.at(0);
+  for (size_t i = 0; i < rest; ++i) found->starts.push_back({begin.at(1 + 2 * i), begin.at(2 + 2 * i)});
+  return true;
 }
 
 }  // namespace
@@ -69,18 +78,16 @@ const Layout* row_major_layout(Type* type) {
   return type->row_major = interned(type->shape, std::move(strides));
 }
 
-bool viewed_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output,
-                   const Layout** found) {
-  static auto& known = *new std::map<std::tuple<uint32_t, uint32_t, uint32_t, const Layout*>, const Layout*>();
+const ViewedLayout* viewed_layout(Operation* op, Attributes* attributes, Type* input, const Layout* source, size_t rest, Type* output) {
+  static auto& known = *new std::map<std::tuple<uint32_t, uint32_t, uint32_t, const Layout*>, ViewedLayout>();
   std::tuple key(op->id, attributes->id, input->id, source);
   auto position = known.find(key);
   if (position == known.end()) {
-    if (!asked_layout(op, attributes, input, source, rest, output, found)) return false;
-    known.emplace(key, *found);
-    return true;
+    ViewedLayout found;
+    if (!asked_layout(op, attributes, input, source, rest, output, &found)) return nullptr;
+    position = known.emplace(key, std::move(found)).first;
   }
-  *found = position->second;
-  return true;
+  return &position->second;
 }
 
 const Layout* layout_of(PyTensor* tensor) {
@@ -90,11 +97,34 @@ const Layout* layout_of(PyTensor* tensor) {
   follow_storage(view);
   const Layout* source = layout_of(view->parent);
   if (!source || !view->operation) return source;
-  const Layout* found;
   auto rest = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs));
-  if (!viewed_layout(view->operation, view->attributes, view->parent->value->type, source, rest, tensor->value->type, &found)) return nullptr;
-  if (!found) PyErr_Format(PyExc_SystemError, "%s: a view has no strides", view->operation->name.c_str());
-  return view->layout = found;
+  const ViewedLayout* found = viewed_layout(view->operation, view->attributes, view->parent->value->type, source, rest, tensor->value->type);
+  if (!found) return nullptr;
+  if (!found->layout) PyErr_Format(PyExc_SystemError, "%s: a view has no strides", view->operation->name.c_str());
+  return view->layout = found->layout;
+}
+
+bool is_offset_known(PyTensor* tensor, int64_t* offset) {
+  *offset = 0;
+  for (; tensor->view; tensor = tensor->view->parent) {
+    View* view = tensor->view;
+    follow_storage(view);
+    if (!view->operation) continue;
+    const Layout* source = layout_of(view->parent);
+    const size_t rest = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs));
+    const ViewedLayout* own =
+        source ? viewed_layout(view->operation, view->attributes, view->parent->value->type, source, rest, tensor->value->type) : nullptr;
+    if (!own || !own->knows_offset) return false;
+    *offset += own->offset;
+    for (size_t i = 0; i < rest; ++i) {
+      PyObject* start = PyTuple_GET_ITEM(view->inputs, static_cast<Py_ssize_t>(i));
+      int overflow = 0;
+      const int64_t index = PyLong_Check(start) ? PyLong_AsLongLongAndOverflow(start, &overflow) : 0;
+      if (!PyLong_Check(start) || overflow) return false;
+      *offset += own->starts[i].step * std::clamp(index, int64_t{0}, own->starts[i].highest);
+    }
+  }
+  return true;
 }
 
 PyObject* get_strides(PyObject* self, void*) {

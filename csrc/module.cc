@@ -79,7 +79,7 @@ const HookSlot kHooks[] = {
     {"pullback_blocks", &hooks.pullback_blocks},
     {"pullback_chain", &hooks.pullback_chain},
     {"pullback_rows", &hooks.pullback_rows},
-    {"view_strides", &hooks.view_strides},
+    {"view_layout", &hooks.view_layout},
     {"view_array", &hooks.view_array},
     {"write_storage", &hooks.write_storage},
     {"traits_of", &hooks.traits_of},

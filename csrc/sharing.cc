@@ -1,7 +1,13 @@
 // Aliasing of handles: `w.data = other`, `set_`, `Parameter(other)`.
+#include <cstring>
+#include <vector>
+
+#include "declared.h"
 #include "layout.h"
 #include "location.h"
+#include "out_of_memory.h"
 #include "tensor.h"
+#include "threads.h"
 
 namespace twofold {
 namespace {
@@ -32,6 +38,38 @@ bool owns_alone(PyTensor* tensor) {
          at->value->type->dtype == tensor->value->type->dtype;
 }
 
+// Copies elements that lie `strides` bytes apart, side by side; returns the end of the copy.
+char* copy_elements(char* to, const char* from, const int64_t* shape, const int64_t* strides, size_t axes, size_t item) {
+  if (axes == 0) return static_cast<char*>(std::memcpy(to, from, item)) + item;
+  const bool runs = axes == 1 && *strides == static_cast<int64_t>(item);
+  if (runs) {
+    const size_t nbytes = static_cast<size_t>(*shape) * item;
+    return static_cast<char*>(std::memcpy(to, from, nbytes)) + nbytes;
+  }
+  for (int64_t k = 0; k < *shape; ++k, from += *strides) to = copy_elements(to, from, shape + 1, strides + 1, axes - 1, item);
+  return to;
+}
+
+// A copy of the elements of a layout in memory of somebody else.
+ValueRef value_in_memory(Type* type, const char* from, const Layout& layout) try {
+  ValueRef value(new_value(type));
+  value->location = declaring_location();
+  value->buffer = BufferRef(new_buffer(static_cast<size_t>(type->nbytes)));
+  const auto item = static_cast<size_t>(item_size(type->dtype));
+  auto* to = static_cast<char*>(value->buffer->data);
+  if (layout.row_major) {
+    copy_memory(to, from, static_cast<size_t>(type->nbytes));
+  } else {
+    std::vector<int64_t> strides = layout.strides;
+    for (int64_t& step : strides) step *= static_cast<int64_t>(item);
+    copy_elements(to, from, type->shape.data(), strides.data(), strides.size(), item);
+  }
+  return value;
+} catch (const std::bad_alloc&) {
+  raise_out_of_memory(static_cast<size_t>(type->nbytes), "a copy of a view, " + type->text());
+  return ValueRef();
+}
+
 // What the handle holds once it takes the memory of `value`; it keeps its place in the graph.
 ValueRef in_memory_of(PyTensor* tensor, Value* value, bool data) {
   Value* old = tensor->value;
@@ -60,12 +98,26 @@ void make_alias(PyTensor* tensor, PyTensor* shown, bool data) {
 bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked) {
   const PyTensor* root = parent->view ? parent->view->root : parent;
   if (!is_shared_outside(root->value) || (tracked && flows(parent))) return false;
-  constexpr int64_t kFewBytes = 4096;
-  int64_t nbytes = root->value->type->nbytes;
-  return nbytes > kFewBytes && shown->nbytes * 2 <= nbytes;
+  return shown->nbytes * 2 <= root->value->type->nbytes;
+}
+
+const char* memory_of_view(PyTensor* tensor) {
+  View* view = tensor->view;
+  if (!view->offset) {
+    int64_t offset;
+    const bool known = is_offset_known(tensor, &offset);
+    PyErr_Clear();
+    view->offset = known ? offset : -1;
+  }
+  const Value* root = view->root->value;
+  if (*view->offset < 0 || !root->buffer) return nullptr;
+  return static_cast<const char*>(root->buffer->data) + *view->offset * item_size(tensor->value->type->dtype);
 }
 
 ValueRef read_storage(PyTensor* tensor) {
+  const Layout* layout = layout_of(tensor);
+  if (!layout) return ValueRef();
+  if (const char* from = memory_of_view(tensor)) return value_in_memory(tensor->value->type, from, *layout);
   PyObject* array = PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(tensor));
   if (!array) return ValueRef();
   ValueRef value = value_from_array(array, false, tensor->value->type->dtype);

@@ -158,7 +158,8 @@ struct Hooks {
   PyObject* pullback_blocks = nullptr;  // () -> the operation that adds gradients with these attributes, each a block in zeros, to its last input if there is one more
   PyObject* pullback_chain = nullptr;   // () -> the operation for a gradient with these attributes that goes on from its last input
   PyObject* pullback_rows = nullptr;    // () -> the operation that computes the rows that a gradient with its attributes adds
-  PyObject* view_strides = nullptr;     // (op, attrs, input type, its strides, count of further inputs) -> strides or None
+  PyObject* view_layout = nullptr;      // (op, attrs, input type, its strides, count of further inputs) -> (strides, integers of a
+                                        // ViewedLayout or None) or None
   PyObject* view_array = nullptr;       // (tensor) -> NumPy array on the memory of the tensor's storage
   PyObject* write_storage = nullptr;    // (tensor, value) -> what its root is once the value is written to the tensor
   PyObject* traits_of = nullptr;        // (op instance) -> (whether it defers, whether it checks, (operands, whether they are joined, number

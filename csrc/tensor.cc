@@ -142,8 +142,10 @@ bool attach_view(PyTensor* result, PyTensor* parent, Operation* op, Attributes* 
   const Layout* layout = nullptr;
   if (op->may_copy && parent->view) {
     const Layout* source = layout_of(parent);
-    if (!source || !viewed_layout(op, attributes, parent->value->type, source, count, result->value->type, &layout)) return false;
-    if (!layout) return true;
+    const ViewedLayout* viewed = source ? viewed_layout(op, attributes, parent->value->type, source, count, result->value->type) : nullptr;
+    if (!viewed) return false;
+    if (!viewed->layout) return true;
+    layout = viewed->layout;
   }
   PyObject* inputs = PyTuple_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; i < count && inputs; ++i) {
@@ -349,6 +351,17 @@ bool at_once(const PyTensor* tensor) {
   return tensor->view->operation && reads_at_once(tensor->view->parent, tensor->value->type, tensor->view->tracked);
 }
 
+// Whether shared memory still holds the elements of a view's value, which stays.
+bool holds_shared(PyTensor* tensor) {
+  View* view = tensor->view;
+  const Value* value = tensor->value;
+  if (!view->layout || !view->layout->row_major || !value->buffer || !at_once(tensor)) return false;
+  const char* now = memory_of_view(tensor);
+  if (!now || std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
+  note_read(view);
+  return true;
+}
+
 // Reads the view again through its parent.
 Value* read_again(PyTensor* tensor) {
   View* view = tensor->view;
@@ -388,7 +401,7 @@ Value* current_value(PyTensor* tensor) {
   View* view = tensor->view;
   if (!view) return tensor->value;
   follow_storage(view);
-  if (is_current(view)) return tensor->value;
+  if (is_current(view) || holds_shared(tensor)) return tensor->value;
   Recursion level(" in a view of views");
   if (!level) return nullptr;
   // From the root, so that a long chain of views does not recurse.

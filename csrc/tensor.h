@@ -3,6 +3,8 @@
 
 #include <Python.h>
 
+#include <optional>
+
 #include "recorder.h"
 
 namespace twofold {
@@ -24,6 +26,7 @@ struct View {
   bool shared = false;     // foreign code could write to the memory when the value was read
   uint32_t handovers = 0;  // of the root's memory when the value was read
   const Layout* layout = nullptr;  // computed on demand
+  std::optional<int64_t> offset = std::nullopt;  // elements behind the first one of the root, if asked for; negative where only rules of Python know
 };
 
 struct PyTensor {
@@ -69,6 +72,8 @@ bool leave_storage(PyTensor* tensor);
 bool share_storage(PyTensor* tensor, PyTensor* other, bool data);
 // Whether a view of memory that is shared outside is read from there at once: recording would copy the whole memory.
 bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked);
+// The first element of a view in the memory of its root; null, without an error, where only rules of Python know where it lies.
+const char* memory_of_view(PyTensor* tensor);
 // Reads the view from its storage.
 ValueRef read_storage(PyTensor* tensor);
 // 1: filled; 0: not an operand; -1: error set. Objects made on the way are kept alive by *held.

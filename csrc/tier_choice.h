@@ -56,10 +56,12 @@ class TierChoice {
     if (state_ < State::kKept) took(false, nanoseconds);
   }
 
-  // Times a run, by whichever tier, until it is known which to use.
+  // Times a run, by whichever tier, until it is known which to use; not where there is no choice, as asking for the time
+  // takes as long as a small kernel.
   class Run {
    public:
-    Run(TierChoice& choice, bool fused) : choice_(choice), fused_(fused), measures_(choice.state_ < State::kKept) {
+    Run(TierChoice& choice, bool fused, bool has_choice)
+        : choice_(choice), fused_(fused), measures_(has_choice && choice.state_ < State::kKept) {
       if (measures_) start_ = processor_time();
     }
     // The run succeeded.

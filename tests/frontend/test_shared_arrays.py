@@ -1,6 +1,7 @@
 """Memory shared with NumPy arrays of any strides, in both directions."""
 
 import gc
+import sys
 
 import numpy
 import pytest
@@ -273,3 +274,61 @@ def test_a_view_of_an_array_is_several_operands_of_one_call(size, leaf):
         assert torch.stack([view, view]).sum().item() == 2 * expected.sum()
     array[2] = 1
     assert (view * view).tolist() == [1, 1, 1, 1]
+
+
+STEPS = [
+    lambda v, k: v[k % len(v)],
+    lambda v, k: v[-1 - k % len(v)],
+    lambda v, k: v[k % len(v) :],
+    lambda v, k: v[: 1 + k % len(v) : 1 + k % 2],
+    lambda v, k: v[..., k % v.shape[-1] :],
+    lambda v, k: v.swapaxes(0, -1),
+    lambda v, k: v[None],
+    lambda v, k: v.reshape(-1, 1) if v.flags.c_contiguous else v,
+    lambda v, k: numpy.diagonal(v) if v.ndim > 1 else v,
+    lambda v, k: v.real if v.dtype.kind == "c" else v,
+    lambda v, k: v.view(numpy.uint16) if v.dtype == numpy.float16 else v,
+]
+OURS = {
+    7: lambda v, k: v.reshape(-1, 1) if v.is_contiguous() else v,
+    8: lambda v, k: v.diagonal() if v.ndim > 1 else v,
+    9: lambda v, k: v.real if v.is_complex() else v,
+    10: lambda v, k: v.view(torch.uint16) if v.dtype is torch.float16 else v,
+}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_views_of_views_of_an_array_are_read_where_they_lie(data):
+    dtype = data.draw(st.sampled_from([numpy.float32, numpy.complex64, numpy.uint8, numpy.float16]))
+    array = (numpy.arange(120) % 100).reshape(4, 5, 6).astype(dtype)
+    shown, view = array, torch.from_numpy(array)
+    for number, k in data.draw(
+        st.lists(st.tuples(st.integers(0, len(STEPS) - 1), st.integers(0, 5)), max_size=5)
+    ):
+        if shown.ndim == 0:
+            break
+        shown, view = STEPS[number](shown, k), OURS.get(number, STEPS[number])(view, k)
+    for _ in range(2):
+        assert (view + 0).numpy().tobytes() == (shown + numpy.zeros((), shown.dtype)).tobytes()
+        assert view.tolist() == shown.tolist()
+        array += 3  # and again, through the same handle
+
+
+def names_of_functions_called(call):
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        return call(), called
+    finally:
+        sys.setprofile(None)
+
+
+def test_elements_of_an_array_are_read_without_python():
+    x, number = torch.from_numpy(numpy.arange(3000.0).reshape(100, 30)), torch.ones(30)
+    read = lambda k: (x[k] * number, x[k : k + 4, 2:], x[:, k])
+    read(3)  # the layouts of the views are asked for once
+    (total, block, column), called = names_of_functions_called(lambda: read(5))
+    assert total.tolist() == list(range(150, 180))
+    assert block[1, 0].item() == 182 and column[2].item() == 65
+    assert "<lambda>" in called and not {"view_array", "view_layout"} & set(called), called

@@ -219,7 +219,7 @@ _HOOKS: dict[str, Any] = {
     "row_product": REGISTRY["product_over_rows"],
     "row_table": REGISTRY["rows_added_at"],
     "row_sum": REGISTRY["sum_of_rows"],
-    "view_strides": storage.view_strides,
+    "view_layout": storage.view_layout,
     "view_array": storage.view_array,
     "write_storage": storage.write_storage,
     "dtype_class": DType,

@@ -19,13 +19,43 @@ from twofold.ops.shape.storage import layout_of, root_of, storage_of
 Tensor = _core.Tensor
 
 
-def view_strides(op: Op, attrs: Any, type: TensorType, stride: Shape, count: int) -> Shape | None:
-    """The strides of a view of a tensor of ``type`` and ``stride``; None where there are none.
+_FAR = 1 << 40
+"""A start behind the end of every axis."""
 
-    ``count`` is how many inputs the operation has beside the tensor; the strides do not depend on them.
+
+def view_layout(op: Op, attrs: Any, type: TensorType, stride: Shape, count: int) -> Any:
+    """The strides of a view of a tensor of ``type`` and ``stride``, and where it begins.
+
+    Args:
+        op: The operation that shows the view.
+        attrs: Its attributes.
+        type: The type of the tensor.
+        stride: The strides of the tensor.
+        count: How many inputs the operation has beside the tensor: integers on which the strides do not depend.
+
+    Returns:
+        None where strides cannot express the view. Its strides and a tuple: how many elements it begins behind the
+        tensor, and for each further input how many for each step of it, and its highest value. The tuple is None
+        for elements of another size, and for a rule that does not depend on where the tensor begins.
     """
-    found = op.layout(attrs, Layout(type.dtype, type.shape, stride), (0,) * count)
-    return None if found is None else found.stride
+
+    def found_at(offset: int, *starts: int) -> Layout | None:
+        inputs = (*starts, *(0,) * (count - len(starts)))
+        return op.layout(attrs, Layout(type.dtype, type.shape, stride, offset), inputs)
+
+    found, moved = found_at(0), found_at(_FAR)
+    if found is None:
+        return None
+    same_size = found.dtype.itemsize == type.dtype.itemsize
+    if not same_size or moved is None or moved.offset - found.offset != _FAR:
+        return found.stride, None
+    begin = [found.offset]
+    for number in range(count):
+        next_one, last = (found_at(0, *(0,) * number, start) for start in (1, _FAR))
+        assert next_one is not None and last is not None
+        step = next_one.offset - found.offset
+        begin += [step, (last.offset - found.offset) // step if step else 0]
+    return found.stride, tuple(begin)
 
 
 def view_array(tensor: Tensor) -> numpy.ndarray:

@@ -389,11 +389,13 @@ def _reducing_form(axes: Axes, outer: Merged, inner: Merged, ordered: bool) -> t
 
 def _streams(nest: LoopNest) -> bool:
     """Whether a nest moves more than a cache holds, in runs, so that non-temporal stores pay."""
-    along = [access for access in nest.accesses() if any(access.strides[len(nest.outer) :])]
-    simple = len(nest.inner) == 1 and all(
+    along = [
+        access for access in nest.accesses() if nest.form == "flat" or any(access.strides[len(nest.outer) :])
+    ]
+    runs = len(nest.inner) == 1 and all(
         access.strides[-1] == 1 and access.dtype.kind != "c" for access in along
     )
-    if not target.streams() or not simple or not nest.streamed:
+    if not target.streams() or not runs or not nest.streamed:
         return False
     moved = sum(access.dtype.itemsize for access in along) * nest.reduced
     for size in nest.outer:
