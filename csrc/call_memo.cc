@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "owned.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -16,7 +17,7 @@ constexpr int kMostLevels = 4;
 
 // Words of keys.
 namespace Word {
-enum : uint64_t { kTensor = 1, kView, kSame, kNone, kFalse, kTrue, kEllipsis, kInteger, kFloat, kString, kDtype, kTuple, kList, kSlice, kKeyword };
+enum : uint64_t { kTensor = 1, kView, kSame, kNone, kFalse, kTrue, kEllipsis, kInteger, kFloat, kString, kDtype, kTuple, kList, kSlice, kKeyword, kIndices, kPosition, kRange, kWhole, kNumber };
 }
 
 Cache<CallRecipe>& recipes() {
@@ -30,6 +31,10 @@ Cache<CallRecipe>& recipes() {
 
 std::string bytes_of(const CallKey& key) { return {reinterpret_cast<const char*>(key.words().data()), key.words().size_bytes()}; }
 
+bool is_same_number(PyObject* a, PyObject* b) {
+  return a == b || (PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1);
+}
+
 bool is_number(PyObject* object) { return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object); }
 
 }  // namespace
@@ -42,6 +47,7 @@ CallKey::CallKey(const CallMemo& function) {
 CallKey::~CallKey() {
   for (PyObject* object : named()) Py_DECREF(object);
   for (PyObject* object : tensors()) Py_DECREF(object);
+  for (PyObject* object : free()) Py_DECREF(object);
 }
 
 bool CallKey::name(uint64_t kind, PyObject* object) {
@@ -124,7 +130,81 @@ bool CallKey::read(PyObject* const* arguments, Py_ssize_t positional, PyObject* 
     }
     if (!read_one(arguments[i], 0)) return false;
   }
-  return tensors_count_ > 0;
+  return true;
+}
+
+bool CallKey::add_free(PyObject* owned) {
+  if (!owned) return PyErr_Clear(), false;
+  if (free_count_ == kMostFree) return Py_DECREF(owned), false;
+  free_[free_count_++] = owned;
+  return true;
+}
+
+// One item of an index, for an axis of this size.
+bool CallKey::read_index(PyObject* item, int64_t size) {
+  if (!has_room()) return false;
+  if (PySlice_Check(item)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(item);
+    Py_ssize_t start, stop, step;
+    for (PyObject* part : {slice->start, slice->stop, slice->step}) {
+      if (part != Py_None && !PyLong_CheckExact(part)) return false;
+    }
+    if (PySlice_Unpack(item, &start, &stop, &step) < 0) return PyErr_Clear(), false;
+    if (step != 1) return false;
+    const Py_ssize_t count = PySlice_AdjustIndices(size, &start, &stop, step);
+    add(count == size ? Word::kWhole : Word::kRange);
+    if (count == size) return true;
+    add(static_cast<uint64_t>(count));
+    return add_free(PyLong_FromSsize_t(start));
+  }
+  const Owned integer(python_integer(item));
+  int overflow = 0;
+  const long long position = integer ? PyLong_AsLongLongAndOverflow(integer.object, &overflow) : 0;
+  if (!integer || overflow || position < -size || position >= size) return false;
+  add(Word::kPosition);
+  return add_free(position < 0 ? PyLong_FromLongLong(position + size) : Py_NewRef(integer.object));
+}
+
+bool CallKey::read_indices(PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {
+  if (names || positional < 2 || positional > 3 || !is_tensor(arguments[0])) return false;
+  has_indices_ = true;
+  add(Word::kIndices);
+  if (!read_one(arguments[0], 0)) return false;
+  const std::vector<int64_t>& shape = reinterpret_cast<PyTensor*>(arguments[0])->value->type->shape;
+  if (positional == 3) {
+    PyObject* value = arguments[2];
+    if (is_tensor(value)) {
+      if (!read_one(value, 0)) return false;
+    } else if (is_number(value)) {
+      add(Word::kNumber);
+      add(reinterpret_cast<uint64_t>(Py_TYPE(value)));
+      if (!add_free(Py_NewRef(value))) return false;
+    } else {
+      return false;
+    }
+  }
+  PyObject* const key = arguments[1];
+  const bool several = PyTuple_CheckExact(key);
+  PyObject* const* items = several ? &PyTuple_GET_ITEM(key, 0) : &key;
+  const size_t count = several ? static_cast<size_t>(PyTuple_GET_SIZE(key)) : 1;
+  const auto is_axis = [](PyObject* item) { return item != Py_None && item != Py_Ellipsis; };
+  const auto used = static_cast<size_t>(std::count_if(items, items + count, is_axis));
+  size_t axis = 0;
+  bool has_dots = false;
+  if (used > shape.size()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (items[i] == Py_Ellipsis) {
+      if (std::exchange(has_dots, true)) return false;
+      add(Word::kEllipsis);
+      axis += shape.size() - used;
+    } else if (items[i] == Py_None) {
+      add(Word::kNone);
+    } else if (!read_index(items[i], shape[axis++])) {
+      return false;
+    }
+    if (!has_room()) return false;
+  }
+  return true;
 }
 
 CallRecipe::~CallRecipe() {
@@ -138,11 +218,16 @@ size_t CallRecipe::memory() const {
   return bytes;
 }
 
-PyObject* CallRecipe::repeat(std::span<PyObject* const> tensors) const {
+PyObject* CallRecipe::repeat(const CallKey& key) const {
   PyObject *made[kMostCalls], *operands[kMostOperands];
   size_t made_count = 0;
   auto object_of = [&](Source source) {
-    return source.kind == Source::kArgument ? tensors[source.index] : source.kind == Source::kCall ? made[source.index] : numbers[source.index];
+    switch (source.kind) {
+      case Source::kArgument: return key.tensors()[source.index];
+      case Source::kCall: return made[source.index];
+      case Source::kFree: return key.free()[source.index];
+      default: return numbers[source.index];
+    }
   };
   bool done = true;
   for (const Call& call : calls) {
@@ -213,8 +298,14 @@ void CallWatch::add(Operation* operation, Attributes* attributes, PyObject* cons
   CallRecipe::Call call{operation, attributes, {}};
   for (size_t i = 0; i < count && !spoiled_; ++i) {
     CallRecipe::Source source{CallRecipe::Source::kNumber, static_cast<uint32_t>(recipe_->numbers.size())};
-    if (is_number(arguments[i])) recipe_->numbers.push_back(Py_NewRef(arguments[i]));
-    else spoiled_ = !find(arguments[i], &source);
+    if (is_number(arguments[i]) && key_.has_indices()) {
+      source = {CallRecipe::Source::kFree, static_cast<uint32_t>(free_found_)};
+      spoiled_ = free_found_ == key_.free().size() || !is_same_number(arguments[i], key_.free()[free_found_++]);
+    } else if (is_number(arguments[i])) {
+      recipe_->numbers.push_back(Py_NewRef(arguments[i]));
+    } else {
+      spoiled_ = !find(arguments[i], &source);
+    }
     call.operands.push_back(source);
   }
   if (spoiled_) return;
@@ -223,6 +314,7 @@ void CallWatch::add(Operation* operation, Attributes* attributes, PyObject* cons
 }
 
 std::shared_ptr<CallRecipe> CallWatch::recipe(PyObject* result) {
+  spoiled_ = spoiled_ || free_found_ != key_.free().size();
   const bool tuple = PyTuple_CheckExact(result), list = PyList_CheckExact(result);
   const Py_ssize_t count = tuple || list ? PySequence_Fast_GET_SIZE(result) : 1;
   recipe_->result = tuple ? CallRecipe::kTuple : list ? CallRecipe::kList : CallRecipe::kSingle;

@@ -27,18 +27,27 @@ class CallKey {
   ~CallKey();
   // False if an argument has no key, or a tensor has an unknown type.
   bool read(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
+  // Reads x and an index of it, perhaps also a value to write there, so that the positions in the index, and a number as the
+  // value, are not part of the key but `free`. False for an index with anything but integers of its axes, slices of step 1,
+  // ... and None.
+  bool read_indices(PyObject* const* arguments, Py_ssize_t positional, PyObject* names);
 
   std::span<const uint64_t> words() const { return {words_, words_count_}; }
   // Objects that the key names by their addresses.
   std::span<PyObject* const> named() const { return {named_, named_count_}; }
   std::span<PyObject* const> tensors() const { return {tensors_, tensors_count_}; }
+  // Numbers that are operands of the calls, each once and in this order.
+  std::span<PyObject* const> free() const { return {free_, free_count_}; }
+  bool has_indices() const { return has_indices_; }
 
  private:
-  static constexpr size_t kMostWords = 256, kMostOfOne = 3;
+  static constexpr size_t kMostWords = 256, kMostOfOne = 3, kMostFree = 16;
 
   bool read_one(PyObject* object, int depth);
   bool read_items(uint64_t kind, PyObject* const* items, Py_ssize_t count, int depth);
   bool name(uint64_t kind, PyObject* object);
+  bool read_index(PyObject* item, int64_t size);
+  bool add_free(PyObject* owned);
   // Whether the words of one more argument fit.
   bool has_room() const { return words_count_ + kMostOfOne <= kMostWords; }
   void add(uint64_t word) { words_[words_count_++] = word; }
@@ -48,13 +57,16 @@ class CallKey {
   uint64_t words_[kMostWords];
   PyObject* named_[kMostWords / 2];    // owned, as the tensors: a list that holds them may change while the call runs
   PyObject* tensors_[kMostWords / 3];
+  PyObject* free_[kMostFree];
+  size_t free_count_ = 0;
+  bool has_indices_ = false;
 };
 
 // A recipe: the calls of operations that a Python function made, from its arguments to its result.
 struct CallRecipe {
-  // The source of an operand or result: a tensor argument, the result of an earlier call, or a number.
+  // The source of an operand or result: a tensor argument, the result of an earlier call, a number, or a free one of the key.
   struct Source {
-    enum Kind : uint8_t { kArgument, kCall, kNumber } kind;
+    enum Kind : uint8_t { kArgument, kCall, kNumber, kFree } kind;
     uint32_t index;
   };
   struct Call {
@@ -75,7 +87,7 @@ struct CallRecipe {
   ~CallRecipe();
   size_t memory() const;
   // Records the calls; a new reference, or null with an error set.
-  PyObject* repeat(std::span<PyObject* const> tensors) const;
+  PyObject* repeat(const CallKey& key) const;
 };
 
 // Watches all calls of operations while a Python function runs.
@@ -114,6 +126,7 @@ class CallWatch {
   static thread_local CallWatch* innermost;
   const CallKey& key_;
   bool spoiled_ = false;
+  size_t free_found_ = 0;
   std::vector<PyObject*> results_;  // owned, so that no address is reused
   std::shared_ptr<CallRecipe> recipe_;
   CallWatch* const outer_;  // last: nothing that is made after this watch is the innermost one may throw
@@ -135,6 +148,9 @@ inline constexpr auto spoiling = guarded<Spoiling<function>::call>;
 // The recipes of one function.
 class CallMemo {
  public:
+  // With `indices` the function takes a tensor and an index of it.
+  explicit CallMemo(bool indices) : indices_(indices) {}
+  bool indices() const { return indices_; }
   // Whether a call without a recipe is worth watching, as some functions can never be repeated.
   bool tries() {
     if (std::exchange(generation_, generation) != generation) failures_ = 0;
@@ -158,6 +174,7 @@ class CallMemo {
   static uint64_t generation;
   friend class CallKey;
 
+  const bool indices_;
   const uint64_t number_ = next_use();       // a unique number
   uint64_t generation_ = generation;         // the generation in which the failures were counted
   Recent recent_[kRecent];

@@ -148,6 +148,11 @@ ValueRef value_from_span(PyObject* object) {
   return value;
 }
 
+PyObject* python_integer(PyObject* object) {
+  if (PyLong_CheckExact(object)) return Py_NewRef(object);
+  return PyArray_IsScalar(object, Integer) ? PyNumber_Index(object) : nullptr;
+}
+
 ValueRef value_from_array(PyObject* object, bool share_memory, int dtype_code) {
   if (!PyArray_Check(object)) {
     PyErr_Format(PyExc_TypeError, "expected a NumPy array, got %s", Py_TYPE(object)->tp_name);

@@ -149,18 +149,26 @@ PyObject* call_slow(const PyOperation* op, PyObject* const* arguments, size_t fl
   return PyObject_Vectorcall(op->slow, arguments, flags, names);
 }
 
-// Calls `slow`, or replays its recipe for arguments of the same types and values.
-PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
-  CallKey key(*op->memo);
-  if (Recorder::current().autocast || !key.read(arguments, PyVectorcall_NARGS(flags), names)) {
-    return call_slow(op, arguments, flags, names);
-  }
-  if (auto known = op->memo->find(key)) return known->repeat(key.tensors());
+// Replays the recipe of a key, or calls `slow`, perhaps to learn it.
+PyObject* call_known(const PyOperation* op, const CallKey& key, PyObject* const* arguments, size_t flags, PyObject* names) {
+  if (auto known = op->memo->find(key)) return known->repeat(key);
   if (!op->memo->tries()) return PyObject_Vectorcall(op->slow, arguments, flags, names);
   CallWatch watch(key);
   PyObject* result = PyObject_Vectorcall(op->slow, arguments, flags, names);
   if (result) op->memo->add(key, watch.recipe(result));
   return result;
+}
+
+// Calls `slow`, or replays its recipe for arguments of the same types and values.
+PyObject* call_by_types(const PyOperation* op, PyObject* const* arguments, size_t flags, PyObject* names) {
+  if (Recorder::current().autocast) return call_slow(op, arguments, flags, names);
+  if (op->memo->indices()) {
+    CallKey key(*op->memo);
+    if (key.read_indices(arguments, PyVectorcall_NARGS(flags), names)) return call_known(op, key, arguments, flags, names);
+  }
+  CallKey key(*op->memo);
+  return key.read(arguments, PyVectorcall_NARGS(flags), names) ? call_known(op, key, arguments, flags, names)
+                                                               : call_slow(op, arguments, flags, names);
 }
 
 // After a call raised TypeError: its keywords under the names that the function has for them, or null.
@@ -311,14 +319,15 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// operation_callable(op, arity, slow, autocast="", checks_numbers=False, by_types=False) -> callable; without an op every call
-// goes to `slow`, which for a negative arity handles the keyword `out`. Its __wrapped__ is `slow`. `by_types`: the operations
-// that `slow` calls depend on the types of its tensors and on the other arguments only.
+// operation_callable(op, arity, slow, autocast="", checks_numbers=False, by_types=False, indices=False) -> callable; without an op
+// every call goes to `slow`, which for a negative arity handles the keyword `out`. Its __wrapped__ is `slow`. `by_types`: the
+// operations that `slow` calls depend on the types of its tensors and on the other arguments only. `indices`: it takes a tensor
+// and an index of it, perhaps also what is written there; positions and a number to write are operands as they are.
 PyObject* operation_callable(PyObject*, PyObject* arguments) {
   PyObject *python, *slow, *autocast = nullptr;
   Py_ssize_t arity;
-  int checks_numbers = 0, by_types = 0;
-  if (!PyArg_ParseTuple(arguments, "OnO|Upp", &python, &arity, &slow, &autocast, &checks_numbers, &by_types)) return nullptr;
+  int checks_numbers = 0, by_types = 0, indices = 0;
+  if (!PyArg_ParseTuple(arguments, "OnO|Uppp", &python, &arity, &slow, &autocast, &checks_numbers, &by_types, &indices)) return nullptr;
   Operation* operation = python == Py_None ? nullptr : operation_of(python);
   if (!operation && python != Py_None) return nullptr;
   auto* made = reinterpret_cast<PyOperation*>(callable_type->tp_alloc(callable_type, 0));
@@ -329,7 +338,7 @@ PyObject* operation_callable(PyObject*, PyObject* arguments) {
   made->autocast = autocast ? autocast_policy(autocast) : AutocastPolicy::kNone;
   made->checks_numbers = checks_numbers;
   made->slow = slow;
-  made->memo = by_types ? new CallMemo() : nullptr;
+  made->memo = by_types ? new CallMemo(indices) : nullptr;
   made->dictionary = PyDict_New();
   Py_INCREF(slow);
   return reinterpret_cast<PyObject*>(made);

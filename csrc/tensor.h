@@ -135,6 +135,8 @@ ValueRef value_from_numbers(PyObject* data, uint8_t float_code);
 ValueRef value_from_array(PyObject* array, bool share_memory, int dtype_code);
 // The memory from the first to the last element of an array of strides that are not negative, as a vector.
 ValueRef value_from_span(PyObject* array);
+// A new reference to a Python integer, or to that of an integer of NumPy; null, without an error, for anything else.
+PyObject* python_integer(PyObject* object);
 PyObject* scalar_item(const Type* type, const void* data, size_t offset);
 
 // Define-then-run.

@@ -222,7 +222,7 @@ _settings.install()
 
 
 def _maker(name: str) -> Any:
-    return _install.guarded(name, _CREATION[name])
+    return _install.guarded(name, _CREATION[name], by_types=True)
 
 
 _late = lazy.late_names(__name__)

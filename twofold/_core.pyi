@@ -164,6 +164,7 @@ def operation_callable(
     autocast: str = "",
     checks_numbers: bool = False,
     by_types: bool = False,
+    indices: bool = False,
 ) -> Operation: ...
 def has_torch_function(*arguments: Any) -> bool: ...
 def call_torch_function(

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -268,3 +270,63 @@ def test_calls_that_always_differ_keep_nothing_for_ever() -> None:
         assert A[k % 3].shape == (4,)
         torch.full_like(A, float(k))
     assert torch.full_like(A, 1999.0)[0, 0].item() == 1999
+
+
+SHAPE = (4, 5, 3)
+
+
+def positions(size: int) -> Any:
+    whole = st.integers(-size, size - 1)
+    part = st.tuples(whole, whole).map(lambda ends: slice(*ends))
+    return st.one_of(whole, whole.map(numpy.int32), part, st.just(slice(None)), st.just(slice(None, None, 2)))
+
+
+@st.composite
+def indices(draw: Any) -> Any:
+    items = [draw(positions(size)) for size in SHAPE[: draw(st.integers(0, len(SHAPE)))]]
+    for extra in (None, Ellipsis) if draw(st.booleans()) else ():
+        items.insert(draw(st.integers(0, len(items))) if extra is None else len(items), extra)
+    return items[0] if len(items) == 1 and draw(st.booleans()) else tuple(items)
+
+
+@settings(deadline=None, max_examples=200)
+@given(indices(), st.sampled_from([2.5, 7, "row"]))
+def test_parts_are_read_and_written_like_numpy_whichever_were_before(index: Any, value: Any) -> None:
+    array = numpy.arange(60.0, dtype=numpy.float32).reshape(SHAPE)
+    x = torch.tensor(array)
+    assert x[index].tolist() == array[index].tolist()
+    if value != "row":
+        x[index] = array[index] = value
+    elif array[index].shape[-1:] == (3,):
+        x[index] = 100 + torch.arange(3.0)
+        array[index] = 100 + numpy.arange(3.0)
+    assert x.tolist() == array.tolist()
+
+
+def test_each_position_is_not_another_recipe() -> None:
+    x = torch.zeros(500, 3)
+    _ = x[1], x[2:4], x[1, 2]
+    x[1] = 1.5
+    before = torch.stats().caches["calls"].count
+    for k in range(500):
+        assert functions_called(lambda k=k: x[k - 250]) == []  # type: ignore[misc]
+        _ = x[k % 498 : k % 498 + 2], x[k, k % 3]
+        x[k] = k / 4
+    assert torch.stats().caches["calls"].count == before
+    assert x[:, 0].tolist() == [k / 4 for k in range(500)]
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "eye", "arange"])
+def test_what_is_made_without_tensors_is_made_anew(name: str) -> None:
+    make = getattr(torch, name)
+    first, second = make(3), make(3)
+    first += 1
+    assert second.tolist() == make(3).tolist() != first.tolist()
+    assert functions_called(lambda: make(3)) == []
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert make(3).dtype is (torch.int64 if name == "arange" else torch.float64)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert make(3, requires_grad=True).requires_grad if name != "arange" else True
+    assert not make(3).requires_grad

@@ -277,8 +277,8 @@ def test_a_view_of_an_array_is_several_operands_of_one_call(size, leaf):
 
 
 STEPS = [
-    lambda v, k: v[k % len(v)],
-    lambda v, k: v[-1 - k % len(v)],
+    lambda v, k: v[k % len(v), ...],  # without the dots NumPy gives a copy of one element
+    lambda v, k: v[-1 - k % len(v), ...],
     lambda v, k: v[k % len(v) :],
     lambda v, k: v[: 1 + k % len(v) : 1 + k % 2],
     lambda v, k: v[..., k % v.shape[-1] :],

@@ -351,14 +351,22 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         need_fitting_tensor(value, self.dtype)
     elif value.dtype is not self.dtype:
         value = apply("cast", value, attrs=(self.dtype,))
-    key = _key(key)
     if not self._is_row_major and 0 in self._strides:
         # of an expanded tensor a part can be written to in which no element occurs twice
-        shown = getitem(self, key, _observe, _lift)
+        shown = getitem(self, _key(key), _observe, _lift)
         if shown._base is not None and shown is not self:
             shown.copy_(value) if isinstance(value, Tensor) else shown.fill_(value)
             return
-    self._assign(setitem(self, key, value, _observe, _lift))
+    self._assign(_with_item(self, key, value))
+
+
+def _written(self: Tensor, key: Any, value: Any) -> Tensor:
+    return setitem(self, _key(key), value, _observe, _lift)
+
+
+_written.__name__ = "__setitem__"  # as errors call it
+_with_item = _core.operation_callable(None, 0, _written, "", False, True, True)
+"""What a tensor is once a value is written at an index of it."""
 
 
 def __iter__(self: Tensor) -> Iterator[Tensor]:
@@ -593,6 +601,7 @@ def install() -> None:
     )
     for name, method in {name: method for methods in given for name, method in methods.items()}.items():
         if name in ("__getitem__", "__setitem__"):
-            method = _core.operation_callable(None, 0, method, "", False, name == "__getitem__")
+            reads = name == "__getitem__"
+            method = _core.operation_callable(None, 0, method, "", False, reads, reads)
             method.__name__ = method.__qualname__ = name
         setattr(Tensor, name, method)

@@ -198,7 +198,7 @@ def install() -> None:
         )
     shown: dict[str, Any] = {
         "shape": property(_shape, doc="Sizes of the axes."),
-        "__getitem__": _core.operation_callable(None, 0, _getitem, "", False, True),
+        "__getitem__": _core.operation_callable(None, 0, _getitem, "", False, True, True),
         "__str__": _text,
         "__format__": _formatted,
         "name": _of_declared("name", name_of, "Name in its graph."),
