@@ -321,7 +321,9 @@ def _key(key: Any) -> Any:
 def _item(key: Any) -> Any:
     """An item of a key, lists as arrays."""
     if isinstance(key, list):
-        return _lift(numpy.asarray(tensor(key).numpy())) if key else _lift(numpy.zeros(0, numpy.int64))
+        if all(type(item) is int for item in key):
+            return _lift(numpy.array(key, numpy.int64))
+        return _lift(numpy.asarray(tensor(key).numpy()))
     if isinstance(key, tuple):
         return tuple(_item(item) for item in key)
     if isinstance(key, Tensor) and key.ndim == 0 and key.dtype.kind in "iu" and not key._is_symbolic:
@@ -436,9 +438,15 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
     return FUNCTIONS["where"](True, new, old) if wanted else new
 
 
-def _apart(value: Tensor, source: Tensor) -> Tensor:
-    """``value``, copied where it is ``source`` itself: a leaf that takes a value makes it require gradients."""
+def _to_copy(self: Tensor, source: Tensor) -> Tensor:
+    """``source`` as ``self`` takes it, never ``source`` itself: a leaf that takes a value makes it require gradients."""
+    value = to(source, self.dtype)
+    if tuple(value.shape) != tuple(self.shape):
+        value = value.expand(tuple(self.shape))
     return value.clone() if value is source else value
+
+
+_copied = _core.operation_callable(None, 0, _to_copy, "", False, True)
 
 
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
@@ -455,10 +463,7 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         source = tensor(source)
     elif not isinstance(source, Tensor):
         raise TypeError(f"copy_(): source must be a tensor or a number, not {type(source).__name__}")
-    value = to(source, self.dtype)
-    if tuple(value.shape) != tuple(self.shape):
-        value = value.expand(tuple(self.shape))
-    return self._assign(_instead_of(self, _apart(value, source)))
+    return self._assign(_instead_of(self, _copied(self, source)))
 
 
 def _new(name: str) -> Callable[..., Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import math
@@ -169,6 +170,14 @@ class _Options:
         return leaf(in_format(made, self.memory_format), self.requires_grad)
 
 
+_default_options = functools.lru_cache(_Options)
+
+
+def _wanted(default: DType, options: dict[str, Any]) -> _Options:
+    """The options of a call, whose dtype is ``default`` if none is given."""
+    return _Options(default, **options) if options else _default_options(default)
+
+
 def _size(sizes: tuple[Any, ...], size: Any) -> tuple[int, ...]:
     return shape_of(sizes if size is None else (size,))
 
@@ -182,7 +191,7 @@ def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, **op
     >>> x.shape, bool(((x >= 0) & (x < 1)).all())
     (twofold.Size([2, 3]), True)
     """
-    wanted = _Options(get_default_dtype(), **options)
+    wanted = _wanted(get_default_dtype(), options)
     return wanted.leaf(sampling.sample_uniform(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
@@ -195,7 +204,7 @@ def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, **o
     >>> bool(x.mean().abs() < 0.1), bool((x.std() - 1).abs() < 0.1)
     (True, True)
     """
-    wanted = _Options(get_default_dtype(), **options)
+    wanted = _wanted(get_default_dtype(), options)
     return wanted.leaf(sampling.sample_normal(*stream(generator), _size(sizes, size), wanted.dtype))
 
 
@@ -211,7 +220,7 @@ def randint(
     min=tensor(3),
     max=tensor(8))
     """
-    wanted = _Options(int64, **options)
+    wanted = _wanted(int64, options)
     if high is not None and size is None and not isinstance(high, int):
         low, high, size = 0, low, high
     elif high is None:
@@ -277,7 +286,7 @@ def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> T
     >>> torch.randperm(9).sort().values.tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8]
     """
-    wanted = _Options(int64, **options)
+    wanted = _wanted(int64, options)
     order = distributions.sample_permutation(*stream(generator), int(n))
     return wanted.leaf(order if wanted.dtype is int64 else order.to(wanted.dtype))
 
@@ -371,7 +380,7 @@ def normal(
     tensor([  0., 100.])
     """
     given = [value for value in (mean, std) if isinstance(value, Tensor)]
-    wanted = _Options(given[0].dtype if given else get_default_dtype(), **options)
+    wanted = _wanted(given[0].dtype if given else get_default_dtype(), options)
     if not isinstance(std, Tensor) and not std >= 0:
         raise ArgumentError(f"std is {std}", "Use a standard deviation from 0 on.")
     if given and size is not None:

@@ -64,6 +64,11 @@ def shape_of(size: Sequence[Any]) -> Shape:
     if len(size) == 1 and not isinstance(size[0], int):
         several = hasattr(size[0], "__iter__") and getattr(size[0], "shape", None) != ()
         size = tuple(size[0]) if several else size
+    for length in size:
+        if type(length) is not int or length < 0:
+            break
+    else:
+        return tuple(size)
     shape = tuple(whole_number(length, "a size") for length in size)
     if any(length < 0 for length in shape):
         raise ShapeError(f"a size is negative in {shape}", "Sizes start at 0.")

@@ -419,6 +419,17 @@ def _array_indices(
     return (numpy.flatnonzero(mask),) if alone else nonzero_indices(mask)
 
 
+def _numbers_of_rows(x: Any, key: Any, observe: Observe | None) -> Any:
+    """The numbers of the rows that an array of integers, or a mask of one axis, selects; None for other keys."""
+    is_tensor = isinstance(key, _core.Tensor)
+    if not (is_tensor or isinstance(key, numpy.ndarray)) or not x.shape:
+        return None
+    if key.dtype.kind in "iu":
+        return None if is_byte_mask(key) else key
+    is_mask = is_tensor and key.dtype is bool_ and len(key.shape) == 1 and key.shape[0] == x.shape[0]
+    return numpy.flatnonzero(observe(key)) if is_mask and observe is not None else None
+
+
 def getitem(
     x: Any, key: Any, observe: Observe | None = None, lift: Callable[[Any], Any] = lambda array: array
 ) -> Any:
@@ -426,6 +437,11 @@ def getitem(
 
     ``lift`` turns a NumPy index array into what ``bind`` takes.
     """
+    numbers = _numbers_of_rows(x, key, observe)
+    if numbers is not None:
+        return apply(
+            "index", x, lift(numbers) if isinstance(numbers, numpy.ndarray) else numbers, attrs=((0,),)
+        )
     normal = normalize_key(tuple(x.shape), key, observe)
     shown = normal.shown(x)
     if not normal.arrays:
