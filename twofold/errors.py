@@ -32,6 +32,10 @@ class ShapeError(TwofoldError, RuntimeError, ValueError):
     """Shapes do not fit; caught as RuntimeError (PyTorch's habit) and as ValueError (TensorFlow's)."""
 
 
+class MaskError(ShapeError, IndexError):
+    """A mask does not have the shape of what it selects from; caught as IndexError, too, as in PyTorch."""
+
+
 class DTypeError(TwofoldError, TypeError, RuntimeError):
     """An element type does not fit; caught as TypeError and as RuntimeError."""
 
@@ -143,7 +147,7 @@ def as_invalid(error: TwofoldError) -> TwofoldError:
     return worded
 
 
-class LinAlgError(TwofoldError, RuntimeError):
+class LinAlgError(InvalidArgumentError):
     """A matrix does not have what a computation needs: an inverse, a Cholesky factor, convergence."""
 
 

@@ -151,7 +151,7 @@ MISTAKES = {
     index_in_an_iteration: (
         IndexError,
         "index_select: index 9 is outside an axis of size 4: input float32[4] (here.py:N), index "
-        "int64[1] (here.py:N), at here.py:N. Use indices from -4 to 3.",
+        "int64[1] (here.py:N), at here.py:N. Use indices from 0 to 3.",
     ),
 }
 

@@ -213,21 +213,21 @@ MISTAKES = {
         IndexError,
         lambda: torch.gather(ones(2, 3), 1, torch.full((2, 3), 3)).numpy(),
         "gather: index 3 is outside an axis of size 3: input float32[2,3] (here.py:N), "
-        "index int64[2,3] (here.py:N), at here.py:N. Use indices from -3 to 2.",
+        "index int64[2,3] (here.py:N), at here.py:N. Use indices from 0 to 2.",
     ),
     "scatter: run time": (
         IndexError,
         lambda: torch.scatter(ones(2, 3), 1, torch.full((2, 3), -4), ones(2, 3)).numpy(),
         "scatter: index -4 is outside an axis of size 3: input float32[2,3] (here.py:N), "
         "index int64[2,3] (here.py:N), source float32[2,3] (here.py:N), at here.py:N. "
-        "Use indices from -3 to 2.",
+        "Use indices from 0 to 2.",
     ),
     "index_add: run time": (
         IndexError,
         lambda: ones(2, 3).index_add(0, torch.tensor([0, 2]), ones(2, 3)).numpy(),
         "index_add: index 2 is outside an axis of size 2: input float32[2,3] (here.py:N),"
         " index int64[2] (here.py:N), source float32[2,3] (here.py:N), at here.py:N. "
-        "Use indices from -2 to 1.",
+        "Use indices from 0 to 1.",
     ),
     "index_select: float": (
         TypeError,

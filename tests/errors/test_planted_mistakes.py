@@ -89,7 +89,7 @@ MISTAKES = {
         IndexError,
         lambda: torch.ones(3).index_select(0, torch.tensor([7])).tolist(),
         "index_select: index 7 is outside an axis of size 3: input float32[3] "
-        "(here.py:N), index int64[1] (here.py:N), at here.py:N. Use indices from -3 to 2.",
+        "(here.py:N), index int64[1] (here.py:N), at here.py:N. Use indices from 0 to 2.",
     ),
     "axis": (
         IndexError,

@@ -104,7 +104,7 @@ MISTAKES = {
         IndexError,
         lambda: F.max_unpool1d(torch.ones(1, 2), torch.tensor([[0, 9]]), 2).tolist(),
         "max_unpool: index 9 is outside an axis of size 4: input float32[1,2] "
-        "(here.py:N), positions int64[1,2] (here.py:N), at here.py:N. Use indices from -4 to "
+        "(here.py:N), positions int64[1,2] (here.py:N), at here.py:N. Use indices from 0 to "
         "3.",
     ),
     "unknown mode": (

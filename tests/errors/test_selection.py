@@ -243,14 +243,14 @@ MISTAKES = {
         IndexError,
         lambda: torch.gather(torch.ones(3), 0, torch.tensor([0, 5])).tolist(),
         "gather: index 5 is outside an axis of size 3: input float32[3] (here.py:N), "
-        "index int64[2] (here.py:N), at here.py:N. Use indices from -3 to 2.",
+        "index int64[2] (here.py:N), at here.py:N. Use indices from 0 to 2.",
     ),
     "index of scatter at run time": (
         IndexError,
         lambda: torch.scatter_reduce(torch.ones(3), 0, torch.tensor([-4]), torch.ones(1), "amax").tolist(),
         "scatter_reduce: index -4 is outside an axis of size 3: input float32[3] "
         "(here.py:N), index int64[1] (here.py:N), source float32[1] (here.py:N), at "
-        "here.py:N. Use indices from -3 to 2.",
+        "here.py:N. Use indices from 0 to 2.",
     ),
     "too few elements for a mask": (
         IndexError,

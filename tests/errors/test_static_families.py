@@ -45,7 +45,7 @@ MISTAKES = {
         IndexError,
         lambda s: s.run(tf.gather(tf.constant([1.0, 2.0]), tf.constant([0, 2]))),
         "index_select: index 2 is outside an axis of size 2: input float32[2] "
-        "(here.py:N), index int32[2] (here.py:N), at here.py:N. Use indices from -2 to 1.",
+        "(here.py:N), index int32[2] (here.py:N), at here.py:N. Use indices from 0 to 1.",
     ),
     "static: feed shape": (
         RuntimeError,
@@ -85,7 +85,7 @@ MISTAKES = {
             lambda k: s.run(tf.nn.embedding_lookup(tf.constant(np.ones((4, 2), np.float32)), k), {k: [1, 4]})
         )(tf.placeholder(tf.int64, [None])),
         "index_select: index 4 is outside an axis of size 4: input float32[4,2] "
-        "(here.py:N), index int64[2] (here.py:N), at here.py:N. Use indices from -4 to 3.",
+        "(here.py:N), index int64[2] (here.py:N), at here.py:N. Use indices from 0 to 3.",
     ),
     "static: split": (
         RuntimeError,

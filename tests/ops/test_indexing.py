@@ -183,18 +183,21 @@ def test_masked_fill_keeps_the_dtype() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 16, 40, 9000])
-@pytest.mark.parametrize("wrong", [50, -51, 1 << 40])
+@pytest.mark.parametrize("wrong", [50, -51, -1, 1 << 40])
 def test_the_first_wrong_index_of_many_is_named(size: int, wrong: int) -> None:
-    """Of single elements sixteen are gathered at a time."""
+    """Of single elements sixteen are gathered at a time; ``take_along_dim`` alone counts from the end."""
     for rows in (1, 3):
-        index = numpy.arange(rows * size).reshape(rows, size) % 100 - 50
+        index = numpy.arange(rows * size).reshape(rows, size) % 50
         index[-1, -1] = wrong
         expected = min(wrong, 2**31 - 1)
-        with pytest.raises(IndexError, match=f"index {expected} "):
+        with pytest.raises(IndexError, match=f"index {expected} .* Use indices from 0 to 49"):
             torch.gather(torch.zeros(rows, 50), 1, torch.tensor(index)).numpy()
-        index[-1, -1] = -50
+        if wrong != -1:
+            with pytest.raises(IndexError, match=f"index {expected} .* Use indices from -50 to 49"):
+                torch.take_along_dim(torch.zeros(rows, 50), torch.tensor(index), 1).numpy()
+        index = numpy.arange(rows * size).reshape(rows, size) % 100 - 50
         data = numpy.random.default_rng(0).normal(size=(rows, 50))
-        found = torch.gather(torch.tensor(data), 1, torch.tensor(index)).numpy()
+        found = torch.take_along_dim(torch.tensor(data), torch.tensor(index), 1).numpy()
         numpy.testing.assert_array_equal(found, numpy.take_along_axis(data, index, 1))
 
 

@@ -22,7 +22,12 @@ _where, _log_softmax = PUBLIC["where"], PUBLIC["log_softmax"]
 
 @operation
 def softmax(x: Expression, d: int = 0) -> Expression:
-    """``exp(x) / sum(exp(x))`` along dimension ``d``."""
+    """``exp(x) / sum(exp(x))`` along dimension ``d``; raises ValueError where ``x`` has no such dimension."""
+    count = max(len(x.dim()[0]), 1)
+    if not 0 <= d < count:
+        raise ValueError(
+            f"reduction dimension must be < number of dimensions, {count}, was {d}. Give another d."
+        )
     return Expression(of_rank(x, d + 1).softmax(-1 - d), x._batch)
 
 

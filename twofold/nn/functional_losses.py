@@ -51,7 +51,7 @@ def _in_order(
         ):
             names = " or ".join(dtype.name for dtype in classes)
             raise DTypeError(
-                f"{name}: expected target dtype to be {names}, but got {target.dtype.name}",
+                f"expected target dtype to be {names}, but got {target.dtype.name}",
                 "Convert it with .long().",
             )
         if len(args) > len(order):

@@ -89,22 +89,22 @@ def fail(b: Any, index: Any) -> None:
     b.fail(b.add(b.sub(clamped, low), 1))
 
 
-def checked_index(b: Any, index: Any, size: Any) -> Any:
-    """Emit an index counted from the front; outside its axis the kernel fails."""
-    outside = b.or_(b.cmp("lt", index, b.neg(size)), b.cmp("ge", index, size))
+def checked_index(b: Any, index: Any, size: Any, wraps: bool = True) -> Any:
+    """Emit an index counted from the front; outside its axis the kernel fails, without ``wraps`` below 0, too."""
+    outside = b.or_(b.cmp("lt", index, b.neg(size) if wraps else 0), b.cmp("ge", index, size))
     with b.if_(outside):
         fail(b, index)
-    return b.select(b.cmp("lt", index, 0), b.add(index, size), index)
+    return b.select(b.cmp("lt", index, 0), b.add(index, size), index) if wraps else index
 
 
-def checked_indices(b: Any, indices: Any, size: Any, mask: Any) -> Any:
+def checked_indices(b: Any, indices: Any, size: Any, mask: Any, wraps: bool = True) -> Any:
     """Emit sixteen indices as `checked_index` does one; lanes outside ``mask``, if there is one, hold anything."""
-    outside = b.or_(b.cmp("lt", indices, b.neg(size)), b.cmp("ge", indices, size))
+    outside = b.or_(b.cmp("lt", indices, b.neg(size) if wraps else 0), b.cmp("ge", indices, size))
     if mask is not None:
         outside = b.and_(outside, mask)
     with b.if_(b.any_lane(outside)):
         fail(b, b.extract(indices, b.trailing_zeros(b.lane_bits(outside))))
-    return b.select(b.cmp("lt", indices, 0), b.add(indices, size), indices)
+    return b.select(b.cmp("lt", indices, 0), b.add(indices, size), indices) if wraps else indices
 
 
 def split(b: Any, number: Any, parts: Any) -> tuple[Any, Any]:

@@ -78,9 +78,10 @@ def need_one_dtype(**operands: TensorType | None) -> None:
     for name, dtype in given[1:]:
         first, wanted = given[0]
         if dtype is not wanted:
+            better = wanted if wanted.is_differentiable and not dtype.is_differentiable else dtype
             raise DTypeError(
                 f"expected {first} and {name} to have the same dtype, but got {wanted.name} and {dtype.name}",
-                f"Convert one of them, such as with .to({dtype.name}).",
+                f"Convert one of them, such as with .to({better.name}).",
             )
 
 

@@ -21,7 +21,7 @@ from twofold.tracebacks import UNWORDED, end_at_user
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _HAS_LINE = re.compile(r", at .+:\d+")
-_IS_WORDED = re.compile(r"[\w()]+: .+\.$", re.DOTALL)  # what, and what to change: a message of the core
+_IS_WORDED = re.compile(r"[\w()-]+: .+\.$", re.DOTALL)  # what, and what to change: a message of the core
 _MAX_LETTERS = 40  # of an argument in a message
 
 _WORDED: tuple[tuple[type[Exception], type[TwofoldError]], ...] = (

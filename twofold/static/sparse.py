@@ -167,13 +167,18 @@ def _dense(indices: Any, values: Any, default: Any, shape: Number) -> Any:
     wanted = sizes(shape)
     count = prod(wanted)
     base = ops.broadcast_to(default, (count,))
-    positions = flat_indices(indices, wanted) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    flat = flat_indices(indices, wanted, checked=False) if indices.ndim == 2 else indices
+    positions = ops.reshape(flat, (-1,))
+    if values.ndim and values.shape[0] != positions.shape[0]:
+        what = f"{values.shape[0]} values for {positions.shape[0]} positions"
+        raise ShapeError(what, "Give one value for each position, or one for all without axes.")
     given = ops.broadcast_to(values, positions.shape)
     return ops.reshape(ops.index_copy(base, 0, positions, given), wanted)
 
 
 def _in_order(indices: Any, shape: Number) -> Any:
-    positions = flat_indices(indices, sizes(shape)) if indices.ndim == 2 else ops.reshape(indices, (-1,))
+    flat = flat_indices(indices, sizes(shape), checked=False) if indices.ndim == 2 else indices
+    positions = ops.reshape(flat, (-1,))
     count = positions.shape[0]
     if count < 2:
         return ops.all(ops.equal(positions, positions))

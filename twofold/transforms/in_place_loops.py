@@ -128,7 +128,8 @@ def _indexed(carried: Node, node: Node, adds: bool) -> _Update | None:
     index, updates = node.inputs if adds else node.inputs[1:]
     if node.shape[:2] != (1, carried.shape[0]) or updates.shape[1] != 1 or index.type.size != 1:
         return None
-    start = apply("linear_index", index, attrs=((carried.shape[0],),))
+    lowest = node.attrs[1:] if adds else node.attrs
+    start = apply("linear_index", index, attrs=((carried.shape[0],), *lowest))
     return _rows(carried, updates, ops.reshape(start, ()), adds)
 
 

@@ -22,6 +22,7 @@ from twofold.ops.convolution.pooling import (
 from twofold.ops.convolution.window_tables import chosen
 from twofold.ops.docstrings import shown
 from twofold.ops.examples import example
+from twofold.ops.indexing.gather import NONNEGATIVE
 from twofold.ops.promotion import autocast
 
 
@@ -139,7 +140,8 @@ class max_unpool:
         lead = x.shape[:-count]
         flat = (prod(lead), prod(x.shape[-count:]), 1)
         zeros = filled(0, x.dtype, (flat[0], prod(sizes), 1))
-        made = apply("scatter_set", zeros, ops.reshape(positions, flat), ops.reshape(x, flat))
+        blocks = zeros, ops.reshape(positions, flat), ops.reshape(x, flat)
+        made = apply("scatter_set", *blocks, attrs=(NONNEGATIVE,))
         return ops.reshape(made, (*lead, *sizes))
 
     vjp = _unpooled_gradient

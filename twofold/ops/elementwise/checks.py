@@ -81,6 +81,30 @@ class class_number(Custom):
 
 
 @custom
+class number_below(type(class_number)):  # type: ignore[misc]
+    """``input`` itself, if each is in ``[0, count)`` or the number to ignore; attributes ``(count, what it is)``."""
+
+    title = "out of range"
+    returns_input = True
+
+    def code_key(
+        self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
+    ) -> tuple[Any, ...]:
+        return ()
+
+    def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
+        if not attrs[0]:
+            return f"{attrs[1]} {index} where there are none", "Leave it out."
+        return f"{attrs[1]} {index} is not from 0 to {attrs[0] - 1}", "Give one in this range."
+
+    def samples(self) -> Sequence[Any]:
+        return [
+            example((5, "segment"), numpy.array([4, 0, -1, 1]), numpy.array(-1)),
+            example((3, "length"), numpy.arange(33).reshape(3, 11) % 3, numpy.array(0)),
+        ]
+
+
+@custom
 class within(Custom):
     """``input`` itself, if each element is from low to high; attributes ``(its name, low, high)``."""
 

@@ -1,7 +1,8 @@
 """Gathering and scattering along an axis, with indices that are checked in the kernel.
 
 Primitive form: data ``[outer, size, inner]``, values ``[outer, count, inner]`` and an int64 index
-``[outer or 1, count, inner or 1]``, to which public forms are reshaped. Negative indices count from the end.
+``[outer or 1, count, inner or 1]``, to which public forms are reshaped. Negative indices count from the end, unless
+the last attribute is ``NONNEGATIVE``: then the kernel fails for them.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from twofold.ops.shape.movement import axis_numbers, slice_axis
 _BLOCK = 64  # columns that one work item scatters; threads never share a column
 _LARGE_BYTES = 16 << 20  # more than a share of the last level cache
 _RUN = 4096  # single elements that one work item gathers
+NONNEGATIVE = "nonnegative"  # the attribute of a primitive whose indices do not count from the end
 
 
 def need_index(index: Node) -> Node:
@@ -50,10 +52,16 @@ def need_index(index: Node) -> Node:
     return convert(index, int64)
 
 
-def _outside(index: int, size: int) -> tuple[str, str]:
+def wraps(attrs: Attributes) -> bool:
+    """Whether the indices of a primitive may count from the end."""
+    last = attrs[-1] if attrs else None
+    return not (isinstance(last, str) and last == NONNEGATIVE)
+
+
+def _outside(index: int, size: int, lowest: int) -> tuple[str, str]:
     if not size:
         return f"index {index} into an axis without elements", "Select from an axis that has elements."
-    return f"index {index} is outside an axis of size {size}", f"Use indices from {-size} to {size - 1}."
+    return f"index {index} is outside an axis of size {size}", f"Use indices from {lowest} to {size - 1}."
 
 
 def _full(index: Any, outer: int, inner: int) -> Any:
@@ -70,7 +78,7 @@ class Indexed(Custom):
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
         """The index and the size of the axis."""
         size = inputs[0].shape[1] if self.index else attrs[0]
-        return _outside(index, size)
+        return _outside(index, size, -size if wraps(attrs) else 0)
 
     def index_at(self, b: Any, types: Sequence[TensorType], outer: Any, k: Any, j: Any, count: Any) -> Any:
         """The element of the index for position ``(outer, k, j)``; code depends on which axes it has."""
@@ -82,7 +90,7 @@ class Indexed(Custom):
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
         shape = inputs[self.index].shape
-        return (shape[0] != 1, shape[2] != 1, *(size == 1 for size in output.shape))
+        return (wraps(attrs), shape[0] != 1, shape[2] != 1, *(size == 1 for size in output.shape))
 
 
 @custom
@@ -95,7 +103,7 @@ class gather_block(Indexed):
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         data, index = inputs
         shape = (data.shape[0], index.shape[1], data.shape[2])
-        return make_node(self, (), (data, index), tensor_type(data.dtype, shape))
+        return make_node(self, attrs, (data, index), tensor_type(data.dtype, shape))
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
@@ -109,9 +117,9 @@ class gather_block(Indexed):
         return outer * count if inner else 0, kernels.grain(16384, inner)
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
-        (self._emit_runs if _in_runs(output) else self._emit_rows)(builder, inputs, output)
+        (self._emit_runs if _in_runs(output) else self._emit_rows)(builder, inputs, output, wraps(attrs))
 
-    def _emit_runs(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
+    def _emit_runs(self, b: Any, inputs: Sequence[TensorType], output: TensorType, wraps: bool) -> None:
         """Single elements, sixteen at a time where that is faster."""
         size, count = b.param(0), b.param(1)
         with b.loop(b.begin, b.end) as item:
@@ -128,10 +136,10 @@ class gather_block(Indexed):
             ) -> None:
                 index = b.load(b.input(1), b.add(found, j), int64, lanes, mask=mask)
                 if lanes == 1:
-                    position = b.add(first, kernels.checked_index(b, index, size))
+                    position = b.add(first, kernels.checked_index(b, index, size, wraps))
                     value = b.load(b.input(0), position, output.dtype)
                 else:
-                    position = b.add(first, kernels.checked_indices(b, index, size, mask))
+                    position = b.add(first, kernels.checked_indices(b, index, size, mask, wraps))
                     value = b.load_indices(b.input(0), position, output.dtype, mask)
                 b.store(b.buffer(2), b.add(at, j), value, mask=mask)
 
@@ -141,7 +149,7 @@ class gather_block(Indexed):
                 with b.loop(0, length) as j:
                     body(j, 1, None)
 
-    def _emit_rows(self, b: Any, inputs: Sequence[TensorType], output: TensorType) -> None:
+    def _emit_rows(self, b: Any, inputs: Sequence[TensorType], output: TensorType, wraps: bool) -> None:
         dtype, data, target = output.dtype, b.input(0), b.buffer(2)
         size, count, inner = b.param(0), b.param(1), b.param(2)
         one_column = output.shape[2] == 1
@@ -149,14 +157,16 @@ class gather_block(Indexed):
             outer, k = self._row_of(b, row, count, output)
             first, at = b.mul(outer, size), b.mul(row, inner)
             if inputs[1].shape[2] == 1:
-                position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                index = self.index_at(b, inputs, outer, k, 0, count)
+                position = kernels.checked_index(b, index, size, wraps)
                 if one_column:
                     b.store(target, row, b.load(data, b.add(first, position), dtype))
                 else:
                     kernels.copy(b, dtype, target, at, data, b.mul(b.add(first, position), inner), inner)
             else:
                 with b.loop(0, inner) as j:
-                    position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, j, count), size)
+                    index = self.index_at(b, inputs, outer, k, j, count)
+                    position = kernels.checked_index(b, index, size, wraps)
                     value = b.load(data, b.add(b.mul(b.add(first, position), inner), j), dtype)
                     b.store(target, b.add(at, j), value)
 
@@ -191,6 +201,8 @@ class gather_block(Indexed):
             example((), (1, 9, 1), numpy.array([[[1], [8], [-1]]])),
             example((), (3, 9, 1), numpy.arange(-9, 9).reshape(1, 18, 1)),
             example((), (2, 9, 1), numpy.arange(-9, 9).reshape(2, 9, 1).repeat(2, 1)),
+            example((NONNEGATIVE,), (3, 9, 1), numpy.arange(18).reshape(1, 18, 1) % 9),
+            example((NONNEGATIVE,), (2, 5, 17), numpy.array([[[4], [0]]])),
         ]
 
 
@@ -235,7 +247,8 @@ class Scatter(Indexed):
             with b.loop(0, count) as k:
                 source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
                 if inputs[self.index].shape[2] == 1:
-                    position = kernels.checked_index(b, self.index_at(b, inputs, outer, k, 0, count), size)
+                    index = self.index_at(b, inputs, outer, k, 0, count)
+                    position = kernels.checked_index(b, index, size, wraps(attrs))
                     if output.shape[2] == 1:
                         at, new = b.add(first, position), b.load(updates, source, dtype)
                         b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
@@ -245,7 +258,7 @@ class Scatter(Indexed):
                 else:
                     with b.loop(0, width) as j:
                         index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
-                        position = kernels.checked_index(b, index, size)
+                        position = kernels.checked_index(b, index, size, wraps(attrs))
                         at = b.add(b.add(b.mul(b.add(first, position), inner), low), j)
                         new = b.load(updates, b.add(source, j), dtype)
                         b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
@@ -273,7 +286,7 @@ class Scatter(Indexed):
 class scatter_sum(Scatter):
     """Zeros of ``size`` rows with ``updates`` added at ``index``.
 
-    Inputs ``(index, updates)``, attributes ``(size,)``.
+    Inputs ``(index, updates)``, attributes ``(size,)``, perhaps with ``NONNEGATIVE``.
     """
 
     assembly = Assembly.SEGMENT_SUM
@@ -325,6 +338,7 @@ class scatter_sum(Scatter):
             example((4,), numpy.array([[[1], [3], [1]]]), (1, 3, 1)),
             example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1)),
             example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1), dtype=complex64),
+            example((4, NONNEGATIVE), numpy.array([[[1], [3], [1]]]), (2, 3, 5)),
         ]
 
 
@@ -347,7 +361,7 @@ class scatter_set(Scatter):
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
         data, index, updates = inputs
-        return make_node(self, (), (data, index, updates), data.type)
+        return make_node(self, attrs, (data, index, updates), data.type)
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         kernels.copy(b, dtype, target, at, b.input(0), at, count)
@@ -381,14 +395,19 @@ class scatter_set(Scatter):
             example((), (2, 5, 3), numpy.array([[[4, 0, -5], [1, 2, 3]]] * 2), (2, 2, 3)),
             example((), (2, 4, 65), numpy.array([[[1], [1]]]), (2, 2, 65)),
             example((), (1, 4, 1), numpy.array([[[1], [1]]]), (1, 2, 1)),
+            example((NONNEGATIVE,), (1, 4, 3), numpy.array([[[1], [3]]]), (1, 2, 3)),
         ]
 
 
 @custom
 class linear_index(Custom):
-    """One index into merged axes from one index per axis, each checked; attributes ``(sizes,)``."""
+    """One index into merged axes from one index per axis, each checked.
+
+    Attributes ``(sizes,)``, perhaps with ``NONNEGATIVE``.
+    """
 
     functions = ()
+    title = "index"
     checks = True
     differentiable = False
 
@@ -407,24 +426,26 @@ class linear_index(Custom):
     def code_key(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[Any, ...]:
-        return (len(inputs),)
+        return (wraps(attrs), len(inputs))
 
     def failure(self, index: int, inputs: Sequence[TensorType], attrs: Attributes) -> tuple[str, str]:
         """The index and the sizes of the axes, as only one of them is known to be too small."""
         sizes: tuple[int, ...] = attrs[0]
-        outside = [k for k, size in enumerate(sizes) if not -size <= index < size]
+        least = [-size if wraps(attrs) else 0 for size in sizes]
+        outside = [k for k, size in enumerate(sizes) if not least[k] <= index < size]
         if len(outside) == 1:
-            what, fix = _outside(index, sizes[outside[0]])
+            what, fix = _outside(index, sizes[outside[0]], least[outside[0]])
             return what.replace("an axis", f"indexed axis {outside[0]}") if len(sizes) > 1 else what, fix
         what = f"index {index} is outside its axis, which is one of sizes {sizes}"
-        return what, "Use indices from -size to size - 1."
+        return what, f"Use indices from {'-size' if wraps(attrs) else '0'} to size - 1."
 
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b = builder
         with b.loop(b.begin, b.end) as i:
             total = b.const(0, int64)
             for k in range(len(inputs)):
-                position = kernels.checked_index(b, b.load(b.input(k), i, int64), b.param(k))
+                index = b.load(b.input(k), i, int64)
+                position = kernels.checked_index(b, index, b.param(k), wraps(attrs))
                 total = b.add(b.mul(total, b.param(k)), position)
             b.store(b.buffer(len(inputs)), i, total)
 
@@ -462,21 +483,19 @@ class gather:
     def call(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
         if sparse_grad:
             raise ArgumentError("gather: sparse_grad=True", "Leave it out: the gradient is dense.")
-        return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+        return apply("gather", input, index, attrs=(normalize_axis(dim, len(input.shape)), NONNEGATIVE))
 
     @staticmethod
-    def compute(x: Any, index: Any, axis: int) -> Any:
+    def compute(x: Any, index: Any, axis: int, *lowest: str) -> Any:
         shape = index.shape
         if not index.type.size:
             nothing = slice_axis(ops.reshape(strong(x), (-1,)), 0, 0, 0)  # of x, whose gradient is zeros
             return ops.reshape(nothing, need_index(index).shape)
         x, index = same_outside(strong(x), need_index(index), axis)
-        flat = apply(
-            "gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, three_axes(index, axis))
-        )
-        return ops.reshape(flat, shape)
+        blocks = [ops.reshape(value, three_axes(value, axis)) for value in (x, index)]
+        return ops.reshape(apply("gather_block", *blocks, attrs=lowest), shape)
 
-    reference = lambda x, index, axis: numpy.take_along_axis(x, index, axis)
+    reference = lambda x, index, axis, *lowest: numpy.take_along_axis(x, index, axis)
     samples = lambda: [
         example((1,), (2, 3), numpy.array([[0, 2, -1, 1], [1, 1, 1, 1]])),
         example((0,), (3, 2), numpy.array([[0, 2]])),
@@ -569,17 +588,18 @@ class index_select:
     def call(input: Any, dim: int, index: Any) -> Any:
         # as in PyTorch; in ``take``, as in the array API, an index without axes removes the axis
         index = ops.reshape(index, (1,)) if getattr(index, "shape", None) == () else index
-        return apply("index_select", input, index, attrs=(normalize_axis(dim, len(input.shape)),))
+        attrs = (normalize_axis(dim, len(input.shape)), NONNEGATIVE)
+        return apply("index_select", input, index, attrs=attrs)
 
     @staticmethod
-    def compute(x: Any, index: Any, axis: int) -> Any:
+    def compute(x: Any, index: Any, axis: int, *lowest: str) -> Any:
         x, index = strong(x), need_index(index)
         shape = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]) if x.ndim else ()
         x = x if x.ndim else ops.reshape(x, (1,))
-        flat = apply("gather_block", ops.reshape(x, three_axes(x, axis)), ops.reshape(index, (1, -1, 1)))
-        return ops.reshape(flat, shape)
+        blocks = ops.reshape(x, three_axes(x, axis)), ops.reshape(index, (1, -1, 1))
+        return ops.reshape(apply("gather_block", *blocks, attrs=lowest), shape)
 
-    reference = lambda x, index, axis: numpy.take(x, index, axis)
+    reference = lambda x, index, axis, *lowest: numpy.take(x, index, axis)
     samples = lambda: [
         example((0,), (5, 3), numpy.array([4, 0, -1])),
         example((1,), (2, 5, 3), numpy.array([[1], [1]])),

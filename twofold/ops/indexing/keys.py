@@ -16,7 +16,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import bool_, int64, uint8
-from twofold.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from twofold.errors import ArgumentError, DTypeError, IndexRangeError, MaskError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import index as index_of
@@ -414,7 +414,7 @@ def _array_indices(
     if tuple(item.shape) != tuple(shape[axis : axis + len(item.shape)]):
         selected = tuple(shape[axis : axis + len(item.shape)])
         what = f"a mask of shape {tuple(item.shape)} for axes of shape {selected}"
-        raise ShapeError(what, "Make the mask's shape equal to that of the axes it selects from.")
+        raise MaskError(what, "Make the mask's shape equal to that of the axes it selects from.")
     mask = _mask_array(item, observe)
     return (numpy.flatnonzero(mask),) if alone else nonzero_indices(mask)
 
@@ -485,7 +485,7 @@ def _only_mask(key: Any) -> Any:
 
 def _array_mask_fits(mask: Any, shape: Shape) -> None:
     if tuple(mask.shape) != shape[: len(mask.shape)]:
-        raise ShapeError(
+        raise MaskError(
             f"a mask of shape {tuple(mask.shape)} for a tensor of shape {shape}",
             "Make the mask's shape equal to the first axes.",
         )

@@ -25,7 +25,7 @@ _COMBINED: dict[str, Any] = {
 class scatter_combine(Scatter):
     """``data`` combined with ``updates`` at ``index``, one after another; attributes ``(kind,)``: prod, max or min.
 
-    Inputs ``(data, index, updates)``.
+    ``NONNEGATIVE`` may be a second attribute. Inputs ``(data, index, updates)``.
     """
 
     kinds = "iuf"

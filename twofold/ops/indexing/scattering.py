@@ -30,7 +30,7 @@ from twofold.ops.base import (
 )
 from twofold.ops.elementwise.checks import fitting
 from twofold.ops.examples import example
-from twofold.ops.indexing.gather import need_index, same_outside, three_axes
+from twofold.ops.indexing.gather import NONNEGATIVE, need_index, same_outside, three_axes
 from twofold.ops.promotion import autocast, need_fitting
 from twofold.ops.shape.movement import slice_axis
 
@@ -40,8 +40,12 @@ _KINDS = {"prod": "prod", "amax": "max", "amin": "min"}
 class Target:
     """What values go to: the part of ``x`` that an index reaches, as blocks, and the way back to all of ``x``."""
 
-    def __init__(self, x: Any, index: Any, source: Any, axis: int) -> None:
-        """Blocks of ``x``, ``index`` and ``source``; an index vector with a longer ``source`` selects slices."""
+    def __init__(self, x: Any, index: Any, source: Any, axis: int, lowest: Sequence[str]) -> None:
+        """Blocks of ``x``, ``index`` and ``source``; an index vector with a longer ``source`` selects slices.
+
+        ``lowest`` is ``(NONNEGATIVE,)`` or nothing.
+        """
+        self.lowest = lowest
         self.whole, self.part, self.starts = x, x, []
         for position, size in enumerate(source.shape):
             if position != axis and size != x.shape[position]:
@@ -63,13 +67,13 @@ class Target:
 
     def sums(self, values: Any) -> Any:
         """``values`` added up where the index says, from zeros."""
-        return apply("scatter_sum", self.index, values, attrs=(self.data.shape[1],))
+        return apply("scatter_sum", self.index, values, attrs=(self.data.shape[1], *self.lowest))
 
     def reduced(self, how: str, include_self: bool) -> Any:
         """The blocks combined with the source: ``set``, ``sum``, ``mean``, ``prod``, ``amax`` or ``amin``."""
         dtype = self.data.dtype
         if how == "set":
-            return apply("scatter_set", self.data, self.index, self.source)
+            return apply("scatter_set", self.data, self.index, self.source, attrs=tuple(self.lowest))
         if dtype is bool_:
             self.data, self.source = convert(self.data, int64), convert(self.source, int64)
             return convert(self.reduced(how, include_self), bool_)
@@ -81,7 +85,7 @@ class Target:
         if not include_self:
             data = ops.where(touched, filled(_identity(how, dtype), dtype, data.shape), data)
         if how in _KINDS:
-            return apply("scatter_combine", data, self.index, self.source, attrs=(_KINDS[how],))
+            return apply("scatter_combine", data, self.index, self.source, attrs=(_KINDS[how], *self.lowest))
         total = data + self.sums(self.source)
         return total if how == "sum" else _averaged(total, ops.maximum(hits + int(include_self), 1), dtype)
 
@@ -138,12 +142,20 @@ def _scatter(x: Any, index: Any, source: Any, axis: int, how: str, include_self:
             raise ShapeError(what, "Use an index that is not larger there.")
     if source.shape != index.shape:
         source = slice_axis(source, axis, constant(0, int64), index.shape[axis])
-    target = Target(x, index, source, axis)
+    target = Target(x, index, source, axis, (NONNEGATIVE,))
     return ops.reshape(target.back(target.reduced(how, include_self)), shape)
 
 
-def _scatter_slices(x: Any, index: Any, source: Any, axis: int, how: str, include_self: bool = True) -> Any:
-    """Slices of ``source`` at the index vector."""
+def _scatter_slices(
+    x: Any,
+    index: Any,
+    source: Any,
+    axis: int,
+    how: str,
+    include_self: bool = True,
+    lowest: Sequence[str] = (NONNEGATIVE,),
+) -> Any:
+    """Slices of ``source`` at the index vector, which counts from the end where ``lowest`` is empty."""
     x, index = strong(x), need_index(index)
     if index.ndim > 1:
         raise ArgumentError(f"an index with {index.ndim} axes", "Use a vector of indices.")
@@ -159,7 +171,7 @@ def _scatter_slices(x: Any, index: Any, source: Any, axis: int, how: str, includ
     source = broadcast(source, slices)
     if not prod(slices):
         return _without_elements_of(source, x)
-    target = Target(wide, ops.reshape(index, (count,)), source, axis)
+    target = Target(wide, ops.reshape(index, (count,)), source, axis, lowest)
     return ops.reshape(target.reduced(how, include_self), x.shape)
 
 
@@ -203,11 +215,11 @@ def _reference(slices: bool) -> Callable[..., Any]:
 def _combination_samples(slices: bool, hows: Sequence[str], both: bool) -> Callable[[], list[Any]]:
     shapes: list[Any]
     if slices:
-        shapes = [((4, 3), 0, [3, 0, 3], (3, 3)), ((2, 4, 5), 1, [-1], (2, 1, 5))]
+        shapes = [((4, 3), 0, [3, 0, 3], (3, 3)), ((2, 4, 5), 1, [3], (2, 1, 5))]
     else:
         shapes = [
             ((3, 5), 0, [[0, 1, 2, 0, 0], [2, 0, 0, 1, 2]], (2, 5)),
-            ((3, 5), 1, [[0, 0], [4, -1]], (2, 3)),
+            ((3, 5), 1, [[0, 0], [4, 4]], (2, 3)),
         ]
     flags = (True, False) if both else (True,)
     return lambda: [
@@ -268,12 +280,17 @@ class index_reduce:
     samples = _combination_samples(True, (*_REDUCTIONS, "set"), True)
 
 
+def _filled_slices(x: Any, index: Any, value: Any, axis: int, how: str, include_self: bool) -> Any:
+    """As in PyTorch, where of this family ``index_fill`` alone counts from the end."""
+    return _scatter_slices(x, index, value, axis, how, include_self, ())
+
+
 def _recorded(name: str, slices: bool) -> None:
     """An entry of its own for a public function that fixes how values are combined, so that errors name it."""
 
     class body:
         functions = ()
-        compute = _scatter_slices if slices else _scatter
+        compute = _filled_slices if name == "index_fill" else _scatter_slices if slices else _scatter
         reference = _reference(slices)
         samples = _combination_samples(slices, ("set", "sum"), False)
 
@@ -391,7 +408,7 @@ class put:
             what = f"{index.type.size} positions for {source.type.size} elements"
             raise ShapeError(what, "Give one position per element.")
         line, positions, values = (ops.reshape(v, (v.type.size,)) for v in (strong(x), index, source))
-        written = _scatter_slices(line, positions, values, 0, "sum" if accumulate else "set")
+        written = _scatter_slices(line, positions, values, 0, "sum" if accumulate else "set", lowest=())
         return ops.reshape(written, x.shape)
 
     def reference(x: Any, index: Any, source: Any, accumulate: bool) -> Any:

@@ -245,6 +245,9 @@ class cross_entropy:
         reduction: str = "mean",
         label_smoothing: Any = 0.0,
     ) -> Any:
+        if isinstance(label_smoothing, (int, float)) and not 0 <= label_smoothing <= 1:
+            what = f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}"
+            raise ArgumentError(what, "Give the share of the probability that goes to all classes.")
         smooth = not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0)
         attrs = (need_reduction(reduction), weight is not None, smooth)
         weights = () if weight is None else (weight,)

@@ -339,6 +339,9 @@ class kl_div:
     def call(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
         if reduction != "batchmean":
             need_reduction(reduction)
+        for name, value in (("input", input), ("target", target)):
+            if not value.dtype.is_differentiable:
+                raise DTypeError(f"{name} is {value.dtype.name}, not floating", "Cast it with .float().")
         return apply("kl_div", input, target, attrs=(reduction, log_target))
 
     @staticmethod

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, bfloat16, finfo, float32, iinfo, string
+from twofold.dtypes import DType, bfloat16, finfo, float32, iinfo, int64, string
 from twofold.dtypes import as_dtype as _as_dtype
 from twofold.errors import ArgumentError, TwofoldError, at_operation
 from twofold.ir.node import Node
@@ -514,6 +514,12 @@ def full_of(value: Any, shape: Sequence[int], dtype: DType, beside: Any) -> Any:
     if isinstance(beside, Node) or (current_sizes() is None and is_symbolic(tuple(shape))):
         return filled(numbers(value), dtype, tuple(shape))
     return ops.full(tuple(shape), value, dtype=dtype)
+
+
+def checked_below(values: Any, count: Any, what: str, ignored: int = 0) -> Any:
+    """``values`` as int64, for a body; a run raises IndexRangeError for one not in ``[0, count)`` nor ``ignored``."""
+    given = ops.cast(values, int64)
+    return apply("number_below", given, full_of(ignored, (), int64, given), attrs=(count, what))
 
 
 def limits_of(dtype: DType) -> tuple[Any, Any]:

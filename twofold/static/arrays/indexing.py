@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from twofold.frontend.methods import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
+from twofold.ops.indexing.gather import NONNEGATIVE
 from twofold.ops.indexing.keys import getitem, setitem
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import (
@@ -134,18 +136,23 @@ class _Frozen(tuple):
     """A tuple that argument handling leaves alone."""
 
 
-def flat_indices(indices: Any, shape: tuple[int, ...]) -> Any:
-    """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at."""
+def flat_indices(indices: Any, shape: tuple[int, ...], checked: bool = True) -> Any:
+    """The numbers, in row-major order, of the slices that the last axis of ``indices`` points at.
+
+    A run raises IndexRangeError for a position outside, unless ``checked`` is false.
+    """
     depth = index(indices.shape[-1])
     if depth > len(shape):
         raise ArgumentError(
             f"positions of {depth} numbers in shape {shape}", "Give at most one for each axis."
         )
-    position: Any = full_of(0, tuple(indices.shape)[:-1], int64, indices)
-    for axis in range(depth):
-        at = ops.cast(ops.select(indices, -1, axis), int64)
-        position = ops.add(ops.multiply(position, shape[axis]), at)
-    return ops.reshape(position, (-1,))
+    parts = [ops.reshape(ops.cast(ops.select(indices, -1, axis), int64), (-1,)) for axis in range(depth)]
+    if checked and depth:
+        return apply("linear_index", *parts, attrs=(tuple(shape[:depth]), NONNEGATIVE))
+    position: Any = full_of(0, (math.prod(tuple(indices.shape)[:-1]),), int64, indices)
+    for size, part in zip(shape, parts):
+        position = ops.add(ops.multiply(position, size), part)
+    return position
 
 
 def scattered(base: Any, indices: Any, updates: Any, how: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy
@@ -18,6 +19,7 @@ from twofold.static.api.op_functions import (
     Number,
     Tensors,
     axis_of,
+    checked_below,
     convert_to_tensor,
     counted,
     numbers,
@@ -43,7 +45,8 @@ def reverse_sequence(
     along_time, along_batch = [1] * input.ndim, [1] * input.ndim
     along_time[time], along_batch[batch] = input.shape[time], input.shape[batch]
     step = ops.reshape(counted(input.shape[time], input), tuple(along_time))
-    length = ops.reshape(ops.cast(seq_lengths, int64), tuple(along_batch))
+    known = checked_below(seq_lengths, input.shape[time] + 1, "a length in seq_lengths,")
+    length = ops.reshape(known, tuple(along_batch))
     source = ops.where(ops.less(step, length), ops.subtract(ops.subtract(length, step), 1), step)
     return ops.take_along_dim(input, source, time)
 
@@ -219,14 +222,15 @@ def batch_gather(params: Any, indices: Alone) -> Any:
     last = indices.ndim - 1
     rest = params.shape[last + 1 :]
     positions = ops.reshape(ops.cast(indices, int64), (*indices.shape, *[1] * len(rest)))
-    return ops.take_along_dim(params, ops.broadcast_to(positions, (*indices.shape, *rest)), last)
+    return ops.gather(params, last, ops.broadcast_to(positions, (*indices.shape, *rest)))
 
 
 @operation("UnravelIndex")
 @example("tf.unravel_index([5, 0], [2, 3])", "[[1 0]\n [2 0]]")
 def unravel_index(indices: Any, dims: Number) -> Any:
     """The coordinates, along a new first axis, of flat indices into an array of shape ``dims``."""
-    found = ops.unravel_index(ops.cast(indices, int64), sizes(dims))
+    wanted = sizes(dims)
+    found = ops.unravel_index(checked_below(indices, prod(wanted), "index"), wanted)
     return ops.cast(ops.stack(list(found), 0), indices.dtype)
 
 

@@ -11,6 +11,7 @@ from twofold.static import math
 from twofold.static.api.op_functions import (
     Alone,
     Number,
+    checked_below,
     convert_to_tensor,
     full_of,
     limits_of,
@@ -26,9 +27,10 @@ from twofold.static.graph.scopes import control_dependencies
 
 
 def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
-    """Slices and their segments in one axis each; negative segments become an additional one."""
+    """Slices and their segments, below ``count``, in one axis each; negative segments become an additional one."""
     rows = ops.reshape(data, (-1, *tuple(data.shape)[ids.ndim :])) if ids.ndim != 1 else data
-    positions = ops.cast(ops.reshape(ids, (-1,)), int64)
+    given = ops.maximum(ops.cast(ops.reshape(ids, (-1,)), int64), -1)
+    positions = checked_below(given, count, "segment", ignored=-1)
     return rows, ops.where(ops.less(positions, 0), count, positions)
 
 
@@ -98,9 +100,14 @@ def _unsorted(how: str, data: str, result: str) -> Callable[..., Any]:
 
 
 def _in_order(ids: Any) -> Any:
-    """Numbers of segments, checked by each run to be sorted."""
+    """Numbers of segments, checked by each run to be sorted and not negative."""
     fits = math.reduce_all(math.greater_equal(ids[1:], ids[:-1]))
-    with control_dependencies([Assert(fits, ["segment ids are not increasing", ids])]):
+    whole = math.reduce_all(math.greater_equal(ids, 0))
+    checks = [
+        Assert(fits, ["segment ids are not increasing", ids]),
+        Assert(whole, ["segment ids must be >= 0", ids]),
+    ]
+    with control_dependencies(checks):
         return shape_ops.identity(ids)
 
 

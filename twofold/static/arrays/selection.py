@@ -22,6 +22,7 @@ from twofold.static.api.op_functions import (
     Number,
     Tensors,
     as_dtype,
+    checked_below,
     convert_to_tensor,
     define,
     full_of,
@@ -208,7 +209,8 @@ def confusion_matrix(
 @operation("ConfusionMatrix")
 def _confusion(labels: Any, predictions: Any, weights: Any, count: Number, dtype: Any) -> Any:
     size = whole(count)
-    positions = ops.add(ops.multiply(ops.cast(labels, int64), size), ops.cast(predictions, int64))
+    rows, columns = checked_below(labels, size, "label"), checked_below(predictions, size, "prediction")
+    positions = ops.add(ops.multiply(rows, size), columns)
     each = ops.broadcast_to(ops.cast(weights, dtype), positions.shape) if hasattr(weights, "dtype") else None
     ones = ops.full_like(positions, 1, dtype=dtype) if each is None else each
     found = ops.index_add(full_of(0, (size * size,), dtype, positions), 0, positions, ones)

@@ -34,6 +34,7 @@ from twofold.static.api.op_functions import (
     sizes,
     whole,
 )
+from twofold.static.arrays.indexing import flat_indices
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph, owner_of
@@ -353,15 +354,9 @@ def gather(params: Alone, indices: Alone, validate_indices: Number = None, axis:
 @example("tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])", "[2 3]")
 def gather_nd(params: Any, indices: Alone) -> Any:
     """Elements or slices of ``params`` at the positions in the last axis of ``indices``."""
-    depth = index(indices.shape[-1])
-    flat_count = math.prod(params.shape[:depth])
-    rows = ops.reshape(params, (flat_count, *params.shape[depth:]))
-    position: Any = 0
-    step = flat_count
-    for axis in range(depth):
-        step //= max(index(params.shape[axis]), 1)
-        position = ops.add(ops.multiply(ops.cast(ops.select(indices, -1, axis), int64), step), position)
-    found = ops.index_select(rows, 0, ops.reshape(position, (-1,)))
+    depth, shape = index(indices.shape[-1]), tuple(params.shape)
+    rows = ops.reshape(params, (math.prod(shape[:depth]), *shape[depth:]))
+    found = ops.index_select(rows, 0, flat_indices(indices, shape))
     return ops.reshape(found, (*indices.shape[:-1], *params.shape[depth:]))
 
 

@@ -53,9 +53,10 @@ def cond(
 def case(
     pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str = "case"
 ) -> Any:
-    """What the function of the first true predicate declares, else ``default`` (without it the last function).
+    """What the function of the first true predicate declares, else ``default``.
 
-    With ``exclusive`` a run raises InvalidArgumentError if several predicates are true.
+    A run raises InvalidArgumentError if no predicate is true and there is no ``default``, with ``exclusive`` also if
+    several are true.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     if not pairs:
@@ -63,10 +64,14 @@ def case(
             raise ValueError(f"case: no functions, at {here()}. Give pairs of predicate and function.")
         return default()
     controls = []
-    if exclusive and len(pairs) > 1:
+    if default is None or (exclusive and len(pairs) > 1):
         truths = stack([convert_to_tensor(predicate) for predicate, _ in pairs])
+    if default is None:
+        some = define("Any", lambda t: ops.any(t), (truths,), {}, None).outputs[0]
+        controls.append(Assert(some, ["case: none of the predicates is true:", truths], len(pairs)))
+    if exclusive and len(pairs) > 1:
         alone = define("All", lambda t: ops.sum(t) <= 1, (truths,), {}, None).outputs[0]
-        controls = [Assert(alone, ["case: more than one predicate is true:", truths])]
+        controls.append(Assert(alone, ["case: more than one predicate is true:", truths], len(pairs)))
     with control_dependencies(controls):
         return _first_true(pairs, default, strict, name)
 

@@ -18,6 +18,7 @@ from twofold.errors import ArgumentError, GraphError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
+from twofold.ops.indexing.gather import NONNEGATIVE
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import (
     Number,
@@ -60,14 +61,17 @@ def _write(flow: Any, value: Any, index: Any) -> Any:
         what = f"a value of shape {tuple(value.shape)} for elements of shape {tuple(flow.shape[1:])}"
         raise ShapeError(what, "Write values of one shape.")
     rows = _as_rows(flow)
-    written = apply("scatter_set", rows, _position(index), ops.reshape(value, (1, 1, rows.shape[2])))
+    written = apply(
+        "scatter_set", rows, _position(index), ops.reshape(value, (1, 1, rows.shape[2])), attrs=(NONNEGATIVE,)
+    )
     return ops.reshape(written, tuple(flow.shape))
 
 
 def _read(flow: Any, index: Any) -> Any:
     if is_unwritten(_type(flow)):
         raise ArgumentError("an element is read before any is written", "Write it first, or unstack values.")
-    return ops.reshape(apply("gather_block", _as_rows(flow), _position(index)), tuple(flow.shape[1:]))
+    found = apply("gather_block", _as_rows(flow), _position(index), attrs=(NONNEGATIVE,))
+    return ops.reshape(found, tuple(flow.shape[1:]))
 
 
 def _type(value: Any) -> TensorType:
@@ -298,7 +302,9 @@ def _scattered(flow: Any, rows: Any, positions: Any) -> Any:
         flow = zeros_like_rows(flow, tensor_type(_type(rows).dtype, tuple(rows.shape)[1:]))
     count = rows.shape[0]
     index = ops.reshape(ops.cast(positions, int64), (1, count, 1))
-    written = apply("scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)))
+    written = apply(
+        "scatter_set", _as_rows(flow), index, ops.reshape(rows, (1, count, -1)), attrs=(NONNEGATIVE,)
+    )
     return ops.reshape(written, tuple(flow.shape))
 
 

@@ -11,7 +11,14 @@ from twofold.errors import ArgumentError
 from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
 from twofold.runtime.calls import failed
-from twofold.static.api.op_functions import Number, convert_to_tensor, full_of, operation, sizes
+from twofold.static.api.op_functions import (
+    Number,
+    checked_below,
+    convert_to_tensor,
+    full_of,
+    operation,
+    sizes,
+)
 from twofold.static.arrays.indexing import flat_indices
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import example
@@ -29,7 +36,8 @@ def _losses(
     ones = ops.full_like(flat, 1)
     counts = ops.index_add(full_of(0, (batch,), int64, labels), 0, ops.select(positions, 1, 0), ones)
     blank = scores.shape[2] - 1
-    given = (ops.reshape(targets, (batch, most)), ops.cast(lengths, int64), counts)
+    known = checked_below(lengths, scores.shape[0] + 1, "a length in sequence_length,")
+    given = (ops.reshape(targets, (batch, most)), known, counts)
     return apply("ctc_losses", scores, *given, attrs=(blank, bool(skips)))
 
 

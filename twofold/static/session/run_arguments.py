@@ -12,7 +12,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import bfloat16, string
-from twofold.errors import GraphError
+from twofold.errors import GraphError, InvalidArgumentError, TwofoldError, invalid
 from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.failures import end_at, note
 from twofold.runtime.tracing import here
@@ -123,8 +123,22 @@ def repaired(feeds: Sequence[Source], values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _wrong_result(operation: Operation, what: str, fix: str) -> BaseException:
     """The error of a ``py_func`` whose declaration does not fit its function, at the line that declares it."""
-    error = GraphError(f"{operation.name} ({operation.where}): {what}", fix)
+    error = InvalidArgumentError(f"{operation.name} ({operation.where}): {what}", fix)
     return end_at(error, _core.location_of(operation.outputs[0])) if operation.outputs else error
+
+
+def _of_the_run(operation: Operation, error: Exception) -> Exception:
+    """An error of a function of the package, as the InvalidArgumentError of a run, at the line that declares it."""
+    if isinstance(error, TwofoldError) and not isinstance(error, GraphError):
+        # what the function raised names the line of the run
+        what = error.what.removesuffix(f", at {here()}")
+        error = invalid(type(error))(f"{what}, at {operation.where}", error.fix)
+    elif type(error) is ValueError:  # of NumPy or the standard library, about the values
+        what = str(error).removesuffix(".")
+        error = InvalidArgumentError(f"{operation.name} ({operation.where}): {what}", "Give other values.")
+    if operation.outputs:
+        end_at(error, _core.location_of(operation.outputs[0]))
+    return error
 
 
 def _wrong_shape(tensor: Tensor, dtype: Any, shape: Any) -> BaseException:
@@ -133,15 +147,14 @@ def _wrong_shape(tensor: Tensor, dtype: Any, shape: Any) -> BaseException:
 
 
 def call_python(operation: Operation, arrays: Sequence[Any]) -> list[numpy.ndarray]:
-    """The outputs of a ``py_func``; raises GraphError if they are not what was declared."""
+    """The outputs of a ``py_func``; raises InvalidArgumentError if they are not what was declared."""
     assert operation.python is not None
     try:
         made = operation.python(*arrays)
     except Exception as error:
-        note(error, f"in the function of {operation.name}, declared at {operation.where}")
-        if operation.outputs and not ends_in_callback(error):
-            end_at(error, _core.location_of(operation.outputs[0]))
-        raise
+        wrong = error if ends_in_callback(error) else _of_the_run(operation, error)
+        note(wrong, f"in the function of {operation.name}, declared at {operation.where}")
+        raise wrong from None
     results = list(made) if isinstance(made, (list, tuple)) else [made]
     if len(results) != len(operation.outputs):
         what = f"the function returned {len(results)} values for {len(operation.outputs)} dtypes"

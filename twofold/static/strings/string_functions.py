@@ -17,6 +17,7 @@ from twofold.errors import ArgumentError, DTypeError, InvalidArgumentError
 from twofold.ops.axes import given_once
 from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import as_dtype, as_tensor, convert_to_tensor
+from twofold.static.errors import NotFoundError
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import Tensor
@@ -377,7 +378,11 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     """
 
     def read(path: bytes) -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            what = f"read_file: {os.fsdecode(path)}; No such file or directory"
+            raise NotFoundError(what, "Give the path of a file.") from None
 
     return in_python("ReadFile", read, [as_string_tensor("read_file", filename)], [(string, ())], name)[0]
