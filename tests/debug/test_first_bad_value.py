@@ -575,3 +575,10 @@ def test_the_gradient_of_what_is_computed_again_names_its_operand(use_reentrant:
     assert traceback.extract_tb(caught.value.__traceback__)[-1].lineno == line + 2
     name = f"{__file__.rpartition('/')[2]}:{line + 1}"
     assert f"  h: float32[3] [0. 0. 0.], made at {name}" in caught.value.__notes__[0]
+
+
+def test_the_operation_in_a_branch_is_named_whose_gradient_is_nan() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(AnomalyError, match="Function 'SqrtBackward' returned nan"), torch.detect_anomaly():
+        torch.cond(x.detach().sum() > 0, lambda v: (v * 0).sqrt(), lambda v: v, (x,)).sum().backward()
+        x.grad.tolist()  # type: ignore[union-attr]

@@ -92,7 +92,8 @@ def _bad_value(
         name = (
             step.node.op.name if inner is None else f"backward pass of {public_name(inner.op, inner.attrs)}"
         )
-        op, attrs = (op, attrs) if inner is None else (inner.op, inner.attrs)
+        if inner is not None:
+            op, attrs, differentiated = inner.op, inner.attrs, public_name(inner.op, inner.attrs)
     else:
         inner = first_wrong(op, attrs, operands, location, _is_not_finite)
         found = inner is not None and inner.location == inside
@@ -293,7 +294,8 @@ def _reason_at(op: Op, at: Sequence[float], given: str, is_nan: bool) -> str:
     if is_nan and any(map(math.isinf, at)):
         return f"{name}({given}) of infinity"
     if is_nan:
-        return f"{name}({given}) is not defined"
+        # of a whole matrix the elements at one index are not what it is computed of
+        return f"{name}({given}) is not defined" if rules is not None else f"{name} is not defined for these operands"
     if rules is not None and rules.has_poles:
         return f"{name}({given})"
     return f"overflow of {name}({given})" if given else f"overflow of {name}"
