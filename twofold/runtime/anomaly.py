@@ -295,7 +295,11 @@ def _reason_at(op: Op, at: Sequence[float], given: str, is_nan: bool) -> str:
         return f"{name}({given}) of infinity"
     if is_nan:
         # of a whole matrix the elements at one index are not what it is computed of
-        return f"{name}({given}) is not defined" if rules is not None else f"{name} is not defined for these operands"
+        return (
+            f"{name}({given}) is not defined"
+            if rules is not None
+            else f"{name} is not defined for these operands"
+        )
     if rules is not None and rules.has_poles:
         return f"{name}({given})"
     return f"overflow of {name}({given})" if given else f"overflow of {name}"

@@ -1,0 +1,98 @@
+"""The lines of a backward pass where calls of one line are alike: each goes with its own call of the forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import twofold as torch
+from tests.debug.step_recorder import stepped, value_of
+from twofold import debug, nn
+
+
+def unused_last_state(x: Any) -> Any:
+    state, total = x, 0.0
+    for _ in range(3):
+        p = torch.tanh(state * 3)
+        total = total + p
+        state = state * 0.9
+    return total
+
+
+def attend(q: Any, k: Any, v: Any, mask: Any) -> Any:
+    scores = q @ k.T * 0.5
+    scores = scores.masked_fill(mask, float("-inf"))
+    weights = torch.softmax(scores, -1)
+    return weights @ v
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(2, 6)
+
+    def forward(self, h: Any, mask: Any) -> Any:
+        q, k, v = self.qkv(h).chunk(3, -1)
+        return h * 0.5 + attend(q, k, v, mask)
+
+
+def equal_blocks(x: Any) -> Any:
+    torch.manual_seed(1)
+    blocks = nn.ModuleList([Block() for _ in range(3)])
+    h = torch.stack([x, x * 2])
+    mask = torch.triu(torch.ones(2, 2), 1) > 0
+    for block in blocks:
+        h = block(h, mask)
+    return h.mean(0)
+
+
+def two_steps(x: Any) -> Any:
+    w = torch.tensor([0.5, 2.0], requires_grad=True)
+    for _ in range(2):
+        loss = (torch.exp(w) * x).sum()
+        loss.backward()
+        with torch.no_grad():
+            w -= w.grad
+        w.grad = None
+    return w.detach()
+
+
+def differentiated(program: Callable[[Any], Any], x: Any) -> Any:
+    result = program(x)
+    result.sum().backward()
+    return x.grad
+
+
+def backward_lines(program: Callable[[Any], Any], function: Any) -> list[tuple[int, dict[str, Any]]]:
+    """The lines of ``function`` in the backward pass, numbered in it, and the variables there."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    recorder = stepped(program, debug.run, differentiated, program, x)
+    code = getattr(function, "__code__", function)
+    return [
+        (one.line - code.co_firstlineno, one.values)
+        for one in recorder.seen
+        if one.function == f"{code.co_name} (backward)"
+    ]
+
+
+def test_a_last_state_that_nothing_reads() -> None:
+    found = backward_lines(unused_last_state, unused_last_state)
+    lines = [line for line, _ in found if line != 2]
+    assert lines == [4, 3, 5, 4, 3, 5, 4, 3]
+    states = {state: None for line, values in found if line == 3 for state in map(str, [values["state"]])}
+    x = torch.tensor([1.0, 2.0])
+    assert list(states) == [str(value_of(one)) for one in (x * 0.9 * 0.9, x * 0.9, x)]
+
+
+def test_equal_modules_with_products_of_two_activations() -> None:
+    assert [line for line, _ in backward_lines(equal_blocks, attend)] == [4, 3, 2, 1] * 3
+
+
+def test_each_step_of_a_training_loop() -> None:
+    x = torch.tensor([1.0, 2.0])
+    recorder = stepped(two_steps, debug.run, two_steps, x)
+    first = two_steps.__code__.co_firstlineno
+    found = [one for one in recorder.seen if one.function == "two_steps (backward)" and one.line == first + 3]
+    plain = stepped(two_steps, two_steps, x)
+    ahead = [one for one in plain.seen if one.line == first + 3]
+    assert [one.values["w"] for one in found] == [one.values["w"] for one in ahead]
