@@ -77,12 +77,13 @@ ENTRIES: dict[str, str] = {
     "twofold.ops.indexing.bags": "bag_sum bag_largest embedding_bags",
     "twofold.ops.indexing.embedding": "row_number embedding frequency_scaled embedding_renorm",
     "twofold.ops.indexing.gather": (
-        "gather_block scatter_sum scatter_set linear_index gather take_along_axis index_select"
+        "gather_block scatter_sum scatter_set gather take_along_axis index_select"
     ),
     "twofold.ops.indexing.keys": (
         "basic_index index index_write index_accumulate is_class one_hot select_scatter"
     ),
     "twofold.ops.indexing.leading": "first_of_rows",
+    "twofold.ops.indexing.linear_index": "linear_index",
     "twofold.ops.indexing.masks": "masked_write masked_fill",
     "twofold.ops.indexing.row_products": "concatenate_rows product_over_rows rows_added_at sum_of_rows",
     "twofold.ops.indexing.rows": "first_positions changed_rows",
