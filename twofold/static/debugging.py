@@ -252,10 +252,13 @@ def add_check_numerics_ops() -> Any:
     Such a run looks for the first value that is not finite as one in ``twofold.detect_anomaly`` does: the error is an
     InvalidArgumentError whose traceback ends at the line that made it of finite values, in the body of a loop or choice
     and in the gradient of a line as well. Infinity that the program gives itself ends at the line of its tensor. What
-    stands in bodies is checked as far as it reaches a result.
+    stands in bodies is checked as far as it reaches a result. Operations that write to variables, such as initializers,
+    are left out, as a check would run them: what a run writes is checked where that runs them.
     """
     outside = _outside_of_bodies(get_default_graph().get_operations())
-    tensors = [tensor for op in outside for tensor in op.outputs if tensor.dtype.kind in "fc"]
+    tensors = [
+        tensor for op in outside if not op.updates for tensor in op.outputs if tensor.dtype.kind in "fc"
+    ]
     if not tensors:
         return group()
     made = define(CHECK_NUMERICS, lambda value, *rest: ops.copied(value), tuple(tensors), {}, "CheckNumerics")
