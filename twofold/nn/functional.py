@@ -159,6 +159,10 @@ def rrelu(
     >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
+    if lower > upper:
+        raise RuntimeError(
+            f"rrelu: Lower bound should be less than or equal to the upper bound, got {lower} and {upper}. Swap them."
+        )
     slope: Any = (lower + upper) / 2
     if training:
         slope = sample_uniform(*stream(None), tuple(input.shape), input.dtype, float(lower), float(upper))

@@ -11,7 +11,7 @@ from typing import Any
 
 from twofold import _core
 from twofold.dtypes import DType, int64, uint8
-from twofold.errors import DTypeError
+from twofold.errors import DTypeError, ShapeError
 from twofold.frontend.install import PUBLIC
 from twofold.nn import reducing
 from twofold.ops.base import FUNCTIONS
@@ -153,6 +153,12 @@ def margin_ranking_loss(
     >>> torch.nn.functional.margin_ranking_loss(x1, x2, torch.ones(2))
     tensor(1.)
     """
+    if not input1.ndim == input2.ndim == target.ndim:
+        sizes = ", ".join(str(tuple(one.shape)) for one in (input1, input2, target))
+        raise ShapeError(
+            f"margin_ranking_loss: All input tensors should have same dimension but got sizes {sizes}",
+            "Reshape them to as many axes.",
+        )
     return reducing.reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 

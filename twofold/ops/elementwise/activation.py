@@ -100,6 +100,8 @@ class celu:
 
     @staticmethod
     def call(input: Any, alpha: Any = 1.0) -> Any:
+        if isinstance(alpha, (int, float)) and alpha == 0:
+            raise ArgumentError("alpha cannot be 0 for CELU, which divides by it", "Use relu.")
         return apply("celu", input, alpha)
 
 

@@ -1,4 +1,4 @@
-"""Indices below zero: PyTorch counts them from the end in some functions and raises in the others, and so do these."""
+"""Arguments for which PyTorch raises, where a result could be computed; indices below zero among them."""
 
 from __future__ import annotations
 
@@ -82,6 +82,12 @@ def test_a_mask_of_another_shape_is_an_index_error() -> None:
 
 def test_other_arguments_that_gave_a_number() -> None:
     x = torch.zeros(2, 3)
+    with pytest.raises(RuntimeError, match="All input tensors should have same dimension"):
+        F.margin_ranking_loss(ONES(3), ONES(3, 1), ONES(3))
+    with pytest.raises(RuntimeError, match="alpha cannot be 0 for CELU"):
+        F.celu(x, 0.0)
+    with pytest.raises(RuntimeError, match="Lower bound should be less"):
+        F.rrelu(x, 0.3, 0.1)
     with pytest.raises(RuntimeError, match="label_smoothing must be between 0.0 and 1.0"):
         F.cross_entropy(x, torch.tensor([0, 1]), label_smoothing=1.5)
     with pytest.raises(TypeError, match="target is int64, not floating"):
