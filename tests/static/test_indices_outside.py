@@ -57,6 +57,9 @@ CASES: dict[str, Case] = {
     "reverse_sequence": (
         lambda i: tf.reverse_sequence([[1, 2, 3]], i, seq_axis=1), [2], [[2, 1, 3]], [[-1], [4]],
     ),
+    "invert_permutation": (
+        lambda i: tf.invert_permutation(i), [2, 0, 1], [1, 2, 0], [[1, 1, 0], [3, 0, 1], [-1, 0, 1]],
+    ),
     "unravel_index": (lambda i: tf.unravel_index(i, [2, 3]), [5], [[1], [2]], [[6], [-1]]),
     "batch_gather": (lambda i: tf.batch_gather(X, i), [[1], [0], [3]], X[[0, 1, 2], [1, 0, 3]][:, None], [[[-1]] * 3]),
     "dynamic_stitch": (lambda i: tf.dynamic_stitch([i, [1]], [[5], [6]]), [0], [5, 6], [[-1]]),
@@ -103,6 +106,43 @@ def test_one_value_for_two_positions_of_a_sparse_tensor() -> None:
             session.run(dense, {positions: [[0, 0], [1, 1]]})
 
 
+def test_diagonals_of_halves_of_the_axes() -> None:
+    """Of ``tf.diag`` as TensorFlow documents it: ``output[i, j, i, j] = diagonal[i, j]``."""
+    values = numpy.arange(1, 7).reshape(2, 3)
+    expected = numpy.zeros((2, 3, 2, 3), int)
+    for k in range(2):
+        for j in range(3):
+            expected[k, j, k, j] = values[k, j]
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = tf.diag(tf.constant(values))
+        assert session.run(made).tolist() == expected.tolist()
+        assert session.run(tf.diag_part(made)).tolist() == values.tolist()
+        assert session.run(tf.diag_part(tf.diag([1.0, 2.0]))).tolist() == [1.0, 2.0]
+
+
+SHAPES: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], tuple[int, ...]]] = {
+    "add_n": (lambda x: tf.add_n([x, tf.ones([3])]), (3,), (1,)),
+    "accumulate_n": (lambda x: tf.accumulate_n([x, tf.ones([3])]), (3,), (1,)),
+    "scatter_add": (lambda x: tf.scatter_add(tf.Variable(tf.ones([4, 2])), [0, 1], x), (2, 2), (2, 1)),
+    "rgb_to_grayscale": (lambda x: tf.image.rgb_to_grayscale(x), (2, 2, 3), (2, 2, 4)),
+    "diag_part": (lambda x: tf.diag_part(x), (2, 2), (2, 3)),
+    "ctc_greedy_decoder": (lambda x: tf.nn.ctc_greedy_decoder(x, [2])[1], (2, 1, 3), (2, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_that_could_be_broadcast(name: str) -> None:
+    """TensorFlow raises for each."""
+    declare, good, wrong = SHAPES[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, [None] * len(good))
+        found = declare(fed)
+        session.run(tf.global_variables_initializer())
+        session.run(found, {fed: numpy.ones(good)})
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(found, {fed: numpy.ones(wrong)})
+
+
 WORDS: dict[str, tuple[Callable[[Any], Any], Any, type[Exception]]] = {
     "decode_raw": (lambda s: tf.decode_raw(s, tf.int32), b"abc", tf.errors.InvalidArgumentError),
     "decode_csv": (lambda s: tf.decode_csv([s], [[0.0], [0.0]])[0], b"1,2,3", tf.errors.InvalidArgumentError),
@@ -135,3 +175,17 @@ def test_a_singular_matrix_is_an_invalid_argument() -> None:
         inverse = tf.matrix_inverse(tf.zeros([2, 2]))
         with pytest.raises(tf.errors.InvalidArgumentError, match="singular"):
             session.run(inverse)
+
+
+def test_the_broadcast_of_a_shape_that_is_known_in_a_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        found = tf.broadcast_dynamic_shape(tf.shape(x), [3, 4])
+        wide = tf.broadcast_to(x, found)
+        for size in (4, 1):
+            assert session.run(found, {x: numpy.ones(size)}).tolist() == [3, 4]
+            assert session.run(wide, {x: numpy.ones(size)}).shape == (3, 4)
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"shapes \(3,\) and \(3, 4\) do not broadcast"
+        ):
+            session.run(found, {x: numpy.ones(3)})

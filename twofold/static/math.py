@@ -10,7 +10,7 @@ from math import prod as _prod
 from typing import Any
 
 from twofold.dtypes import DType, bfloat16, complex64, complex128, float32, float64, int32, int64, string
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.sizes import index
 from twofold.ops.axes import given_once
 from twofold.ops.base import apply, normalize_axis, ops
@@ -273,6 +273,9 @@ def add_n(inputs: Tensors) -> Any:
     """Sum of a list of tensors."""
     total, *rest = _check_same_dtype(*inputs)
     for value in rest:
+        if tuple(value.shape) != tuple(total.shape):
+            what = f"a tensor of shape {tuple(value.shape)} beside {tuple(total.shape)}"
+            raise ShapeError(what, "Give tensors of one shape, or add them with +, which broadcasts.")
         total = apply("add", total, value)
     return total
 

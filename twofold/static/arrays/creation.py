@@ -146,8 +146,27 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     return _range(*given, as_dtype(dtype), name=name)
 
 
-diag = renamed("Diag", "diag_embed", "diagonal")
-diag_part = renamed("DiagPart", "diagonal", "input")
+@operation("Diag")
+@example("tf.diag([1, 2])", "[[1 0]\n [0 2]]")
+def diag(diagonal: Alone) -> Any:
+    """Zeros of twice the axes of ``diagonal``, with its elements where both halves of a position are equal."""
+    shape = tuple(diagonal.shape)
+    flat = ops.reshape(diagonal, (math.prod(shape),))
+    return ops.reshape(ops.diag_embed(flat), (*shape, *shape))
+
+
+@operation("DiagPart")
+@example("tf.diag_part([[1, 2], [3, 4]])", "[1 4]")
+def diag_part(input: Alone) -> Any:
+    """The elements of ``input``, whose axes are two equal halves, where both halves of a position are equal."""
+    shape = tuple(input.shape)
+    kept, other = shape[: len(shape) // 2], shape[len(shape) // 2 :]
+    if kept != other:
+        raise ShapeError(f"an input of shape {shape}", "Give one whose axes are two equal halves.")
+    count = math.prod(kept)
+    return ops.reshape(ops.diagonal(ops.reshape(input, (count, count))), kept)
+
+
 matrix_diag = renamed("MatrixDiag", "diag_embed", "diagonal")
 matrix_diag_part = renamed("MatrixDiagPart", "diagonal", "input", dim1=-2, dim2=-1)
 

@@ -22,6 +22,7 @@ from twofold.static.api.op_functions import (
     checked_below,
     convert_to_tensor,
     counted,
+    full_of,
     numbers,
     operation,
     refuse,
@@ -197,8 +198,14 @@ def searchsorted(sorted_sequence: Any, values: Any, side: Number = "left", out_t
 @operation("InvertPermutation")
 @example("tf.invert_permutation([2, 0, 1])", "[1 2 0]")
 def invert_permutation(x: Any) -> Any:
-    """``y`` with ``y[x[k]] = k``."""
-    return ops.cast(ops.sort(x, -1, False, True)[1], x.dtype)
+    """``y`` with ``y[x[k]] = k``; a run raises InvalidArgumentError where ``x`` is no permutation."""
+    count = x.shape[0]
+    given, step = checked_below(x, count, "a number of the permutation,"), counted(count, x)
+    found = ops.index_copy(full_of(0, (count,), int64, x), 0, given, ops.cast(step, int64))
+    # of a number that occurs twice the last one was kept
+    again = ops.where(ops.equal(ops.index_select(found, 0, given), step), 0, ops.add(given, 1))
+    none_again = checked_below(again, 1, "one more than a number of the permutation that occurs twice,")
+    return ops.cast(ops.add(found, none_again), x.dtype)
 
 
 @operation("Meshgrid", several=list)

@@ -10,7 +10,7 @@ import numpy
 from twofold.dtypes import float32, int32, int64
 from twofold.errors import ArgumentError, AxisError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
-from twofold.ir.sizes import index
+from twofold.ir.sizes import index, is_symbolic
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, normalize_axis, ops
 from twofold.ops.source import shape_of
@@ -39,7 +39,7 @@ from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph, owner_of
 from twofold.static.graph.graph_elements import Slot, check_same_dtype
-from twofold.static.graph.inference import whole_numbers
+from twofold.static.graph.inference import Unforeseen, whole_numbers
 from twofold.static.graph.tensor_shape import TensorShape, sizes_of_shape
 
 
@@ -471,4 +471,11 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 @example("tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([3]))", "[2 3]")
 def broadcast_dynamic_shape(shape_x: Number, shape_y: Number) -> Any:
     """``broadcast_static_shape`` of shapes that are known when the graph runs."""
-    return numpy.array(numpy.broadcast_shapes(sizes(shape_x), sizes(shape_y)), numpy.int32)
+    first, second = sizes(shape_x), sizes(shape_y)
+    if is_symbolic((*first, *second)):
+        raise Unforeseen
+    try:
+        return numpy.array(numpy.broadcast_shapes(first, second), numpy.int32)
+    except ValueError:
+        what = f"shapes {first} and {second} do not broadcast"
+        raise ShapeError(what, "Make the sizes equal, or 1 where they repeat.") from None

@@ -62,6 +62,8 @@ def _mixed(images: Any, weights: Sequence[float]) -> Any:
 
 @operation("RgbToGrayscale")
 def _gray(images: Any) -> Any:
+    if images.shape[-1] != 3:
+        raise ShapeError(f"images of {images.shape[-1]} channels", "Give images of three.")
     return _mixed(images, _GRAY)
 
 

@@ -82,6 +82,9 @@ def ctc_greedy_decoder(
     logits, lengths = convert_to_tensor(inputs), convert_to_tensor(sequence_length)
 
     def decode(values: Any, counts: Any) -> list[Any]:
+        if values.shape[1] != len(counts):
+            what = f"{len(counts)} lengths in sequence_length for a batch of {values.shape[1]}"
+            raise failed("ctc_greedy_decoder", ArgumentError(what, "Give one for each sequence."))
         best = values.argmax(-1)
         blank = values.shape[2] - 1
         rows = []

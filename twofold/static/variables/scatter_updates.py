@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold.dtypes import int64
+from twofold.errors import ShapeError
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import convert_to_tensor
@@ -18,6 +19,9 @@ from twofold.static.variables.variable import Variable, update, variable_of
 def _flat(state: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
     positions = ops.reshape(ops.cast(indices, int64), (-1,))
     rest = tuple(state.shape)[1:]
+    if tuple(updates.shape) not in ((), (*indices.shape, *rest)):
+        what = f"updates of shape {tuple(updates.shape)} for {tuple(indices.shape)} slices of {rest}"
+        raise ShapeError(what, f"Give the shape {(*indices.shape, *rest)}, or a number for all.")
     return positions, ops.reshape(ops.broadcast_to(updates, (*indices.shape, *rest)), (-1, *rest))
 
 
