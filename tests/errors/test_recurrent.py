@@ -33,7 +33,8 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "state of a batch": (
         RuntimeError,
         lambda: nn.RNN(3, 4)(torch.ones(5, 3), torch.ones(1, 1, 4)),
-        "For unbatched 2-D input, hx should also be 2-D but got 3-D tensor",
+        "For unbatched 2-D input, hx should also be 2-D but got 3-D tensor. "
+        "Give (layers * directions, size).",
     ),
     "axes": (
         ValueError,
@@ -109,7 +110,7 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "features of heads": (
         AssertionError,
         lambda: nn.MultiheadAttention(8, 3),
-        "embed_dim must be divisible by num_heads",
+        "embed_dim must be divisible by num_heads: 8 and 3. Change one of them.",
     ),
     "mask of heads": (
         RuntimeError,

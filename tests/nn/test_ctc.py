@@ -111,12 +111,14 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "frames": (
         RuntimeError,
         lambda: F.ctc_loss(SCORES, TARGETS, [4, 5], [2, 2]),
-        "ctc_loss: Expected input_lengths to have value at most 4, but got 5",
+        "ctc_loss: Expected input_lengths to have value at most 4, but got 5. "
+        "Give for each sample how many of the frames are its own.",
     ),
     "labels": (
         RuntimeError,
         lambda: F.ctc_loss(SCORES, TARGETS, [4, 4], [2, 3]),
-        "ctc_loss: a target of length 3 in targets of shape (2, 2)",
+        "ctc_loss: a target of length 3 in targets of shape (2, 2). "
+        "Give for each sample how many of its labels count.",
     ),
     "number of lengths": (
         RuntimeError,

@@ -96,8 +96,11 @@ def test_load_errors() -> None:
         '\tMissing key(s) in state_dict: "bias". \n'
         '\tUnexpected key(s) in state_dict: "x". \n'
         "\tsize mismatch for weight: copying a param with shape torch.Size([2, 2]) from checkpoint, "
-        "the shape in current model is torch.Size([2, 3])."
+        "the shape in current model is torch.Size([2, 3]).\n"
+        "\tMake the model as it was when its state was saved, or pass strict=False to load what fits."
     )
+    with pytest.raises(RuntimeError, match="All keys begin with 'module.': take it off with"):
+        layer.load_state_dict({f"module.{key}": value for key, value in layer.state_dict().items()})
     found = layer.load_state_dict({"weight": torch.ones(2, 3), "y": torch.ones(1)}, strict=False)
     assert found.missing_keys == ["bias"] and found.unexpected_keys == ["y"]
     with pytest.raises(TypeError, match="Expected state_dict to be dict-like"):

@@ -32,7 +32,10 @@ class _Table(Module):
         super().__init__()
         if padding_idx is not None:
             if not -rows <= padding_idx < rows:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+                raise AssertionError(
+                    f"Padding_idx must be within num_embeddings: {padding_idx} is not one of {rows} rows. "
+                    f"Give one from {-rows} to {rows - 1}."
+                )
             padding_idx %= rows
         self.num_embeddings = rows
         self.embedding_dim = columns

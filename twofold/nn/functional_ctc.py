@@ -76,13 +76,17 @@ def ctc_loss(
     lengths, counts = (_numbers(given).reshape((-1,)) for given in (input_lengths, target_lengths))
     known = _known("input_lengths", lengths, batch), _known("target_lengths", counts, batch)
     if known[0] is not None and batch and not 0 <= known[0].min() <= known[0].max() <= frames:
+        wrong = known[0].min() if known[0].min() < 0 else known[0].max()
         raise RuntimeError(
-            f"ctc_loss: Expected input_lengths to have value at most {frames}, but got {known[0].max()}"
+            f"ctc_loss: Expected input_lengths to have value at most {frames}, but got {wrong}. "
+            "Give for each sample how many of the frames are its own."
         )
     targets = _padded(targets, known[1]) if targets.ndim == 1 else targets
     if known[1] is not None and batch and not 0 <= known[1].min() <= known[1].max() <= targets.shape[1]:
+        wrong = known[1].min() if known[1].min() < 0 else known[1].max()
         raise RuntimeError(
-            f"ctc_loss: a target of length {known[1].max()} in targets of shape {tuple(targets.shape)}"
+            f"ctc_loss: a target of length {wrong} in targets of shape {tuple(targets.shape)}. "
+            "Give for each sample how many of its labels count."
         )
     losses = apply("ctc_losses", log_probs, targets, lengths, counts, attrs=(int(blank), bool(zero_infinity)))
     if single and reduction == "none":

@@ -311,15 +311,22 @@ def gaussian_nll_loss(
     """
     if not isinstance(var, Tensor):
         if var < 0:
-            raise ValueError("var has negative entry/entries")
+            raise ValueError(
+                "var has negative entry/entries. Give variances, such as exp of what a network returns."
+            )
         var = FUNCTIONS["full"](tuple(input.shape), float(var), dtype=input.dtype)
     elif not var._is_symbolic and bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
+        raise ValueError(
+            "var has negative entry/entries. Give variances, such as exp of what a network returns."
+        )
     if tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim:
-            raise ValueError("var is of incorrect size")
+            raise ValueError(
+                f"var is of incorrect size: {tuple(var.shape)} for input of {tuple(input.shape)}. "
+                "Give the same shape, or one without the last axis."
+            )
     # the limit is a constant for gradients
     safe = var + (var.detach().clamp(min=eps) - var.detach())
     each = 0.5 * (safe.log() + (input - target) ** 2 / safe)

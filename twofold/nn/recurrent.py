@@ -303,7 +303,8 @@ class RNNBase(Module):
                 if one.ndim != input.ndim:
                     kind = "unbatched 2-D" if single else "batched 3-D"
                     raise RuntimeError(
-                        f"For {kind} input, hx should also be {input.ndim}-D but got {one.ndim}-D tensor"
+                        f"For {kind} input, hx should also be {input.ndim}-D but got {one.ndim}-D tensor. "
+                        f"Give (layers * directions, {'size' if single else 'batch, size'})."
                     )
         if single:
             input = input.unsqueeze(0 if self.batch_first else 1)

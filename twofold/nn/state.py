@@ -178,6 +178,21 @@ def _size(tensor: Tensor) -> str:
     return f"torch.Size({list(tensor.shape)})"
 
 
+def _advice(missing: list[str], unexpected: list[str]) -> str:
+    """What to change where a state does not fit."""
+    prefix = (
+        next((key.removesuffix(missing[0]) for key in unexpected if key.endswith(missing[0])), "")
+        if missing
+        else ""
+    )
+    if prefix and sorted(unexpected) == sorted(prefix + key for key in missing):
+        take_off = "nn.modules.utils.consume_prefix_in_state_dict_if_present"
+        return f"All keys begin with {prefix!r}: take it off with {take_off}(state_dict, {prefix!r})."
+    if missing or unexpected:
+        return "Make the model as it was when its state was saved, or pass strict=False to load what fits."
+    return "Make the model with the sizes that it had when its state was saved."
+
+
 def load_state(module: Any, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy a state into ``module`` and all below it."""
     if not isinstance(state_dict, Mapping):
@@ -213,6 +228,6 @@ def load_state(module: Any, state_dict: Any, strict: bool, assign: bool) -> Inco
                 0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{key}"' for key in missing))
             )
     if errors:
-        listed = "\n\t".join(errors)
+        listed = "\n\t".join([*errors, _advice(missing, unexpected)])
         raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{listed}")
     return IncompatibleKeys(missing, unexpected)

@@ -228,7 +228,8 @@ class OneCycleLR(LRScheduler):
         step, start = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
+                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}. "
+                "Give as many total_steps as the training has."
             )
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:

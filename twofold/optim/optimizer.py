@@ -166,7 +166,9 @@ class Optimizer(Hooked):
             )
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                "optimizer got an empty parameter list. Give a model's parameters(), which can be read only once."
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -201,7 +203,8 @@ class Optimizer(Hooked):
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
+                    f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}. "
+                    "Give tensors, or dicts with tensors as 'params'."
                 )
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")

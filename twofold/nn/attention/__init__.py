@@ -104,7 +104,9 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                f"embed_dim must be divisible by num_heads: {embed_dim} and {num_heads}. Change one of them."
+            )
         widths = (embed_dim, self.kdim, self.vdim)
         for name, width in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), widths, strict=True):
             made = None if self._qkv_same_embed_dim else new_parameter(embed_dim, width, dtype=dtype)

@@ -41,7 +41,10 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].shape[0] != other.shape[0] for other in tensors):
-            raise AssertionError("Size mismatch between tensors")
+            sizes = ", ".join(str(tensor.shape[0]) for tensor in tensors)
+            raise AssertionError(
+                f"Size mismatch between tensors: their first sizes are {sizes}. Give tensors of as many rows."
+            )
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -143,7 +146,10 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
     else:
         sizes = [int(size) for size in lengths]
     if sum(sizes) != count:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(
+            f"Sum of input lengths does not equal the length of the input dataset! These are {sum(sizes)} and {count}. "
+            "Give lengths that add up to it, or fractions that add up to 1."
+        )
     order = randperm(count, generator=generator).tolist()
     ends = itertools.accumulate(sizes)
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
