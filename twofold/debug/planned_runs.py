@@ -13,7 +13,7 @@ import numpy
 
 from twofold import _core
 from twofold.debug.draw import operation_of, operations_above, session_of
-from twofold.debug.sessions import given_to
+from twofold.debug.sessions import given_to, types_of
 from twofold.dtypes import uint8
 from twofold.errors import ArgumentError, GraphError
 from twofold.ir.types import TensorType, tensor_type
@@ -73,7 +73,7 @@ def last_run(
 
 def _part_of_run(executable: Any, fed: Sequence[Any]) -> tuple[Any, list[Any], dict[int, tuple[str, str]]]:
     given = given_to(executable, fed)
-    closed = _closed(executable, [one.type_ for one in given])[0]
+    closed = _closed(executable, types_of(given))[0]
     feeds = [(owner.outputs[k].name, "input") for owner, k in executable.subgraph.position.feeds]
     names = [*feeds, *[(variable.name, "parameter") for variable in executable.reads]]
     return closed, given, {_core.value_key(value): name for value, name in zip(given, names)}

@@ -15,7 +15,9 @@ from twofold.debug.frames import Frames
 from twofold.debug.recording import Recording
 from twofold.debug.stepping import BUDGET, Stepper, frames_of
 from twofold.debug.verification import check_closed, on_tier
+from twofold.dtypes import float64
 from twofold.frontend.install import symbolic_observed
+from twofold.ir.types import TensorType, tensor_type
 from twofold.runtime.closure_conversion import as_tensor
 from twofold.static.graph.inference import Source
 from twofold.static.graph.string_table import decode
@@ -23,6 +25,7 @@ from twofold.static.session.cached_run import Executable
 from twofold.static.session.run_arguments import fed_tensor
 
 Tensor = _core.Tensor
+_FLOAT = tensor_type(float64, (), True)  # of a Python number
 
 
 def recording_of(
@@ -58,7 +61,7 @@ def _noted_recording(
     """As ``recording_of``, with the numbers of what the operations give, by their outputs."""
     values: dict[Any, Any] = {}
     mark = _core.declaration_mark()
-    inputs, outputs = executable.calls(tuple(value.type_ for value in given), True, values)
+    inputs, outputs = executable.calls(types_of(given), True, values)
     sources = [(owner, k) for owner, made in values.items() for k in range(len(made))]
     made = {(owner, k): values[owner][k] for owner, k in sources}
     seen = {source: one for source, one in made.items() if isinstance(one, Tensor) and one._is_symbolic}
@@ -73,20 +76,28 @@ def _noted_recording(
 
 
 def given_to(executable: Executable, feeds: Sequence[Any]) -> list[Any]:
-    """What an executable computes with, of what it is given: feeds of any dtype, then variables and numbers."""
+    """What an executable computes with, of what it is given: feeds of any dtype, then variables and numbers.
+
+    Python's floats, such as a bias correction, stay: as tensors they would have another precision.
+    """
     position = executable.subgraph.position.feeds
-    given = [fed_tensor(owner.outputs[k], value) for (owner, k), value in zip(position, feeds)]
-    given += [as_tensor(value) for value in feeds[len(position) :]]
+    given: list[Any] = [fed_tensor(owner.outputs[k], value) for (owner, k), value in zip(position, feeds)]
+    given += [value if type(value) is float else as_tensor(value) for value in feeds[len(position) :]]
     for value in given:
-        if value._is_symbolic:
+        if isinstance(value, Tensor) and value._is_symbolic:
             symbolic_observed(value, "a feed")
     return given
+
+
+def types_of(given: Sequence[Any]) -> tuple[TensorType, ...]:
+    """The types of what ``given_to`` returns."""
+    return tuple(value.type_ if isinstance(value, Tensor) else _FLOAT for value in given)
 
 
 def _closed(executable: Executable, given: Sequence[Any], differentiated: bool = False) -> Any:
     """The closed trace of an executable for feeds."""
     mark = _core.declaration_mark()
-    inputs, outputs = executable.calls(tuple(value.type_ for value in given), differentiated)
+    inputs, outputs = executable.calls(types_of(given), differentiated)
     return _core.close(inputs, outputs, mark)
 
 
