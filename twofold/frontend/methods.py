@@ -439,7 +439,7 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
 
 
 def _to_copy(self: Tensor, source: Tensor) -> Tensor:
-    """``source`` as ``self`` takes it, never ``source`` itself: a leaf that takes a value makes it require gradients."""
+    """``source`` as ``self`` takes it, a copy of it at least: a leaf that takes a value makes it require gradients."""
     value = to(source, self.dtype)
     if tuple(value.shape) != tuple(self.shape):
         value = value.expand(tuple(self.shape))
