@@ -82,7 +82,9 @@ def public() -> dict[str, Any]:
 def static() -> dict[str, Any]:
     """Functions and classes of define-then-run, those of its namespaces included."""
     root = importlib.import_module("twofold.static")
-    importlib.import_module("twofold.static.python.devices")  # found whatever else was imported before
+    # found whatever else was imported before
+    for name in ("python.devices", "python.framework.function", "contrib.feature_columns"):
+        importlib.import_module(f"twofold.static.{name}")
     found: dict[str, Any] = {}
 
     def enter(start: str, names: Any, level: int) -> None:

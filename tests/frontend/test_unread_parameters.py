@@ -238,6 +238,9 @@ REASONS: dict[tuple[str, str], str] = {
 }  # fmt: skip
 
 STATIC_REASONS: dict[str, str] = {
+    "noinline": ONLY_SPEED,
+    "compiled": ONLY_SPEED,
+    "separate_compiled_gradients": ONLY_SPEED,
     # parameter of any function of twofold.static: why it has no effect on the result
     "parallel_iterations": ONLY_SPEED,
     "swap_memory": ONLY_SPEED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from twofold.dtypes import float32, int64, string
+from twofold.dtypes import as_dtype, float32, int64, string
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.feature_column import declared
@@ -56,8 +56,15 @@ def sparse_column_with_keys(
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = int64
 ) -> Any:
-    """``tf.feature_column.categorical_column_with_identity``; raises ValueError for another ``combiner``."""
+    """``tf.feature_column.categorical_column_with_identity``.
+
+    Raises ValueError for another ``combiner``, and for a dtype that holds no integers.
+    """
     _summed(column_name, combiner)
+    if as_dtype(dtype).kind not in "iu":
+        raise ValueError(
+            f"sparse_column_with_integerized_feature: column {column_name} of {dtype}. Use int64."
+        )
     return declared.categorical_column_with_identity(column_name, bucket_size)
 
 
