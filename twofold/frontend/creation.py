@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, int64, promote, uint64
+from twofold.dtypes import DType, as_dtype, bfloat16, bool_, float32, float64, int64, promote, uint64
 from twofold.errors import ShapeError
 from twofold.frontend.inplace import write_out
 from twofold.frontend.options import (
@@ -226,8 +226,9 @@ def tensor(
     check_device(device)
     check_pinned(pin_memory)
     wanted = None if dtype is None else as_dtype(dtype)
-    plain = _core.from_numbers(data, get_default_dtype().code) if wanted is None else None
-    if plain is not None:
+    floating = wanted if wanted is float32 or wanted is float64 else get_default_dtype()
+    plain = _core.from_numbers(data, floating.code)
+    if plain is not None and (wanted is None or plain.dtype is wanted):
         made = plain
     elif isinstance(data, Tensor):
         made = data.detach().clone() if wanted is None else data.detach().to(wanted)._realise().clone()

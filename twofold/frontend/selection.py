@@ -50,4 +50,5 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     tensor([1., 3.])
     """
     shape = common_shape(tuple(input.shape), tuple(mask.shape))
-    return ops.broadcast_to(input, shape)[ops.broadcast_to(mask, shape)]
+    values, chosen = (ops.reshape(ops.broadcast_to(one, shape), (-1,)) for one in (input, mask))
+    return values[chosen]

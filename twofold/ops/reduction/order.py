@@ -188,17 +188,21 @@ class mode_index(Host):
         if not x.ndim:
             return numpy.zeros((), numpy.int64)
         lines = numpy.moveaxis(x, axis, -1)
-        positions = numpy.empty((*lines.shape[:-1], 1), numpy.int64)
         orders = sorting_routines.order(lines)
-        for at in numpy.ndindex(lines.shape[:-1]):
-            order = orders[at]
-            line = lines[at][order]
-            ends = numpy.append(numpy.flatnonzero(line[1:] != line[:-1]), len(line) - 1)
-            positions[at] = order[ends[numpy.argmax(numpy.diff(ends, prepend=-1))]]
-        return numpy.moveaxis(positions, -1, axis)
+        lines, at = numpy.take_along_axis(lines, orders, -1), numpy.arange(lines.shape[-1])
+        begins = numpy.ones(lines.shape, bool)
+        begins[..., 1:] = lines[..., 1:] != lines[..., :-1]
+        # how many equal elements end at each one: the most where the longest run ends, first the smallest of several
+        lengths = at - numpy.maximum.accumulate(numpy.where(begins, at, 0), -1)
+        last = numpy.argmax(lengths, -1)[..., None]
+        return numpy.moveaxis(numpy.take_along_axis(orders, last, -1), -1, axis)
 
     def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        return self.host(attrs, *arrays)
+        def position(line: Any) -> Any:
+            values, counts = numpy.unique(line, return_counts=True)
+            return numpy.flatnonzero(line == values[numpy.argmax(counts)])[-1:]
+
+        return numpy.apply_along_axis(position, attrs[0], arrays[0])
 
     def samples(self) -> Sequence[Any]:
         values = numpy.array([[1, 2, 2, 1, 0], [3, 3, 3, 1, 1]])
