@@ -43,6 +43,8 @@ ORDER = [
         "_C",
         "__config__",
         "_dynamo",
+        "_subclasses",
+        "storage",
         "_utils",
         "accelerator",
         "amp",

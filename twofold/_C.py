@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from twofold import _core
 from twofold.errors import LinAlgError
+from twofold.frontend.mapping import active_mappings
 from twofold.frontend.sampling import Generator as Generator
 from twofold.frontend.torch_function import DisableTorchFunction as DisableTorchFunction
 from twofold.frontend.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from twofold.lazy import other_files
 
 _LinAlgError = LinAlgError
 _disabled_torch_function_impl = _core.disabled_torch_function
@@ -21,6 +24,17 @@ def _get_tracing_state() -> None:
     >>> torch._C._get_tracing_state() is None
     True
     """
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function runs inside of ``vmap`` or a gradient of ``torch.func``.
+
+    >>> import twofold as torch
+    >>> active = torch._C._are_functorch_transforms_active
+    >>> active(), torch.func.grad(lambda x: x * active())(torch.tensor(1.0))
+    (False, tensor(1.))
+    """
+    return bool(active_mappings()) or import_module("twofold.func._tape").is_active()
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -50,3 +64,5 @@ _SWITCHES = {
     "_jit_override_can_fuse_on_gpu": False,
 }
 globals().update({name: _switch(name, value) for name, value in _SWITCHES.items()})
+
+other_files(__name__, {"_functorch": "is_batchedtensor=twofold.frontend.mapping:is_batchedtensor"})

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         _C,
         __config__,
         _dynamo,
+        _subclasses,
         _utils,
         accelerator,
         amp,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         signal,
         sparse,
         special,
+        storage,
         testing,
         torch_version,
         types,
@@ -146,6 +148,9 @@ if TYPE_CHECKING:
     )
     from twofold.frontend.batch_norm_statistics import _instance_norm_of_torch as instance_norm
     from twofold.frontend.checks import (
+        SymBool,
+        SymFloat,
+        SymInt,
         _assert_async,
         _check,
         _check_index,
@@ -169,6 +174,7 @@ if TYPE_CHECKING:
     from twofold.frontend.foreach import *  # noqa: F403
     from twofold.frontend.function import compile
     from twofold.frontend.low_rank import lobpcg, pca_lowrank, svd_lowrank
+    from twofold.frontend.storage import TypedStorage, UntypedStorage
     from twofold.frontend.windows import (
         bartlett_window,
         blackman_window,
@@ -178,6 +184,7 @@ if TYPE_CHECKING:
     )
     from twofold.func import vmap
     from twofold.futures import Future
+    from twofold.jit import TensorType
     from twofold.nn.functional import (
         bilinear,
         celu_,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import re
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
@@ -19,6 +20,40 @@ from twofold.serialization import load as load_file
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _HASH = re.compile(r"-([a-f0-9]{8,})\.")
 _chosen: list[str] = []
+
+
+class _Bar:
+    """A progress bar that shows nothing."""
+
+    def __init__(self, iterable: Any) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._iterable)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def update(self, n: float = 1) -> None:
+        """Nothing; ``n`` more are done."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def tqdm(iterable: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """The progress bar of the package tqdm; one that shows nothing where that is not installed.
+
+    >>> import twofold as torch
+    >>> list(torch.hub.tqdm(range(3), disable=True))
+    [0, 1, 2]
+    """
+    if importlib.util.find_spec("tqdm") is None:
+        return _Bar(iterable)
+    return importlib.import_module("tqdm").tqdm(iterable, *args, **kwargs)
 
 
 def _get_torch_home() -> str:

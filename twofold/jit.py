@@ -6,8 +6,10 @@ of scripted modules are not written or read: keep the ``state_dict``.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar, Union, get_args, get_origin
 
 from twofold.lazy import other_files
 from twofold.nn.module import Module
@@ -26,6 +28,7 @@ __all__ = [
     "ignore",
     "is_scripting",
     "is_tracing",
+    "isinstance",
     "load",
     "optimize_for_inference",
     "save",
@@ -45,11 +48,43 @@ class TracerWarning(Warning):
     """What a trace would warn of: never given, as every call follows its own branches."""
 
 
+class TensorType:
+    """The type of tensors in scripts, as annotations name it; no object is an instance of it."""
+
+
 class Attribute(NamedTuple):
     """A value with its type, as classes to be scripted declare it."""
 
     value: Any
     type: Any
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether a value is of a type; of containers, whether their elements are of the types in brackets, too.
+
+    Args:
+        obj: The value.
+        target_type: A class, such a form as ``list[int]``, ``tuple[int, str]``, ``dict[str, Tensor]`` or
+            ``Optional[int]``, or a tuple of them.
+
+    >>> import twofold as torch
+    >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "a"], list[int])
+    (True, False)
+    """
+    if type(target_type) is tuple:
+        return any(isinstance(obj, one) for one in target_type)
+    origin, parts = get_origin(target_type), get_args(target_type)
+    if origin in (Union, UnionType):
+        return any(isinstance(obj, NoneType if one is None else one) for one in parts)
+    if origin is None or not parts:
+        return builtins.isinstance(obj, origin or target_type)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(isinstance(key, parts[0]) and isinstance(value, parts[1]) for key, value in obj.items())
+    if origin is tuple and parts[-1] is not Ellipsis:
+        return len(obj) == len(parts) and all(map(isinstance, obj, parts))
+    return all(isinstance(one, parts[0]) for one in obj)
 
 
 _FILES = "Keep the state_dict with torch.save, and make the module in the program that loads it."
@@ -73,7 +108,7 @@ def script_method(fn: T) -> T:
     return fn
 
 
-export = unused = script_if_tracing = _overload = _overload_method = script_method
+export = unused = script_if_tracing = _script_if_tracing = _overload = _overload_method = script_method
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
@@ -167,6 +202,9 @@ def wait(future: T) -> T:
 other_files(
     __name__,
     {
-        "annotations": "Any=typing:Any Dict=typing:Dict List=typing:List Optional=typing:Optional Tuple=typing:Tuple"
+        "annotations": (
+            "Any=typing:Any Dict=typing:Dict List=typing:List Optional=typing:Optional Tuple=typing:Tuple "
+            "BroadcastingList1=typing:List BroadcastingList2=typing:List BroadcastingList3=typing:List"
+        )
     },
 )

@@ -3,11 +3,11 @@
 NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
-            "_C __config__ _dynamo _utils accelerator amp array_api autograd backends compiler cpu cuda "
-            "debug distributed distributions dynet dynet_config fft files func functional futures fx hub "
-            "jit library linalg masked multiprocessing nn onnx optim overrides profiler quasirandom random "
-            "return_types safetensors serialization signal sparse special testing torch_version types utils "
-            "version xpu"
+            "_C __config__ _dynamo _subclasses _utils accelerator amp array_api autograd backends compiler "
+            "cpu cuda debug distributed distributions dynet dynet_config fft files func functional futures "
+            "fx hub jit library linalg masked multiprocessing nn onnx optim overrides profiler quasirandom "
+            "random return_types safetensors serialization signal sparse special storage testing "
+            "torch_version types utils version xpu"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "
@@ -27,9 +27,9 @@ NAMES: dict[str, dict[str, str]] = {
             "native_batch_norm native_group_norm native_layer_norm instance_norm=_instance_norm_of_torch"
         ),
         "twofold.frontend.checks": (
-            "_assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
-            "_check_tensor_all_with _check_type _check_value _check_with sym_float sym_int sym_ite sym_max "
-            "sym_min sym_not sym_sum"
+            "SymBool SymFloat SymInt _assert_async _check _check_index _check_is_size "
+            "_check_not_implemented _check_tensor_all _check_tensor_all_with _check_type _check_value "
+            "_check_with sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum"
         ),
         "twofold.frontend.control": "associative_scan cond map scan switch while_loop",
         "twofold.frontend.display": "set_printoptions",
@@ -53,11 +53,13 @@ NAMES: dict[str, dict[str, str]] = {
         ),
         "twofold.frontend.function": "compile",
         "twofold.frontend.low_rank": "lobpcg pca_lowrank svd_lowrank",
+        "twofold.frontend.storage": "TypedStorage UntypedStorage",
         "twofold.frontend.windows": (
             "bartlett_window blackman_window hamming_window hann_window kaiser_window"
         ),
         "twofold.func": "vmap",
         "twofold.futures": "Future",
+        "twofold.jit": "TensorType",
         "twofold.nn.functional": "bilinear celu_ rrelu rrelu_ selu_ threshold_",
         "twofold.nn.functional_embedding": "embedding=embedding_of_torch",
         "twofold.nn.functional_pooling": "adaptive_max_pool1d=adaptive_max_pool1d_of_torch",

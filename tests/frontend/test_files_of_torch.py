@@ -202,3 +202,61 @@ def test_what_is_asked_of_the_core():
     assert torch._C._jit_set_profiling_executor(False) is True
     assert torch._C._jit_set_profiling_executor(True) is False
     assert torch._C.Generator is torch.Generator
+
+
+def test_what_a_program_asks_of_the_compiler_of_torch():
+    from twofold._C._functorch import is_batchedtensor
+    from twofold._dynamo.eval_frame import OptimizedModule
+    from twofold._dynamo.utils import is_compile_supported
+    from twofold._subclasses.fake_tensor import FakeTensor, is_fake
+
+    x = torch.ones(3)
+    for mark in (torch._dynamo.mark_dynamic, torch._dynamo.maybe_mark_dynamic, torch._dynamo.mark_static):
+        mark(x, 0)
+    torch._dynamo.mark_static_address(x)
+    with torch._dynamo.config.patch(verbose=True), torch._dynamo.config.patch("cache_size_limit", 64):
+        assert torch._dynamo.config.verbose and torch._dynamo.config.cache_size_limit == 64
+    assert not torch._dynamo.config.verbose and torch._dynamo.config.cache_size_limit == 8
+    assert not isinstance(torch.compile(torch.nn.ReLU()), OptimizedModule) and is_compile_supported("cpu")
+    assert not is_fake(x) and not isinstance(x, FakeTensor) and not is_batchedtensor(x)
+    assert not any(isinstance(x.size(0), one) for one in (torch.SymInt, torch.SymFloat, torch.SymBool))
+    active = torch._C._are_functorch_transforms_active
+    assert not active() and torch.vmap(lambda row: row * active())(x).tolist() == [1.0] * 3
+
+
+def test_names_of_further_files():
+    from twofold.distributions.multivariate_normal import Distribution, MultivariateNormal
+    from twofold.jit.annotations import BroadcastingList2
+    from twofold.utils.model_zoo import tqdm
+
+    from twofold.distributions.transforms import _clipped_sigmoid
+    from twofold.serialization import DEFAULT_PROTOCOL
+    from twofold.storage import UntypedStorage
+    from twofold.types import _dtype, _layout, _size
+
+    assert issubclass(MultivariateNormal, Distribution) and DEFAULT_PROTOCOL == 2
+    assert _clipped_sigmoid(torch.tensor(1e3)).item() < 1 and BroadcastingList2[int]
+    assert isinstance(torch.ones(1).untyped_storage(), UntypedStorage) and len(torch.UntypedStorage(5)) == 5
+    assert isinstance(torch.float32, _dtype) and isinstance(torch.strided, _layout)
+    assert isinstance(torch.Size([1]), _size) and list(tqdm([1, 2], disable=True)) == [1, 2]
+    assert torch.distributed.Backend("NCCL") == torch.distributed.Backend.NCCL == "nccl"
+    with pytest.raises(ValueError, match="Invalid backend"):
+        torch.distributed.Backend("post")
+
+
+def test_types_of_values_as_scripts_ask_for_them():
+    kinds = (
+        ([1, 2], list[int]),
+        ((1, "a"), tuple[int, str]),
+        ({"a": 1}, dict[str, int]),
+        (None, int | None),
+    )
+    assert all(torch.jit.isinstance(value, kind) for value, kind in kinds)
+    wrong = ([1, "a"], list[int]), ((1,), tuple[int, str]), ({1: 1}, dict[str, int]), (1.5, int | str)
+    assert not any(torch.jit.isinstance(value, kind) for value, kind in wrong)
+
+    @torch.jit._script_if_tracing
+    def double(x):
+        return x * 2
+
+    assert double(torch.ones(1)).item() == 2

@@ -50,3 +50,44 @@ def test_wrong_inputs_are_refused():
         nn.LazyConv2d(3, 2)(torch.ones(2, 3))
     with pytest.raises(ValueError, match="divisible by groups"):
         nn.LazyConv1d(4, 2, groups=2)(torch.ones(1, 3, 5))
+
+
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = nn.UninitializedParameter()
+        self.register_buffer("mean", nn.UninitializedBuffer())
+
+    def forward(self, x, shift=0.0):
+        return (x - self.mean) * self.factor + shift
+
+
+class LazyScale(nn.modules.lazy.LazyModuleMixin, Scale):
+    cls_to_become = Scale
+
+    def initialize_parameters(self, x, shift=0.0):
+        if self.has_uninitialized_params():
+            self.factor.materialize(x.shape[-1:])
+            self.mean.materialize(x.shape[-1:])
+            nn.init.constant_(self.factor, 2.0)
+            self.mean.zero_()
+
+
+def test_a_module_of_a_program_finds_its_shapes_at_the_first_call():
+    module = LazyScale()
+    assert isinstance(nn.LazyLinear(1), nn.modules.lazy.LazyModuleMixin)
+    assert isinstance(module.factor, nn.UninitializedParameter) and module.has_uninitialized_params()
+    assert module(torch.ones(4, 3), shift=1.0).tolist() == [[3.0] * 3] * 4
+    assert type(module) is Scale and type(module.factor) is nn.Parameter and not module._forward_pre_hooks
+    loaded = LazyScale()
+    loaded.load_state_dict(module.state_dict())
+    assert loaded(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2 and loaded.mean.shape == (3,)
+
+
+def test_a_module_that_leaves_a_shape_open_is_refused():
+    class Forgetful(LazyScale):
+        def initialize_parameters(self, x):
+            self.factor.materialize(x.shape[-1:])
+
+    with pytest.raises(RuntimeError, match="has not been fully initialized"):
+        Forgetful()(torch.ones(2))

@@ -152,3 +152,11 @@ def test_options_that_a_loader_has_no_use_for_are_refused():
     with pytest.raises(AssertionError, match="timeout=3"):
         data.DataLoader([1, 2], timeout=3)
     assert len(data.DataLoader([1, 2], timeout=3, num_workers=1)) == 2
+
+
+def test_an_iteration_has_the_length_of_its_loader():
+    data = torch.utils.data
+    batches = iter(data.DataLoader(data.TensorDataset(torch.arange(5)), batch_size=2))
+    assert len(batches) == 3 and isinstance(batches, data.dataloader._BaseDataLoaderIter)
+    next(batches)
+    assert len(batches) == 3

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 
+import twofold as torch
 from twofold.utils._pytree import (
     broadcast_prefix,
+    register_pytree_node,
+    tree_all,
+    tree_any,
     tree_flatten,
     tree_leaves,
     tree_map,
@@ -68,3 +72,28 @@ def test_prefixes():
     assert broadcast_prefix((0, (1, None)), (1, (2, 3))) == [0, 1, None]
     assert broadcast_prefix((0, 0, 0), (1, 2)) is None
     assert broadcast_prefix([0], (1,)) is None
+
+
+class Named:
+    def __init__(self, name, values):
+        self.name, self.values = name, values
+
+
+def test_registered_classes_are_containers():
+    register_pytree_node(
+        Named, lambda one: (one.values, one.name), lambda values, name: Named(name, list(values))
+    )
+    leaves, spec = tree_flatten([Named("a", [1, (2,)]), 3])
+    assert leaves == [1, 2, 3] and spec != tree_flatten([Named("b", [1, (2,)]), 3])[1]
+    doubled = torch.vmap(lambda one: Named(one.name, [one.values[0] * 2]))(Named("a", [torch.ones(3)]))
+    assert doubled.name == "a" and doubled.values[0].tolist() == [2.0] * 3
+    for known in (Named, dict):
+        with pytest.raises(ValueError, match="already registered"):
+            register_pytree_node(known, None, None)
+
+
+def test_queues_and_leaves_of_choice():
+    queue = tree_map(lambda x: x + 1, deque([1, 2], maxlen=3))
+    assert queue == deque([2, 3]) and queue.maxlen == 3
+    assert tree_leaves([(1, 2), [3]], is_leaf=lambda value: isinstance(value, tuple)) == [(1, 2), 3]
+    assert tree_any(lambda x: x > 2, (1, [3])) and not tree_all(lambda x: x > 2, (1, [3]))

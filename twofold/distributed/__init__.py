@@ -22,6 +22,7 @@ from twofold.distributed.collectives import (
     send,
 )
 from twofold.distributed.process_group import (
+    Backend,
     GroupMember,
     ProcessGroup,
     Work,

@@ -10,7 +10,33 @@ from typing import Any
 from twofold.frontend.options import check_device
 
 _NONE = "Default process group has not been initialized, please make sure to call init_process_group."
-_BACKENDS = ("gloo", "mpi", "nccl", "ucc", "xccl")
+
+
+class Backend(str):
+    """The name of what processes are joined by, in small letters; ValueError for an unknown one.
+
+    >>> import twofold as torch
+    >>> torch.distributed.Backend("GLOO"), torch.distributed.Backend.NCCL
+    ('gloo', 'nccl')
+    """
+
+    GLOO = "gloo"
+    MPI = "mpi"
+    NCCL = "nccl"
+    UCC = "ucc"
+    UNDEFINED = "undefined"
+    XCCL = "xccl"
+
+    def __new__(cls, name: str) -> Backend:
+        """The name of a backend."""
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        if name.lower() not in _BACKENDS:
+            raise ValueError(f"Invalid backend: '{name}'. Use 'gloo'.")
+        return super().__new__(cls, name.lower())
+
+
+_BACKENDS = (Backend.GLOO, Backend.MPI, Backend.NCCL, Backend.UCC, Backend.XCCL)
 
 
 class ProcessGroup:
@@ -127,9 +153,7 @@ def init_process_group(
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
-    name = (backend or "gloo").split(":")[-1].lower()
-    if name not in _BACKENDS:
-        raise ValueError(f"Invalid backend: '{backend}'. Use 'gloo'.")
+    name = Backend((backend or "gloo").split(":")[-1])
     if store is None and init_method in (None, "env://"):
         rank = _environment("RANK") if rank < 0 else rank
         world_size = _environment("WORLD_SIZE") if world_size < 0 else world_size

@@ -234,13 +234,18 @@ def _with(shape: Any, *values: Any) -> Any:
     return Size(broadcast_shapes(tuple(shape), *[tuple(getattr(value, "shape", ())) for value in values]))
 
 
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid, kept inside (0, 1)."""
+    return x.sigmoid().clamp(finfo(x.dtype).tiny, 1 - finfo(x.dtype).eps)
+
+
 class SigmoidTransform(_Alike):
     """y = 1 / (1 + exp(-x)), kept inside (0, 1)."""
 
     domain, codomain, _sign = constraints.real, constraints.unit_interval, 1
 
     def _call(self, x: Tensor) -> Tensor:
-        return x.sigmoid().clamp(finfo(x.dtype).tiny, 1 - finfo(x.dtype).eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         held = y.clamp(finfo(y.dtype).tiny, 1 - finfo(y.dtype).eps)

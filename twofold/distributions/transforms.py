@@ -13,6 +13,7 @@ from twofold.distributions.single_transforms import (
     SoftplusTransform,
     TanhTransform,
     Transform,
+    _clipped_sigmoid,  # noqa: F401 (programs name it)
     _InverseTransform,  # noqa: F401 (programs name it)
     identity_transform,
 )

@@ -12,6 +12,33 @@ from twofold.dtypes import bool_
 Tensor = _core.Tensor
 
 
+class SymInt:
+    """The class of sizes that are unknown while PyTorch's compiler traces; sizes here are ints.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.ones(2).size(0), torch.SymInt)
+    False
+    """
+
+
+class SymFloat:
+    """The class of numbers computed of unknown sizes, see ``SymInt``; here they are floats.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.sym_float(2), torch.SymFloat)
+    False
+    """
+
+
+class SymBool:
+    """The class of conditions on unknown sizes, see ``SymInt``; here they are bools.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.ones(2).size(0) > 1, torch.SymBool)
+    False
+    """
+
+
 def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None) -> None:
     """Raise ``error_type`` with what ``message`` returns, unless ``cond`` is true.
 

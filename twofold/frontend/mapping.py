@@ -35,6 +35,17 @@ def active_mappings() -> list[Mapping]:
     return _active.mappings
 
 
+def is_batchedtensor(tensor: Tensor) -> bool:
+    """Whether a tensor stands for one sample of each inside of a function that ``vmap`` runs.
+
+    >>> import twofold as torch
+    >>> from twofold._C._functorch import is_batchedtensor
+    >>> is_batchedtensor(torch.ones(2)), torch.vmap(lambda x: x + is_batchedtensor(x))(torch.zeros(2))
+    (False, tensor([1., 1.]))
+    """
+    return bool(_active.mappings) and tensor._is_symbolic
+
+
 def sample_counter(counter: int) -> Any:
     """The counter of a random sample, made different for every sample where that was asked for.
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy
 
 from twofold import _core
+from twofold.dtypes import uint8
 from twofold.errors import ArgumentError
 from twofold.ir.layout import Layout, dense_order, is_dense
 from twofold.ir.op import Op
 from twofold.ir.types import Shape, TensorType
-from twofold.ops.base import apply
+from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.shape.contiguity import ORDERS, format_name
 from twofold.ops.shape.storage import layout_of, root_of, storage_of
 
@@ -179,8 +180,9 @@ class UntypedStorage:
     (True, 24)
     """
 
-    def __init__(self, root: Tensor) -> None:
-        self.root = root
+    def __init__(self, root: Tensor | int = 0) -> None:
+        """The memory of a tensor that is no view, or a number of bytes of its own."""
+        self.root = root if isinstance(root, Tensor) else FUNCTIONS["zeros"](root, dtype=uint8)
 
     def data_ptr(self) -> int:
         """The address of the first byte."""

@@ -21,6 +21,11 @@ class _Depth(threading.local):
 _depth = _Depth()
 
 
+def is_active() -> bool:
+    """Whether a function runs on copies of its inputs from which gradients begin, in this thread."""
+    return _depth.levels > 0
+
+
 class Tape:
     """A function's run on ``starts``: copies of the inputs from which gradients begin, each time anew.
 

@@ -74,6 +74,7 @@ from twofold.nn.lazy import (
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
     LazyLinear,
+    UninitializedBuffer,
     UninitializedParameter,
 )
 from twofold.nn.loss import (

@@ -21,7 +21,7 @@ from twofold.nn.normalization import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
-from twofold.nn.parameter import Parameter
+from twofold.nn.parameter import Buffer, Parameter
 from twofold.ops.docstrings import shown
 from twofold.ops.signatures import shows
 
@@ -53,7 +53,102 @@ class UninitializedParameter(Parameter):
         return "<UninitializedParameter>"
 
 
-class _Lazy(Module):
+class UninitializedBuffer(Buffer):
+    """A buffer whose shape is not known yet; ``materialize`` gives it one.
+
+    >>> import twofold as torch
+    >>> mean = torch.nn.UninitializedBuffer()
+    >>> mean.materialize(3)
+    >>> mean.shape
+    twofold.Size([3])
+    """
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        """A buffer without elements."""
+        check_device(device)
+        return super().__new__(cls, new_parameter(0, dtype=dtype).detach(), persistent=persistent)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give the buffer its shape, and leave the values to the module."""
+        check_device(device)
+        sizes = (shape,) if isinstance(shape, int) else shape
+        self._share_storage(new_parameter(*sizes, dtype=dtype or self.dtype).detach())
+        self.__class__ = Buffer  # type: ignore[assignment]
+
+
+_UNINITIALIZED = (UninitializedParameter, UninitializedBuffer)
+
+
+class LazyModuleMixin:
+    """Base, before ``Module``, of modules that find out the shapes of parameters from the first input.
+
+    A class says by ``initialize_parameters``, which gets the arguments of the first call, how its
+    ``UninitializedParameter`` get their shapes and values. After that call a module is of the class
+    ``cls_to_become``, if there is one.
+
+    >>> import twofold as torch
+    >>> class Scale(torch.nn.modules.lazy.LazyModuleMixin, torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = torch.nn.UninitializedParameter()
+    ...     def initialize_parameters(self, x):
+    ...         if self.has_uninitialized_params():
+    ...             self.factor.materialize(x.shape[-1:])
+    ...             torch.nn.init.ones_(self.factor)
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> layer = Scale()
+    >>> layer(torch.zeros(2, 3)).shape, layer.factor.shape
+    (twofold.Size([2, 3]), twofold.Size([3]))
+    """
+
+    cls_to_become: type[Module] | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        module: Any = self
+        self._initialize_hook = module.register_forward_pre_hook(_infer_parameters, with_kwargs=True)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give parameters their shapes and values; every such module defines it."""
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}: define it to materialize parameters."
+        )
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        module: Any = self
+        members = (*module._parameters.values(), *module._buffers.values())
+        return any(isinstance(value, _UNINITIALIZED) for value in members)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        module: Any = self
+        for name, member in (*module._parameters.items(), *module._buffers.items()):
+            found = state_dict.get(prefix + name)
+            is_known = isinstance(found, Tensor) and not isinstance(found, _UNINITIALIZED)
+            if is_known and isinstance(member, _UNINITIALIZED):
+                member.materialize(tuple(found.shape))
+        super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
+
+
+def _infer_parameters(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Before the first call of a lazy module: let it find out its shapes."""
+    module._initialize_hook.remove()
+    del module._initialize_hook
+    if not isinstance(module, LazyModuleMixin):  # a state has completed it
+        return
+    module.initialize_parameters(*args, **kwargs)
+    if not isinstance(module, LazyModuleMixin):
+        return
+    if module.has_uninitialized_params():
+        raise RuntimeError(f"module {type(module).__name__} has not been fully initialized")
+    if module.cls_to_become is not None:
+        module.__class__ = module.cls_to_become  # type: ignore[assignment]
+
+
+class _Lazy(LazyModuleMixin, Module):
     """What all these layers share: ``complete`` is the plain layer, ``sized`` its attribute to find out."""
 
     complete: type[Module]
@@ -66,10 +161,6 @@ class _Lazy(Module):
                 self._parameters[name] = UninitializedParameter(
                     parameter.requires_grad, dtype=parameter.dtype
                 )
-
-    def has_uninitialized_params(self) -> bool:
-        """Whether a parameter has no shape yet."""
-        return any(isinstance(value, UninitializedParameter) for value in self._parameters.values())
 
     def reset_parameters(self) -> None:
         """Sample new parameters, as soon as they have shapes."""

@@ -1,6 +1,6 @@
 """Checkpoints: saving and loading states, PyTorch's format both ways, with nothing of a file being run."""
 
-from twofold.serialization.checkpoint import FILE_LIKE, MAP_LOCATION, load, save
+from twofold.serialization.checkpoint import DEFAULT_PROTOCOL, FILE_LIKE, MAP_LOCATION, load, save
 from twofold.serialization.safe import (
     add_safe_globals,
     clear_safe_globals,
@@ -10,6 +10,7 @@ from twofold.serialization.safe import (
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
+    "DEFAULT_PROTOCOL",
     "FILE_LIKE",
     "MAP_LOCATION",
     "add_safe_globals",

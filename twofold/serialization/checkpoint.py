@@ -24,7 +24,7 @@ MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | dict[str, Any] | str | Non
 FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
 """What ``save`` writes to and ``load`` reads, as programs annotate it."""
 
-_PROTOCOL = 2
+DEFAULT_PROTOCOL = 2
 _ZIP = b"PK\x03\x04"
 
 
@@ -32,7 +32,7 @@ def save(
     obj: Any,
     f: Any,
     pickle_module: Any = pickle,
-    pickle_protocol: int = _PROTOCOL,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:

@@ -11,7 +11,8 @@ _other_files(
     {
         "hooks": "RemovableHandle=twofold.nn.hooks:RemovableHandle",
         "model_zoo": (
-            "download_url_to_file=twofold.hub:download_url_to_file load_url=twofold.hub:load_state_dict_from_url"
+            "download_url_to_file=twofold.hub:download_url_to_file load_url=twofold.hub:load_state_dict_from_url "
+            "tqdm=twofold.hub:tqdm"
         ),
     },
 )

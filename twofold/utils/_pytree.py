@@ -1,16 +1,80 @@
 """Nested containers of tensors: taken apart into a flat list and put together again.
 
-Nodes are ``tuple`` (named ones too), ``list``, ``dict``, ``OrderedDict`` and ``defaultdict``; anything else, ``None``
-included, is a leaf. The names are those of ``torch.utils._pytree``.
+Nodes are ``tuple`` (named ones too), ``list``, ``dict``, ``OrderedDict``, ``defaultdict``, ``deque``, and classes that
+a program registers; anything else, ``None`` included, is a leaf. The names are those of ``torch.utils._pytree``.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["LEAF", "TreeSpec", "tree_flatten", "tree_leaves", "tree_map", "tree_map_only", "tree_unflatten"]
+__all__ = [
+    "LEAF",
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_only",
+    "tree_unflatten",
+]
+
+Predicate = Callable[[Any], bool] | None
+
+
+class _Registered(NamedTuple):
+    """How objects of a class are taken apart into a list of children and a context, and put together again."""
+
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten: Callable[[list[Any], Any], Any]
+
+
+_registered: dict[type, _Registered] = {}
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fn: Callable[[list[Any], Any], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Any = None,
+    from_dumpable_context: Any = None,
+    flatten_with_keys_fn: Any = None,
+) -> None:
+    """Have objects of a class, and of no other that inherits from it, taken for containers.
+
+    Args:
+        cls: The class; ValueError if it is registered already.
+        flatten_fn: Returns the children of an object and what else is needed to make one like it, comparable by ``==``.
+        unflatten_fn: Makes an object of a list of children and that context.
+        serialized_type_name: A name for files of trees, which are not written; so are the two functions that follow.
+        to_dumpable_context: See ``serialized_type_name``.
+        from_dumpable_context: See ``serialized_type_name``.
+        flatten_with_keys_fn: As ``flatten_fn``, with the children's names, of which no use is made.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda pair: ([pair.a, pair.b], None), lambda two, _: Pair(*two))
+    >>> tree_leaves([Pair(1, (2,)), 3])
+    [1, 2, 3]
+    """
+    if cls in _registered or cls in (tuple, list, dict, OrderedDict, defaultdict, deque):
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    _registered[cls] = _Registered(flatten_fn, unflatten_fn)
+
+
+def _register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[list[Any], Any], Any], **options: Any
+) -> None:
+    """``register_pytree_node`` by its older name, which replaces what was registered."""
+    _registered.pop(cls, None)
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
 class TreeSpec:
@@ -59,31 +123,48 @@ def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
         return kind, tuple(tree), list(tree.values())
     if kind is defaultdict:
         return kind, (tree.default_factory, tuple(tree)), list(tree.values())
+    if kind is deque:
+        return kind, tree.maxlen, list(tree)
+    if kind in _registered:
+        children, context = _registered[kind].flatten(tree)
+        return kind, context, list(children)
     return None
 
 
-def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
-    """The leaves from left to right, and the form that holds them.
+def tree_flatten(tree: Any, is_leaf: Predicate = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves from left to right, and the form that holds them; ``is_leaf`` makes leaves of containers, too.
 
     >>> tree_flatten({"a": 1, "b": (2, [3])})
     ([1, 2, 3], dict(*, tuple(*, list(*))))
+    >>> tree_flatten([(1, 2), [3]], is_leaf=lambda value: isinstance(value, tuple))
+    ([(1, 2), 3], list(*, list(*)))
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves)
+    return leaves, _flatten(tree, leaves, is_leaf)
 
 
-def _flatten(tree: Any, leaves: list[Any]) -> TreeSpec:
-    found = _children(tree)
+def _flatten(tree: Any, leaves: list[Any], is_leaf: Predicate) -> TreeSpec:
+    found = None if is_leaf is not None and is_leaf(tree) else _children(tree)
     if found is None:
         leaves.append(tree)
         return LEAF
     kind, context, children = found
-    return TreeSpec(kind, context, [_flatten(child, leaves) for child in children])
+    return TreeSpec(kind, context, [_flatten(child, leaves, is_leaf) for child in children])
 
 
-def tree_leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: Any, is_leaf: Predicate = None) -> list[Any]:
     """The leaves from left to right."""
-    return tree_flatten(tree)[0]
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Predicate = None) -> bool:
+    """Whether a condition holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Predicate = None) -> bool:
+    """Whether a condition holds for any leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
@@ -109,28 +190,32 @@ def _unflatten(leaves: Iterator[Any], spec: TreeSpec) -> Any:
     if spec.kind is defaultdict:
         factory, keys = spec.context
         return defaultdict(factory, zip(keys, children, strict=True))
+    if spec.kind is deque:
+        return deque(children, spec.context)
+    if spec.kind in _registered:
+        return _registered[spec.kind].unflatten(children, spec.context)
     return spec.kind(*children) if hasattr(spec.kind, "_fields") else spec.kind(children)
 
 
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate = None) -> Any:
     """The tree of ``func`` of each leaf (and of the leaves at its position in ``rests``, trees of the same form).
 
     >>> tree_map(lambda a, b: a + b, (1, [2]), (10, [20]))
     (11, [22])
     """
-    leaves, spec = tree_flatten(tree)
+    leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves]
     for rest in rests:
-        others, form = tree_flatten(rest)
+        others, form = tree_flatten(rest, is_leaf)
         if form != spec:
             raise ValueError(f"tree_map: trees of different forms, {spec} and {form}.")
         columns.append(others)
     return tree_unflatten([func(*row) for row in zip(*columns, strict=True)], spec)
 
 
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
+def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Predicate = None) -> Any:
     """The tree with ``func`` of the leaves of type ``kind``; the others stay."""
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree)
+    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list[Any] | None:

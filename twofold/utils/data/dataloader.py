@@ -188,7 +188,7 @@ class DataLoader:
         return (self._fetch(indices) for indices in self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return Iteration(self._as_worker() if self.num_workers else self._batches())
+        return _BaseDataLoaderIter(self)
 
     def _as_worker(self) -> Iterator[Any]:
         """The batches, loaded while ``get_worker_info`` tells of the one worker."""
@@ -212,6 +212,17 @@ class DataLoader:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+
+class _BaseDataLoaderIter(Iteration):
+    """An iteration over a loader. As in PyTorch, ``len`` gives the number of batches of the whole iteration."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        super().__init__(loader._as_worker() if loader.num_workers else loader._batches())
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
 
 class WorkerInfo(NamedTuple):
