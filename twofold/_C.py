@@ -17,6 +17,14 @@ _LinAlgError = LinAlgError
 _disabled_torch_function_impl = _core.disabled_torch_function
 
 
+class Graph:
+    """The class of PyTorch's own graphs, which annotations of programs name; no object is one."""
+
+
+class Value:
+    """The class of values in PyTorch's own graphs, see ``Graph``."""
+
+
 def _get_tracing_state() -> None:
     """None: no trace is being made of the calls.
 

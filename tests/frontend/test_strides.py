@@ -210,3 +210,33 @@ def test_whole_pieces_are_handles_of_their_own():
         assert made is not x and made._base is x and made.stride() == x.stride()
     x.narrow(0, 0, 2).transpose_(0, 1)
     assert tuple(x.shape) == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda zeros: zeros.as_strided((2, 3), (6, 1)),
+        lambda zeros: zeros.view(2, 5).as_strided((2, 3), (6, 1)),
+        lambda zeros: zeros.view(2, 5).fill_(0.0).T.as_strided((2, 3), (6, 1)),
+        lambda zeros: zeros.as_strided((2, 5), (5, 1)).as_strided((2, 3), (6, 1)),
+    ],
+)
+def test_gradients_of_what_is_written_to_strides_of_a_view(start):
+    """A band of a matrix, as dynamic convolutions fill it: the written values get the gradients of its elements."""
+    weight = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    zeros = torch.zeros(10).detach()
+    band = start(zeros)
+    band.copy_(weight * 2)
+    (zeros * torch.arange(10.0)).sum().backward()
+    assert zeros.tolist() == [0.0, 2.0, 4.0, 0.0, 0.0, 0.0, 6.0, 8.0, 10.0, 0.0]
+    assert weight.grad.tolist() == [[0.0, 2.0, 4.0], [12.0, 14.0, 16.0]]
+
+
+def test_no_gradient_passes_strides_of_a_detached_view():
+    root, weight = torch.zeros(4, requires_grad=True) * 1, torch.ones(2, requires_grad=True)
+    root.detach()[1:].as_strided((2,), (1,)).copy_(weight)
+    assert root.tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert torch.autograd.grad(root.sum(), weight, allow_unused=True) == (None,)
+    with torch.no_grad():
+        part = root[1:]
+    assert not part.as_strided((2,), (1,)).requires_grad

@@ -77,6 +77,16 @@ def _register_pytree_node(
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values and the keys of a dict, for ``register_pytree_node`` of a class that inherits from it."""
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Iterable[Any]) -> dict[Any, Any]:
+    """A dict of values and keys."""
+    return dict(zip(context, values, strict=True))
+
+
 class TreeSpec:
     """What a tree looks like without its leaves; equal for trees of one form."""
 

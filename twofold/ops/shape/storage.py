@@ -64,7 +64,37 @@ def storage_of(tensor: Any) -> Storage:
 
 def alias_of(tensor: Any, dtype: Any = None) -> Any:
     """The whole storage of a tensor as a vector of ``dtype`` (default: that of the tensor), which shares its memory."""
-    root, dtype = root_of(tensor), dtype or tensor.dtype
+    return _as_vector(root_of(tensor), dtype or tensor.dtype)
+
+
+def storage_beside(tensor: Any) -> Any:
+    """The whole storage of a view as a vector of its dtype, through which gradients flow as through the view.
+
+    What is written to a tensor of ``detach`` reaches the tensor, but no gradient of it what it was detached from.
+
+    >>> import twofold as torch
+    >>> x, value = torch.zeros(4), torch.ones(2, requires_grad=True)
+    >>> storage_beside(x.view(2, 2))[1:3] = value
+    >>> storage_beside(x.detach()[2:]).requires_grad, x.requires_grad
+    (False, True)
+    """
+    shown, is_cut = tensor, False
+    while (view := shown._view) is not None:
+        if view[1] is None:  # detached
+            if _is_whole(shown):
+                break
+            is_cut = True
+        shown = view[0]
+    vector = _as_vector(shown, tensor.dtype)
+    return vector.detach() if not tensor.requires_grad and (is_cut or vector.requires_grad) else vector
+
+
+def _is_whole(view: Any) -> bool:
+    """Whether a view shows its root's elements in their order."""
+    return layout_of(view).is_row_major and bool(view.type_.nbytes == root_of(view).type_.nbytes)
+
+
+def _as_vector(root: Any, dtype: Any) -> Any:
     flat = ops.reshape(root, (-1,)) if root.type_.size else ops.reshape(root, (0,))
     if flat.dtype is dtype:
         return flat

@@ -24,7 +24,7 @@ from twofold.ops.base import (
 from twofold.ops.examples import example
 from twofold.ops.shape import shapes
 from twofold.ops.shape.movement import axis_numbers, repeated_axes, slice_axis
-from twofold.ops.shape.storage import alias_of, layout_of
+from twofold.ops.shape.storage import layout_of, storage_beside
 
 
 def _strided_positions(size: Shape, stride: Shape, offset: int) -> Any:
@@ -58,8 +58,7 @@ class as_strided:
         if getattr(input, "_view", None) is not None:
             # strides count elements of the storage, of which a view may show a part
             storage_offset = layout_of(input).offset if storage_offset is None else storage_offset
-            storage = alias_of(input)
-            input = storage if input.requires_grad else storage.detach()
+            input = storage_beside(input)
         attrs = (shapes.integers((tuple(size),)), shapes.integers((tuple(stride),)), int(storage_offset or 0))
         return apply("as_strided", input, attrs=_checked_strides(tuple(input.shape), attrs))
 
