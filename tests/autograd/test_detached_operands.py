@@ -48,3 +48,27 @@ def test_functional_forms(name):
     assert torch.func.hessian(scalar)(x).sum(0).tolist() == second
     assert torch.autograd.functional.hessian(scalar, x).sum(0).tolist() == second
     assert torch.func.vmap(torch.func.grad(total))(x.expand(3, 2)).tolist() == [second] * 3
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda z: z.detach(), lambda z: z.data, lambda z: z.detach()[1:], lambda z: z.data[1:]]
+)
+@pytest.mark.parametrize(
+    ("write", "slope"),
+    [
+        (lambda d, w: d.mul_(w), lambda c, w: c),
+        (lambda d, w: d.add_(1).mul_(w), lambda c, w: c + 1),
+        (lambda d, w: d.div_(w), lambda c, w: -c / w**2),
+        (lambda d, w: d.pow_(w), lambda c, w: c**w * c.log()),
+    ],
+)
+def test_a_detached_tensor_is_changed_by_what_requires_grad(cut, write, slope):
+    """The gradient reads the elements from before the write, which was where the root requires grad, too."""
+    values = torch.tensor([1.5, 2.0, 2.5, 3.0], dtype=torch.float64)
+    z = values.clone().requires_grad_() * 1
+    detached = cut(z)
+    before = detached.clone()
+    w = torch.tensor([2.0, 0.5, 1.5, 3.0], dtype=torch.float64)[: len(before)].requires_grad_()
+    write(detached, w)
+    detached.sum().backward()
+    torch.testing.assert_close(w.grad, slope(before, w.detach()))

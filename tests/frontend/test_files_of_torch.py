@@ -220,6 +220,7 @@ def test_what_a_program_asks_of_the_compiler_of_torch():
     assert not isinstance(torch.compile(torch.nn.ReLU()), OptimizedModule) and is_compile_supported("cpu")
     assert not is_fake(x) and not isinstance(x, FakeTensor) and not is_batchedtensor(x)
     assert not any(isinstance(x.size(0), one) for one in (torch.SymInt, torch.SymFloat, torch.SymBool))
+    assert not any(isinstance(x, one) for one in (torch._C.Graph, torch._C.Value, torch.TensorType))
     active = torch._C._are_functorch_transforms_active
     assert not active() and torch.vmap(lambda row: row * active())(x).tolist() == [1.0] * 3
 

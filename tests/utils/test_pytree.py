@@ -8,6 +8,9 @@ import pytest
 
 import twofold as torch
 from twofold.utils._pytree import (
+    _dict_flatten,
+    _dict_unflatten,
+    _register_pytree_node,
     broadcast_prefix,
     register_pytree_node,
     tree_all,
@@ -90,6 +93,15 @@ def test_registered_classes_are_containers():
     for known in (Named, dict):
         with pytest.raises(ValueError, match="already registered"):
             register_pytree_node(known, None, None)
+
+
+def test_a_class_that_inherits_from_dict():
+    class Output(dict):
+        pass
+
+    _register_pytree_node(Output, _dict_flatten, lambda values, keys: Output(_dict_unflatten(values, keys)))
+    made = tree_map(lambda x: x + 1, Output(a=1, b=[2]))
+    assert type(made) is Output and made == {"a": 2, "b": [3]}
 
 
 def test_queues_and_leaves_of_choice():
