@@ -49,7 +49,12 @@ class TracerWarning(Warning):
 
 
 class TensorType:
-    """The type of tensors in scripts, as annotations name it; no object is an instance of it."""
+    """The type of tensors in scripts, as annotations name it; no object is an instance of it.
+
+    >>> import twofold as torch
+    >>> isinstance(torch.ones(1), torch.TensorType)
+    False
+    """
 
 
 class Attribute(NamedTuple):

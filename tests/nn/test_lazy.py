@@ -82,6 +82,9 @@ def test_a_module_of_a_program_finds_its_shapes_at_the_first_call():
     loaded = LazyScale()
     loaded.load_state_dict(module.state_dict())
     assert loaded(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2 and loaded.mean.shape == (3,)
+    tracked = nn.UninitializedBuffer(requires_grad=True)
+    tracked.materialize(2)
+    assert tracked.requires_grad and type(tracked) is nn.Buffer and not module.mean.requires_grad
 
 
 def test_a_module_that_leaves_a_shape_open_is_refused():

@@ -68,7 +68,9 @@ class UninitializedBuffer(Buffer):
     ) -> Any:
         """A buffer without elements."""
         check_device(device)
-        return super().__new__(cls, new_parameter(0, dtype=dtype).detach(), persistent=persistent)
+        made = super().__new__(cls, new_parameter(0, dtype=dtype).detach(), persistent=persistent)
+        made.requires_grad_(requires_grad)
+        return made
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the buffer its shape, and leave the values to the module."""
