@@ -48,7 +48,7 @@ def tqdm(iterable: Any = None, *args: Any, **kwargs: Any) -> Any:
     """The progress bar of the package tqdm; one that shows nothing where that is not installed.
 
     >>> import twofold as torch
-    >>> list(torch.hub.tqdm(range(3), disable=True))
+    >>> [*torch.hub.tqdm(range(3), disable=True)]
     [0, 1, 2]
     """
     if importlib.util.find_spec("tqdm") is None:
