@@ -43,8 +43,9 @@ class _Keras(Optimizer):
         made = made if norm is None else clip_by_norm(made, norm)
         return made if value is None else clip_by_value(made, -value, value)
 
-    def _prepare(self, first: Variable) -> None:
-        super()._prepare(first)
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        super()._create_slots(var_list)
+        first = var_list[0]
         if self._rate is None:
             with first.graph.name_scope(None), first.graph.control_dependencies(None):
                 given = self._numbers["lr"]
@@ -54,14 +55,18 @@ class _Keras(Optimizer):
                 )
                 if self._decay:
                     self._iterations = Variable(constant(0, int64), False, name=f"{self._name}/iter")
-        rate = math.cast(as_tensor(self._rate), first.dtype)
+        self._dtype = first.dtype
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        rate = math.cast(as_tensor(self._rate), self._dtype)
         if self._iterations is not None:
-            rate = rate / (1.0 + self._decay * math.cast(as_tensor(self._iterations), first.dtype))
+            rate = rate / (1.0 + self._decay * math.cast(as_tensor(self._iterations), self._dtype))
         self._numbers["lr"] = rate
 
-    def _finish(self) -> list[Any]:
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         counted = [] if self._iterations is None else [assign_add(self._iterations, 1)]
-        return [*super()._finish(), *counted]
+        return super()._finish([*update_ops, *counted], name_scope)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimiser, with the learning rate of now."""
@@ -132,6 +137,7 @@ class Adam(_Keras, rules.AdamOptimizer):
     def _begin(self, **numbers: Any) -> None:
         refuse("Adam", amsgrad=numbers.pop("amsgrad"))
         super()._begin(beta1=numbers.pop("beta_1"), beta2=numbers.pop("beta_2"), **numbers)
+        self._counts_steps = True
 
 
 def _outer_epsilon(g: Any, square: Any, epsilon: Any) -> Any:

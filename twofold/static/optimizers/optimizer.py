@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import as_tensor, constant, full_of
 from twofold.static.api.signatures import REQUIRED, with_parameters
+from twofold.static.arrays import shape_ops
 from twofold.static.autodiff.gradients import as_list, gradients
 from twofold.static.autodiff.indexed_slices import IndexedSlices, added_rows
 from twofold.static.control_flow.dependencies import group
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.context import at_once
 from twofold.static.graph.graph import Operation, get_default_graph
+from twofold.static.graph.scopes import control_dependencies
 from twofold.static.variables.variable import (
     Variable,
     assign,
@@ -34,7 +36,7 @@ class Optimizer:
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
 
-    _type: str
+    _type: str = "Update"
     """That of the operations which update a variable."""
     _rule: Callable[..., list[Any]]
     """The new values of a variable and its slots, from their values, the gradient and ``_numbers`` by name."""
@@ -47,6 +49,7 @@ class Optimizer:
         self._name = name
         self._numbers: dict[str, Any] = {}
         self._slots: dict[tuple[Variable, str], Variable] = {}
+        self._shared_variables: dict[tuple[str, Any], Variable] = {}
 
     def _begin(self, **numbers: Any) -> None:
         """Take the parameters of ``taking``: what the slots begin with, and the numbers of the rule."""
@@ -139,18 +142,17 @@ class Optimizer:
         if not pairs:
             raise ValueError(f"apply_gradients: no gradient is given, at {here()}.")
         graph = get_default_graph()
-        for _, variable in pairs:
-            for slot, value in self._first.items():
-                self._slot(variable, slot, value)
-        self._prepare(pairs[0][1])
+        self._create_slots([variable for _, variable in pairs])
         with graph.name_scope(name or self._name) as scope:
-            updates: list[Any] = [
+            self._prepare()
+            updates = [
                 _constrained(variable, self._apply(gradient, variable)) for gradient, variable in pairs
             ]
-            updates += self._finish()
-            if global_step is not None:
-                updates.append(assign_add(global_step, 1))
-        made = group(*updates, name=scope)
+            if global_step is None:
+                made = self._finish(updates, scope)
+            else:
+                with control_dependencies([self._finish(updates, "update")]):
+                    made = group(assign_add(global_step, 1), name=scope)
         graph.add_to_collection(GraphKeys.TRAIN_OP, made)
         return made
 
@@ -160,48 +162,130 @@ class Optimizer:
 
     def get_slot_names(self) -> list[str]:
         """Names of what is kept beside each variable."""
-        return sorted(self._first)
+        return sorted({slot for _, slot in self._slots})
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
-        return list(self._slots.values())
+        return [*self._slots.values(), *self._shared_variables.values()]
 
-    def _slot(self, variable: Variable, slot: str, value: float) -> Variable:
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        """Make what is kept beside each variable; a class of a program's own calls ``_zeros_slot`` and its kin."""
+        for variable in var_list:
+            for slot, value in self._first.items():
+                self._slot(variable, slot, value, self._slot_label(slot))
+
+    def _slot(self, variable: Variable, slot: str, value: Any, label: str) -> Variable:
         found = self._slots.get((variable, slot))
         if found is None:
             graph = variable.graph
-            label = in_variable_scope(graph, f"{variable.op.name}/{self._slot_label(slot)}")
             with graph.name_scope(None), graph.control_dependencies(None):
-                initial = constant(
-                    value,
-                    variable.dtype,
-                    variable.type_.shape,
-                    name=f"{variable.op.name}/{self._name}/Initializer",
-                )
-                found = Variable(initial, False, name=label)
+                if isinstance(value, (bool, int, float)):
+                    name = f"{variable.op.name}/{label}/Initializer"
+                    value = constant(value, variable.dtype, variable.type_.shape, name=name)
+                found = Variable(value, False, name=in_variable_scope(graph, f"{variable.op.name}/{label}"))
             self._slots[variable, slot] = found
         return found
+
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
+        """What is kept beside ``var`` as ``slot_name``, zeros at first; ``op_name`` ends its name."""
+        return self._slot(var, slot_name, 0.0, op_name)
+
+    def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
+        """What is kept beside ``var`` as ``slot_name``, ``val`` at first."""
+        return self._slot(var, slot_name, val, op_name)
+
+    def _get_or_make_slot_with_initializer(
+        self, var: Variable, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+    ) -> Variable:
+        """What is kept beside ``var`` as ``slot_name``, of ``shape`` and ``dtype`` by ``initializer`` at first."""
+        return self._slot(var, slot_name, lambda: initializer(shape, dtype=dtype), op_name)
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Variable:
+        """A variable that all variables share, by its name; made the first time."""
+        graph = colocate_with.graph
+        found = self._shared_variables.get((name, graph))
+        if found is None:
+            found = self._shared_variables[name, graph] = Variable(initial_value, False, name=name)
+        return found
+
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Variable | None:
+        """The variable of that name that all share, or None."""
+        return self._shared_variables.get((name, graph or get_default_graph()))
 
     def _slot_label(self, slot: str) -> str:
         """The last part of the name of what is kept; a further one of that name gets a number, as in TensorFlow."""
         return self._name
 
-    def _prepare(self, first: Variable) -> None:
-        """Make what all variables share."""
+    def _prepare(self) -> None:
+        """Make the tensors that all updates share."""
 
-    def _finish(self) -> list[Any]:
-        """Updates that come after those of the variables."""
-        return []
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
+        """An operation that ends with the updates of the variables, and makes those that come after them."""
+        return group(*update_ops, name=name_scope)
 
-    def _apply(self, gradient: Any, variable: Variable) -> Operation:
-        states = [variable, *[self._slots[variable, slot] for slot in self._first]]
-        rule, taken = self._rule_of(variable)
-        numbers = {key: as_tensor(value) for key, value in taken.items()}
-        name = f"update_{variable.op.name}/{self._type}"
-        if isinstance(gradient, IndexedSlices):
-            given, rule = [gradient.values, gradient.indices], _in_rows(rule, len(states))
-            return update(f"Sparse{self._type}", states, rule, given, numbers, name)
-        return update(self._type, states, rule, [gradient], numbers, name)
+    @staticmethod
+    def _call_if_callable(param: Any) -> Any:
+        """A parameter, or what the function that was given returns."""
+        return param() if callable(param) and not hasattr(param, "type_") else param
+
+    def _apply(self, gradient: Any, variable: Variable) -> Any:
+        """An operation that updates a variable, by the method that TensorFlow asks for it."""
+        if not isinstance(gradient, IndexedSlices):
+            return (self._resource_apply_dense if variable.use_resource else self._apply_dense)(
+                gradient, variable
+            )
+        if variable.use_resource:
+            given = (gradient.values, variable, gradient.indices)
+            return self._resource_apply_sparse_duplicate_indices(*given)
+        return self._apply_sparse_duplicate_indices(gradient, variable)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        """An operation that updates ``var`` by a gradient."""
+        return self._updated(var, [grad], self._type)
+
+    def _resource_apply_dense(self, grad: Any, handle: Variable) -> Any:
+        """An operation that updates a resource variable by a gradient."""
+        return self._apply_dense(grad, handle)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
+        """An operation that updates rows of ``var``, of which some are named several times: first these are summed."""
+        if hasattr(self, "_rule"):
+            return self._updated(var, [grad.values, grad.indices], f"Sparse{self._type}", in_rows=True)
+        return self._apply_sparse(_summed(grad), var)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
+        """An operation that updates rows of ``var``, each named once."""
+        return (
+            self._apply_sparse_duplicate_indices(grad, var) if hasattr(self, "_rule") else self._unwritten()
+        )
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Variable, indices: Any) -> Any:
+        """An operation that updates rows of a resource variable, of which some are named several times."""
+        slices = IndexedSlices(grad, indices, shape_ops.shape(handle))
+        if hasattr(self, "_rule"):
+            return self._apply_sparse_duplicate_indices(slices, handle)
+        found = _summed(slices)
+        return self._resource_apply_sparse(found.values, handle, found.indices)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Variable, indices: Any) -> Any:
+        """An operation that updates rows of a resource variable, each named once."""
+        return self._apply_sparse(IndexedSlices(grad, indices, shape_ops.shape(handle)), handle)
+
+    def _unwritten(self) -> NoReturn:
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how variables are updated, at {here()}. Write _apply_dense and "
+            "_apply_sparse."
+        )
+
+    def _updated(self, var: Variable, given: list[Any], type: str, in_rows: bool = False) -> Operation:
+        """The update that the rule of a variable makes."""
+        if not hasattr(self, "_rule"):
+            self._unwritten()
+        states = [var, *[self._slots[var, slot] for slot in self._first]]
+        rule, taken = self._rule_of(var)
+        numbers = {key: as_tensor(self._call_if_callable(value)) for key, value in taken.items()}
+        rule = _in_rows(rule, len(states)) if in_rows else rule
+        return update(type, states, rule, given, numbers, f"update_{var.op.name}/{self._type}")
 
     def _rule_of(self, variable: Variable) -> tuple[Callable[..., list[Any]], Mapping[str, Any]]:
         """The rule of a variable, and the numbers that it takes."""
@@ -241,6 +325,13 @@ def _in_rows(rule: Callable[..., list[Any]], count: int) -> Callable[..., list[A
         return [ops.where(reached, new, old) for new, old in zip(made, states)]
 
     return changed
+
+
+def _summed(slices: IndexedSlices) -> IndexedSlices:
+    """Slices that name each row once, with the sums of the slices of a row."""
+    rows, positions = import_module("twofold.static.arrays.selection").unique(slices.indices)
+    total = import_module("twofold.static.arrays.segments").unsorted_segment_sum
+    return IndexedSlices(total(slices.values, positions, shape_ops.shape(rows)[0]), rows, slices.dense_shape)
 
 
 def _computed_at_once(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Variable]]:

@@ -13,8 +13,9 @@ from twofold.static.api.op_functions import as_tensor, constant, define
 from twofold.static.api.signatures import REQUIRED
 from twofold.static.graph import context
 from twofold.static.graph.docstrings import START, example
+from twofold.static.graph.scopes import control_dependencies
 from twofold.static.optimizers.optimizer import Optimizer, taking
-from twofold.static.variables.variable import Variable, assign_add
+from twofold.static.variables.variable import Variable, assign, assign_add
 
 _PENALTIES = {"l1_regularization_strength": 0.0, "l2_regularization_strength": 0.0}
 
@@ -91,6 +92,8 @@ class AdamOptimizer(Optimizer):
     _type, _first = "ApplyAdam", {"m": 0.0, "v": 0.0}
     _by_rows = False  # the means of all rows decay, as TensorFlow's do
     _step: Variable | None = None
+    _counts_steps = False
+    """Whether a count of steps is kept, where TensorFlow keeps the powers of ``beta1`` and ``beta2``."""
     _shared = {"use_locking": False, "name": "Adam", "formulation": "tensorflow"}
     __init__ = taking(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, **_shared)
 
@@ -99,29 +102,55 @@ class AdamOptimizer(Optimizer):
         if formulation not in _ADAM:
             raise ValueError(f"AdamOptimizer: formulation is {formulation!r}. Use 'tensorflow' or 'pytorch'.")
         super()._begin(**numbers)
-        self._rule = _ADAM[formulation]
+        self._rule, self._counts_steps = _ADAM[formulation], formulation == "pytorch"
 
-    def _prepare(self, first: Variable) -> None:
+    def _create_slots(self, var_list: list[Variable]) -> None:
+        first = min(var_list, key=lambda variable: variable.name)
+        if self._counts_steps:
+            self._create_step(first)
+        else:
+            for name in _BETAS:
+                beta = self._call_if_callable(self._numbers[name])
+                self._create_non_slot_variable(beta, f"{name}_power", first)
+        super()._create_slots(var_list)
+
+    def _create_step(self, first: Variable) -> None:
         if self._step is None:
             with first.graph.name_scope(None), first.graph.control_dependencies(None):
                 self._step = Variable(constant(0, int64), False, name=f"{self._name}/step")
             betas = {first.graph.unique_name(f"{name}_power"): self._numbers[name] for name in _BETAS}
             if all(isinstance(beta, (int, float)) for beta in betas.values()):
                 self._step.powers = betas
-        self._count = assign_add(self._step, 1)
-        for name in _BETAS:
-            self._numbers[name.replace("beta", "correction")] = self._correction(self._numbers[name])
+
+    def _get_beta_accumulators(self) -> tuple[Variable | None, ...]:
+        """The variables that hold the powers of ``beta1`` and ``beta2``."""
+        return tuple(self._get_non_slot_variable(f"{name}_power") for name in _BETAS)
+
+    def _prepare(self) -> None:
+        if self._counts_steps:
+            self._count = assign_add(self._step, 1)
+            found = [self._correction(self._numbers[name]) for name in _BETAS]
+        else:
+            found = [1.0 - as_tensor(power) for power in self._get_beta_accumulators()]
+        for name, correction in zip(_BETAS, found, strict=True):
+            self._numbers[name.replace("beta", "correction")] = correction
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
         return super().variables() + ([] if self._step is None else [self._step])
 
-    def _finish(self) -> list[Any]:
-        return [self._count]
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        if self._counts_steps:
+            return super()._finish([*update_ops, self._count], name_scope)
+        with control_dependencies(update_ops):
+            for name, power in zip(_BETAS, self._get_beta_accumulators(), strict=True):
+                beta = as_tensor(self._call_if_callable(self._numbers[name]))
+                update_ops = [*update_ops, assign(power, as_tensor(power) * beta)]
+        return super()._finish(update_ops, name_scope)
 
     def _correction(self, beta: Any) -> Any:
         """``1 - beta ** step``: given to each run as a number, so that no precision of the step is lost."""
-        step = self._step
+        step, beta = self._step, self._call_if_callable(beta)
         assert step is not None
         if not isinstance(beta, (int, float)):
             return define("BiasCorrection", _correction, (as_tensor(beta), self._count), {}, None).outputs[0]
@@ -180,7 +209,7 @@ class AdagradDAOptimizer(Optimizer):
             )
         super()._begin(**numbers)
 
-    def _prepare(self, first: Variable) -> None:
+    def _prepare(self) -> None:
         self._numbers["step"] = as_tensor(self._step) + 1
 
 

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 from twofold.dtypes import int64
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import constant
 from twofold.static.graph import context
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor, get_default_graph
+from twofold.static.initializers import zeros_initializer
 from twofold.static.variables.variable import Variable
+from twofold.static.variables.variable_scope import get_variable
 
 
 @example("print(tf.train.create_global_step().name)", "global_step:0")
@@ -22,9 +23,9 @@ def create_global_step(graph: Any = None) -> Variable:
     if get_global_step(found) is not None:
         raise ValueError('"global_step" already exists.')
     with nullcontext() if context.at_once() else found.as_default(), found.name_scope(None):
-        made = Variable(constant(0, int64), False, name="global_step")
-    found.add_to_collection(GraphKeys.GLOBAL_STEP, made)
-    return made
+        keys = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
+        zero = zeros_initializer()
+        return cast(Variable, get_variable("global_step", [], int64, zero, trainable=False, collections=keys))
 
 
 @example("print(tf.train.get_global_step())", "None")
