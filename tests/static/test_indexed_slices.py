@@ -158,3 +158,22 @@ def test_zeros_where_there_is_no_path(session):
     assert session.run(zeros).tolist() == numpy.zeros((5, 2)).tolist() and session.run(slope) == [3.0]
     with pytest.raises(ValueError):
         tf.gradients(x * 3.0, x, unconnected_gradients="one")
+
+
+def test_rows_that_are_looked_up_before_a_loop_on_the_host():
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable([[1.0], [2.0], [3.0]])
+        rows = tf.nn.embedding_lookup(table, [2, 0, 2])
+
+        def body(k, total):
+            scale = tf.py_func(lambda k: numpy.float32(k + 1), [k], tf.float32)
+            scale.set_shape([])
+            return k + 1, total + scale * rows
+
+        _, total = tf.while_loop(lambda k, _: k < 2, body, [0, tf.zeros([3, 1])])
+        slices = tf.gradients(tf.reduce_sum(total), table)[0]
+        session.run(table.initializer)
+        found = session.run(slices)
+        assert found.indices.tolist() == [2, 0, 2] and found.values.tolist() == [[3.0], [3.0], [3.0]]
+        norm = session.run(tf.global_norm([slices]))  # of the slices, not of the rows that they add up to
+        numpy.testing.assert_allclose(norm, numpy.sqrt(27.0), rtol=1e-6)

@@ -196,13 +196,16 @@ def _look_ups(
     if not readers:
         return {}
     seen: set[Operation] = set()
-    for root in roots:
+    pending = list(roots)
+    while pending:
         hosted: list[Operation] = []
-        owners = {source[0] for source in _reached(root, blocked, hosted)} | set(hosted)
+        owners = {source[0] for source in _reached(pending.pop(), blocked, hosted)} | set(hosted)
         for operation in owners - seen:
             for source in {*sources_of(operation), *getattr(operation.hosted, "current", ())}:
                 if source in readers:
                     readers[source].append(operation)
+                if operation.hosted and _is_floating(source):
+                    pending.append(source)  # a loop on the host is the end of what was reached
         seen |= owners
     return {
         target: sorted(found, key=lambda operation: operation.number)
