@@ -120,3 +120,34 @@ def test_parameters_may_be_functions(session):
 def test_the_global_step_is_a_variable_of_the_present_scope(session):
     with tf.variable_scope("model"):
         assert tf.train.get_or_create_global_step().name == "model/global_step:0"  # as TensorFlow calls it
+
+
+def test_parameters_have_tensorflows_names(session):
+    optimizer = tf.train.AdamOptimizer(0.5, beta1=0.25)
+    assert (optimizer._lr, optimizer._beta1, optimizer._use_locking) == (0.5, 0.25, False)
+    assert session.run([optimizer._lr_t, optimizer._beta1_t]) == [0.5, 0.25]
+    w = tf.Variable(1.0)
+    descent = tf.train.GradientDescentOptimizer(0.5)
+    descent._learning_rate = 0.25  # changed before the step is declared
+    step = descent.minimize(w * 1.0)
+    session.run(w.initializer)
+    session.run(step)
+    assert session.run(w) == 0.75
+    with pytest.raises(AttributeError, match="_momentum"):
+        _ = descent._momentum
+
+
+def test_what_a_class_of_the_program_inherits(session):
+    class Clipped(tf.train.AdamOptimizer):
+        def _apply_dense(self, grad, var):
+            return super()._apply_dense(tf.clip_by_value(grad, -1.0, 1.0), var)
+
+        _resource_apply_dense = _apply_dense
+
+    w, v = tf.Variable([1.0, -2.0]), tf.Variable([1.0, -2.0])
+    rate = {"learning_rate": 0.1, "epsilon": 1.0}  # with which the size of a gradient matters
+    clipped = Clipped(**rate).minimize(tf.reduce_sum(50.0 * w))
+    plain = tf.train.AdamOptimizer(**rate).minimize(tf.reduce_sum(v))
+    session.run(tf.global_variables_initializer())
+    session.run([clipped, plain])
+    assert session.run(w).tolist() == session.run(v).tolist()

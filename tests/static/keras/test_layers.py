@@ -280,3 +280,16 @@ def test_causal_convolutions(layout: str) -> None:
     expected = sum(padded[:, 2 * k : 2 * k + 7] @ kernel[k] for k in range(3))
     shown = found if layout == "channels_last" else found.transpose(0, 2, 1)
     numpy.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_wrapper_of_the_program():
+    class Doubled(tf.keras.layers.Wrapper):
+        def call(self, inputs):
+            return self.layer(inputs) * 2.0
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        wrapped = Doubled(tf.keras.layers.Dense(2, kernel_initializer="ones"))
+        y = wrapped(tf.constant([[1.0, 2.0]]))
+        session.run(tf.global_variables_initializer())
+        assert session.run(y).tolist() == [[6.0, 6.0]]
+        assert isinstance(tf.keras.layers.TimeDistributed(wrapped.layer), tf.keras.layers.Wrapper)

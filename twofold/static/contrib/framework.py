@@ -93,6 +93,17 @@ def current_arg_scope() -> dict[Any, dict[str, Any]]:
     return _scopes[-1]
 
 
+def get_name_scope() -> str:
+    """The name scope of the default graph.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.name_scope("layer"):
+    ...     print(tf.contrib.framework.get_name_scope())
+    layer
+    """
+    return get_default_graph().get_name_scope()
+
+
 def model_variable(
     name: str,
     shape: Any = None,

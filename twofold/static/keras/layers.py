@@ -24,6 +24,7 @@ from twofold.static.keras.recurrent import LSTMCell as LSTMCell
 from twofold.static.keras.recurrent import SimpleRNN as SimpleRNN
 from twofold.static.keras.recurrent import SimpleRNNCell as SimpleRNNCell
 from twofold.static.keras.recurrent import TimeDistributed as TimeDistributed
+from twofold.static.keras.recurrent import Wrapper as Wrapper
 from twofold.static.keras.stepping import RNN as RNN
 from twofold.static.keras.stepping import AbstractRNNCell as AbstractRNNCell
 from twofold.static.keras.stepping import StackedRNNCells as StackedRNNCells

@@ -220,7 +220,9 @@ GRU, GRUCell = _kinds("GRU", "Gated recurrent units.", 3, 1, _gru, ("unit_forget
 class Wrapper(Layer):
     """Base of layers around another one, ``layer``."""
 
-    layer: Any
+    def __init__(self, layer: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.layer = layer
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
@@ -246,8 +248,8 @@ class Bidirectional(Wrapper):
         if layer.return_state:
             raise ValueError("Bidirectional: return_state is not offered. Use two layers.")
         options.setdefault("batch_input_shape", layer.batch_input_shape)
-        super().__init__(**options)
-        self.layer, self._merge = layer, merge_mode
+        super().__init__(layer, **options)
+        self._merge = merge_mode
         self.forward_layer, self.backward_layer = copy.copy(layer), copy.copy(layer)
         self.backward_layer.go_backwards = not layer.go_backwards
         for made, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
@@ -274,10 +276,6 @@ class Bidirectional(Wrapper):
 
 class TimeDistributed(Wrapper):
     """A layer applied to each step of a sequence."""
-
-    def __init__(self, layer: Layer, **options: Any) -> None:
-        super().__init__(**options)
-        self.layer = layer
 
     def call(self, inputs: Any) -> Any:
         sizes = inputs.type_.shape

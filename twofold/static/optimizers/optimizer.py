@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from twofold.ops.base import ops
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import as_tensor, constant, full_of
+from twofold.static.api.op_functions import as_tensor, constant, convert_to_tensor, full_of
 from twofold.static.api.signatures import REQUIRED, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.autodiff.gradients import as_list, gradients
@@ -28,6 +28,34 @@ from twofold.static.variables.variable import (
 )
 
 
+class _Parameter:
+    """A parameter of the rule by TensorFlow's name of the attribute, to be read and changed; or its tensor."""
+
+    def __init__(self, key: str, as_a_tensor: bool = False) -> None:
+        self._key, self._as_a_tensor = key, as_a_tensor
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, optimizer: Any, owner: type) -> Any:
+        if optimizer is None:
+            return self
+        own, numbers = vars(optimizer), vars(optimizer).get("_numbers", {})
+        if self._name not in own and self._key not in numbers:
+            raise AttributeError(
+                f"{owner.__name__} has no attribute {self._name!r}", name=self._name, obj=optimizer
+            )
+        found = own[self._name] if self._name in own else numbers[self._key]
+        return convert_to_tensor(optimizer._call_if_callable(found)) if self._as_a_tensor else found
+
+    def __set__(self, optimizer: Any, value: Any) -> None:
+        numbers = vars(optimizer).get("_numbers", {})
+        if self._key in numbers and not self._as_a_tensor:
+            numbers[self._key] = value
+        else:
+            vars(optimizer)[self._name] = value
+
+
 class Optimizer:
     """Base of all optimisers: gradients of a loss, and what they do to the variables.
 
@@ -45,8 +73,14 @@ class Optimizer:
     _by_rows = True
     """Whether a table of which rows were looked up is changed in these rows alone, with their slots."""
 
+    _lr, _learning_rate, _beta1, _beta2 = (_Parameter(one) for one in ("lr", "lr", "beta1", "beta2"))
+    _epsilon, _momentum, _rho = (_Parameter(one) for one in ("epsilon", "momentum", "rho"))
+    _lr_t, _beta1_t, _beta2_t = (_Parameter(one, True) for one in ("lr", "beta1", "beta2"))
+    _epsilon_t, _learning_rate_tensor = _Parameter("epsilon", True), _Parameter("lr", True)
+    _momentum_tensor = _Parameter("momentum", True)
+
     def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
-        self._name = name
+        self._name, self._use_locking = name, use_locking
         self._numbers: dict[str, Any] = {}
         self._slots: dict[tuple[Variable, str], Variable] = {}
         self._shared_variables: dict[tuple[str, Any], Variable] = {}
