@@ -21,6 +21,13 @@ def _adjoint(x: Any) -> Any:
     return ops.conj(transposed) if transposed.dtype.kind == "c" else transposed
 
 
+@operation("Adjoint")
+@example("tf.linalg.adjoint([[1.0, 2.0]])", "[[1.]\n [2.]]")
+def adjoint(matrix: Any) -> Any:
+    """The transpose of each matrix, of complex numbers with their conjugates."""
+    return _adjoint(matrix)
+
+
 cholesky = renamed("Cholesky", "linalg.cholesky", "input")
 matrix_determinant = det = renamed("MatrixDeterminant", "linalg.det", "input")
 logdet = renamed("LogDet", "logdet", "input")
@@ -198,28 +205,3 @@ def matrix_solve_ls(
 lstsq = matrix_solve_ls
 
 __getattr__, __dir__ = look_up(__name__)
-
-
-@example("tf.linalg.LinearOperatorLowerTriangular(tf.ones([2, 2])).to_dense()", "[[1. 0.]\n [1. 1.]]")
-class LinearOperatorLowerTriangular:
-    """The lower triangles of matrices, as linear maps; what ``tril`` holds above the diagonal does not count."""
-
-    def __init__(self, tril: Any, name: str = "LinearOperatorLowerTriangular") -> None:
-        self._matrix = _lower(tril, name=name)
-
-    def to_dense(self, name: str | None = None) -> Any:
-        """The matrices."""
-        return self._matrix
-
-    def matmul(self, x: Any, adjoint: bool = False, name: str = "matmul") -> Any:
-        """The products with matrices; ``adjoint``: of the adjoint."""
-        return matmul(self._matrix, x, adjoint_a=adjoint, name=name)
-
-    def solve(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
-        """The matrices whose products are ``rhs``."""
-        return matrix_triangular_solve(self._matrix, rhs, adjoint=adjoint, name=name)
-
-
-@operation("MatrixBandPart")
-def _lower(tril: Any) -> Any:
-    return ops.tril(tril)

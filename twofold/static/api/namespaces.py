@@ -21,7 +21,14 @@ NAMESPACES = {
         match_filenames_once=train.match_filenames_once""",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
-        transpose=matrix_transpose matrix_transpose""",
+        transpose=matrix_transpose matrix_transpose LinearOperator=linear_operators.LinearOperator
+        LinearOperatorAdjoint=linear_operators.LinearOperatorAdjoint
+        LinearOperatorComposition=linear_operators.LinearOperatorComposition
+        LinearOperatorDiag=linear_operators.LinearOperatorDiag
+        LinearOperatorFullMatrix=linear_operators.LinearOperatorFullMatrix
+        LinearOperatorIdentity=linear_operators.LinearOperatorIdentity
+        LinearOperatorLowerTriangular=linear_operators.LinearOperatorLowerTriangular
+        LinearOperatorScaledIdentity=linear_operators.LinearOperatorScaledIdentity""",
     "manip": "batch_to_space_nd gather_nd reshape reverse roll scatter_nd space_to_batch_nd tile",
     "math": """bincount confusion_matrix count_nonzero in_top_k=nn.in_top_k invert_permutation
         l2_normalize=nn.l2_normalize log_softmax=nn.log_softmax segment_max segment_mean segment_min segment_prod

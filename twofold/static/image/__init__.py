@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twofold.static.image.distorted_boxes import draw_bounding_boxes, sample_distorted_bounding_box
     from twofold.static.image.files import *  # noqa: F403
     from twofold.static.image.glimpses import extract_glimpse
+    from twofold.static.image.similarity import *  # noqa: F403
     from twofold.static.image.transformations import *  # noqa: F403
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
