@@ -177,11 +177,10 @@ NAMES: dict[str, dict[str, str]] = {
             "zeros_initializer"
         ),
         "twofold.static.linalg": (
-            "cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals eigvalsh "
-            "matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve triangular_solve "
-            "self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft irfft matvec slogdet "
-            "log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq "
-            "LinearOperatorLowerTriangular"
+            "adjoint cholesky matrix_determinant det logdet matrix_exponential expm self_adjoint_eigvals "
+            "eigvalsh matrix_inverse matrix_solve matrix_triangular_solve cholesky_solve solve "
+            "triangular_solve self_adjoint_eig eigh svd qr norm fft fft2d fft3d ifft ifft2d ifft3d rfft "
+            "irfft matvec slogdet log_matrix_determinant matrix_set_diag set_diag matrix_solve_ls lstsq"
         ),
         "twofold.static.lookup": "initialize_all_tables tables_initializer",
         "twofold.static.math": (
@@ -328,6 +327,7 @@ NAMES: dict[str, dict[str, str]] = {
             "extract_jpeg_shape is_jpeg"
         ),
         "twofold.static.image.glimpses": "extract_glimpse",
+        "twofold.static.image.similarity": "ssim ssim_multiscale",
         "twofold.static.image.transformations": (
             "ResizeMethod resize_bilinear resize_bicubic resize_nearest_neighbor resize_images resize "
             "extract_image_patches flip_left_right flip_up_down transpose_image transpose rot90 "
