@@ -292,3 +292,24 @@ def test_derivatives_inside_of_bodies(kind, shape):
             wanted = 2 * (given**2).sum(0) * weights, 2 * given.sum(0) * weights**2
             for one, other in zip(found, wanted):
                 numpy.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_branch_that_does_not_fit_the_sizes_of_a_run_is_not_computed():
+    x, w = tf.placeholder(tf.float32, [None]), tf.Variable(2.0)
+    count = tf.shape(x)[0]
+    guarded = tf.cond(count > 3, lambda: w * x[3], lambda: w * w * tf.reduce_sum(x))
+    slopes = tf.gradients(guarded, [w, x])
+    nested = tf.cond(
+        count > 1, lambda: tf.cond(count > 3, lambda: x[3], lambda: x[1]), lambda: tf.constant(-1.0)
+    )
+    with tf.Session() as session:
+        session.run(w.initializer)
+        for size, value in ((5, 6.0), (2, 4.0), (4, 6.0), (0, 0.0)):
+            given = numpy.arange(size, dtype=numpy.float32)
+            found, by_w, by_x = session.run([guarded, *slopes], {x: given})
+            assert found == value and by_w == (3.0 if size > 3 else 4 * given.sum())
+            assert by_x.tolist() == ([0, 0, 0, 2, 0][:size] if size > 3 else [4.0] * size)
+        assert [session.run(nested, {x: numpy.arange(k)}) for k in (5, 2, 1)] == [3.0, 1.0, -1.0]
+        bad = tf.cond(count > 3, lambda: x[0], lambda: x[3])
+        with pytest.raises(IndexError, match="index 3 of axis 0 with size 2"):
+            session.run(bad, {x: [1.0, 2.0]})

@@ -9,7 +9,7 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import int64
-from twofold.errors import ShapeError
+from twofold.errors import ArgumentError, AxisError, IndexRangeError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
 from twofold.ops.base import apply, ops
@@ -98,10 +98,15 @@ def _is_current(source: Source) -> bool:
     return read_of(source) is not None or source[0].number_of is not None
 
 
+_UNFIT = (ShapeError, AxisError, ArgumentError, IndexRangeError)
+"""What declaring a body raises where its operations do not fit the sizes of a run."""
+
+
 class Choice(Flow):
     """Input 0 selects a body; only that one is computed.
 
-    Bodies whose results turn out to be of different types are chosen between when the choice is known.
+    Bodies whose results turn out to be of different types, or of which one cannot be declared for the sizes of a run,
+    are chosen between when the choice is known.
     """
 
     def __init__(self, bodies: Sequence[Body], names: Sequence[str], varying: bool) -> None:
@@ -113,10 +118,10 @@ class Choice(Flow):
             return self._chosen(lowerer, operation)
         try:
             return self._either(lowerer, operation)
-        except ShapeError:
-            if lowerer.depth or not self.varying:
+        except _UNFIT:
+            if lowerer.depth:
                 raise
-            return self._chosen(lowerer, operation)
+            return self._chosen(lowerer, operation)  # the body that is not computed may not fit the sizes
 
     def _chosen(self, lowerer: Any, operation: Operation) -> list[Any]:
         chosen = _integer(lowerer.number(operation, operation.sources[0]))
