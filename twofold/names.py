@@ -154,6 +154,7 @@ NAMES: dict[str, dict[str, str]] = {
             "enable_eager_execution disable_eager_execution executing_eagerly GradientTape TensorSpec "
             "function"
         ),
+        "twofold.static.errors": "OpError",
         "twofold.static.functions.custom_gradients": (
             "NoGradient NotDifferentiable RegisterGradient custom_gradient grad_pass_through recompute_grad"
         ),

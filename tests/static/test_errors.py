@@ -278,3 +278,9 @@ def test_a_loop_variable_that_grows_in_a_run():
         for debug in (False, True):
             with pytest.raises(ValueError, match=r"iteration 0 leaves the body with \[3\]"):
                 session.run(grown, {x: [1.0]}, debug=debug)
+
+
+def test_the_base_of_errors_has_a_name_of_its_own():
+    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(tf.OpError):
+        session.run(tf.placeholder(tf.float32) + 1.0)
+    assert tf.OpError is tf.errors.OpError

@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from twofold.static.data.sequence_parsing import parse_single_sequence_example
     from twofold.static.debugging import *  # noqa: F403
     from twofold.static.eager.gradient_tape import *  # noqa: F403
+    from twofold.static.errors import OpError
     from twofold.static.functions.custom_gradients import (
         NoGradient,
         NotDifferentiable,

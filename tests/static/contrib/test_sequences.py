@@ -274,3 +274,29 @@ def test_a_loss_function_may_call_its_logits_otherwise() -> None:
         [legacy.sequence_loss(logits, targets, weights, softmax_loss_function=one) for one in (older, newer)]
     )
     assert found[0] == found[1] == pytest.approx((entropy().sum(1) / WEIGHTS.sum(1)).mean(), rel=1e-5)
+
+
+def test_an_inference_helper_reads_what_is_sampled():
+    class Counting(tf.nn.rnn_cell.RNNCell):
+        state_size = output_size = 1
+
+        def call(self, inputs, state):
+            return inputs + 1.0, state + inputs
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        helper = tf.contrib.seq2seq.InferenceHelper(
+            sample_fn=lambda outputs: outputs * 2.0,
+            sample_shape=[1],
+            sample_dtype=tf.float32,
+            start_inputs=[[0.0], [3.0]],
+            end_fn=lambda sampled: sampled[:, 0] > 20.0,
+            next_inputs_fn=lambda sampled: sampled - 1.0,
+        )
+        cell = Counting()
+        decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+        outputs, state, lengths = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=4)
+        found = session.run([outputs.rnn_output, outputs.sample_id, state, lengths])
+    # inputs 0, 1, 3, 7 and 3, 7, 15: the second ends with a sample of 32
+    assert found[0][:, :, 0].tolist() == [[1.0, 2.0, 4.0, 8.0], [4.0, 8.0, 16.0, 32.0]]
+    assert found[1][:, :, 0].tolist() == [[2.0, 4.0, 8.0, 16.0], [8.0, 16.0, 32.0, 64.0]]
+    assert found[3].tolist() == [4, 3]

@@ -173,6 +173,43 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         return math.cast(random.multinomial(logits, 1, seed=self._seed)[:, 0], int32)
 
 
+class InferenceHelper(Helper):
+    """Reads what ``sample_fn`` makes of the outputs of the step before, until ``end_fn`` says that a sequence ends.
+
+    Args:
+        sample_fn: What is sampled, of the outputs.
+        sample_shape: The shape of what is sampled, without the batch.
+        sample_dtype: Its dtype.
+        start_inputs: The first inputs.
+        end_fn: Of what is sampled, which sequences end.
+        next_inputs_fn: Of what is sampled, the inputs of the next step; what is sampled itself unless given.
+    """
+
+    def __init__(
+        self,
+        sample_fn: Callable[[Any], Any],
+        sample_shape: Any,
+        sample_dtype: Any,
+        start_inputs: Any,
+        end_fn: Callable[[Any], Any],
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._sample, self._end, self._next = sample_fn, end_fn, next_inputs_fn
+        self.sample_ids_dtype, self.sample_ids_shape = sample_dtype, sample_shape
+        self._start = convert_to_tensor(start_inputs)
+        self.batch_size = shape_ops.shape(self._start)[0]
+
+    def initialize(self) -> tuple[Any, Any]:
+        return creation.zeros([self.batch_size], "bool"), self._start
+
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
+        return self._sample(outputs)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
+        given = sample_ids if self._next is None else self._next(sample_ids)
+        return self._end(sample_ids), given, state
+
+
 class BasicDecoderOutput(NamedTuple):
     """What a decoder computes at a step, and the symbols that it means."""
 
