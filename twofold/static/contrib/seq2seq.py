@@ -20,10 +20,10 @@ from twofold.static.contrib.beam_search import gather_tree as gather_tree
 from twofold.static.contrib.decoding import BasicDecoder as BasicDecoder
 from twofold.static.contrib.decoding import BasicDecoderOutput as BasicDecoderOutput
 from twofold.static.contrib.decoding import CustomHelper as CustomHelper
-from twofold.static.contrib.decoding import InferenceHelper as InferenceHelper
 from twofold.static.contrib.decoding import Decoder as Decoder
 from twofold.static.contrib.decoding import GreedyEmbeddingHelper as GreedyEmbeddingHelper
 from twofold.static.contrib.decoding import Helper as Helper
+from twofold.static.contrib.decoding import InferenceHelper as InferenceHelper
 from twofold.static.contrib.decoding import SampleEmbeddingHelper as SampleEmbeddingHelper
 from twofold.static.contrib.decoding import (
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
