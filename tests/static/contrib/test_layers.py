@@ -241,3 +241,22 @@ def test_batch_norm_is_the_fused_one_where_tensorflow_takes_it(
         session.run([y, tf.get_collection(tf.GraphKeys.UPDATE_OPS), tf.get_collection("mine")])
         kept = session.run(tf.global_variables()[-1])
     numpy.testing.assert_allclose(kept, [x.var(ddof=int(unbiased))], rtol=1e-6)
+
+
+def test_spatial_softmax_is_the_mean_position_of_each_channel():
+    x = numpy.random.default_rng(0).standard_normal((2, 3, 4, 2)).astype("f")
+    weights = numpy.exp(x / 2.0)
+    weights /= weights.sum((1, 2), keepdims=True)
+    rows = (weights * numpy.linspace(-1, 1, 3)[:, None, None]).sum((1, 2))
+    columns = (weights * numpy.linspace(-1, 1, 4)[:, None]).sum((1, 2))
+    expected = numpy.stack([rows, columns], -1).reshape(2, 4)  # channel by channel, the row first
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.contrib.layers.spatial_softmax(x, temperature=2.0)
+        turned = tf.contrib.layers.spatial_softmax(x.transpose(0, 3, 1, 2), 2.0, data_format="NCHW")
+        tf.contrib.layers.embed_sequence([[1, 2]], 4, 3)
+        names = [one.name for one in tf.get_collection(tf.GraphKeys.MODEL_VARIABLES)]
+        scopes = ["spatial_softmax/temperature:0", "spatial_softmax_1/temperature:0"]
+        assert names == [*scopes, "EmbedSequence/embeddings:0"]
+        session.run(tf.global_variables_initializer())
+        for one in session.run([found, turned]):
+            numpy.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)

@@ -16,7 +16,7 @@ from twofold.runtime.tracing import here
 from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.arrays import shape_ops
-from twofold.static.contrib.framework import add_arg_scope
+from twofold.static.contrib.framework import add_arg_scope, model_variable
 from twofold.static.contrib.layer_utils import collect_named_outputs
 from twofold.static.contrib.normalizers import batch_norm as batch_norm
 from twofold.static.contrib.normalizers import group_norm as group_norm
@@ -361,8 +361,39 @@ def embed_sequence(
         raise ValueError("embed_sequence: give vocab_size and embed_dim, or reuse=True.")
     shape = None if vocab_size is None else [vocab_size, embed_dim]
     with variable_scope(scope, "EmbedSequence", reuse=reuse):
-        table = get_variable("embeddings", shape, float32, initializer, regularizer, trainable)
+        table = model_variable("embeddings", shape, float32, initializer, regularizer, trainable)
         return embeddings.embedding_lookup(table, ids)
+
+
+@add_arg_scope
+def spatial_softmax(
+    features: Any,
+    temperature: Any = None,
+    name: str | None = None,
+    variables_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+) -> Any:
+    """For each channel the mean row and column, from -1 to 1, of the softmax over the image: all rows and columns.
+
+    The features are divided by a variable, which begins with ``temperature`` or 1.
+    """
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError(f"spatial_softmax: data_format {data_format!r}, at {here()}. Use 'NHWC' or 'NCHW'.")
+    features = convert_to_tensor(features)
+    if data_format == "NHWC":
+        features = shape_ops.transpose(features, [0, 3, 1, 2])
+    channels, height, width = features.shape.as_list()[1:]
+    with variable_scope(name, "spatial_softmax"):
+        first = initializers.constant_initializer(1.0 if temperature is None else temperature)
+        options = {"trainable": trainable, "collections": variables_collections}
+        temperature = model_variable("temperature", [], float32, first, **options)
+        weights = nn.softmax(shape_ops.reshape(features, [-1, height * width]) / temperature)
+        rows, columns = math.linspace(-1.0, 1.0, height), math.linspace(-1.0, 1.0, width)
+        weights = shape_ops.reshape(weights, [-1, height, width])
+        means = [math.reduce_sum(weights * shape_ops.expand_dims(rows, 1), [1, 2])]
+        means.append(math.reduce_sum(weights * columns, [1, 2]))
+        return shape_ops.reshape(shape_ops.stack(means, 1), [-1, channels * 2])
 
 
 @add_arg_scope
