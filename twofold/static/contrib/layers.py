@@ -384,6 +384,10 @@ def spatial_softmax(
     if data_format == "NHWC":
         features = shape_ops.transpose(features, [0, 3, 1, 2])
     channels, height, width = features.shape.as_list()[1:]
+    if None in (channels, height, width):
+        raise ValueError(
+            f"spatial_softmax: {features} has unknown sizes, at {here()}. Give all but the batch's."
+        )
     with variable_scope(name, "spatial_softmax"):
         first = initializers.constant_initializer(1.0 if temperature is None else temperature)
         options = {"trainable": trainable, "collections": variables_collections}
