@@ -22,8 +22,8 @@ NAMESPACES = {
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
         transpose=matrix_transpose matrix_transpose LinearOperator=linear_operators.LinearOperator
-        LinearOperatorAdjoint=linear_operators.LinearOperatorAdjoint
-        LinearOperatorComposition=linear_operators.LinearOperatorComposition
+        LinearOperatorAdjoint=composed_operators.LinearOperatorAdjoint
+        LinearOperatorComposition=composed_operators.LinearOperatorComposition
         LinearOperatorDiag=linear_operators.LinearOperatorDiag
         LinearOperatorFullMatrix=linear_operators.LinearOperatorFullMatrix
         LinearOperatorIdentity=linear_operators.LinearOperatorIdentity
