@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from twofold.dtypes import float64, int64
+from twofold.dtypes import float32, float64, int64
 from twofold.ir.types import tensor_type
 from twofold.ops.base import apply, ops
 from twofold.runtime.tracing import here
@@ -134,6 +134,17 @@ class AdamOptimizer(Optimizer):
             found = [1.0 - as_tensor(power) for power in self._get_beta_accumulators()]
         for name, correction in zip(_BETAS, found, strict=True):
             self._numbers[name.replace("beta", "correction")] = correction
+
+    def _rule_of(self, variable: Variable) -> tuple[Callable[..., list[Any]], Mapping[str, Any]]:
+        rule, numbers = super()._rule_of(variable)
+        if self._counts_steps:
+            return rule, numbers
+        # as float32, as their powers are: else 1 - 0.999 would not be what the mean of squares is divided by
+        betas = {name: self._call_if_callable(numbers[name]) for name in _BETAS}
+        rounded = {
+            key: float(float32.numpy.type(one)) for key, one in betas.items() if isinstance(one, float)
+        }
+        return rule, {**numbers, **rounded}
 
     def variables(self) -> list[Variable]:
         """All variables that this optimiser keeps."""
