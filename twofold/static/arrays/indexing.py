@@ -10,7 +10,7 @@ import numpy
 
 from twofold.dtypes import int64
 from twofold.errors import ArgumentError
-from twofold.frontend.methods import __getitem__ as _index_tensor
+from twofold.frontend.elements import __getitem__ as _index_tensor
 from twofold.ir.node import Node
 from twofold.ir.sizes import index
 from twofold.ops.base import apply, ops
