@@ -371,7 +371,7 @@ bool Executable::ask_if_due(RunProvenance provenance, Interrupts& interrupts) {
 
 bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
                            RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch) {
-  constexpr size_t kOnStack = 64;
+  constexpr size_t kOnStack = 64, kShown = size_t{1} << 20;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
   size_t count = program.output_nbytes.size();
@@ -387,7 +387,8 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   if (spare) {
     for (auto [input, output] : program.donations) {
       Buffer* free = spare[input];
-      if (!free) continue;
+      // What a bad value was computed from is shown, unless it is large, as there may be no memory for a result beside it.
+      if (!free || (watch && free->nbytes < kShown)) continue;
       ++free->references;
       outputs[static_cast<size_t>(output)] = BufferRef(free);
       whole_from = program.overwrites_from;

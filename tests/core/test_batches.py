@@ -532,4 +532,5 @@ def test_a_trace_in_batches_is_compiled_as_a_whole_once_its_runs_took_as_long_as
         return asked
 
     assert not all(few_runs_ask(width) for width in (3, 5, 7))  # on a busy machine even three may take long
-    assert asked_for([torch.full((3 + k % 2,), k / 64) for k in range(120)], 5000)
+    small = [torch.full((3 + k % 2,), k / 64) for k in range(120)]
+    assert any(asked_for(small, 5000) for _ in range(6))  # after slow compiles more runs have to pay for one

@@ -279,6 +279,20 @@ def test_kernels_tell_what_they_store(dtype: Any, index: int, made: str) -> None
             run(given)
 
 
+def test_what_a_bad_value_is_computed_from_is_not_overwritten_by_a_result() -> None:
+    def root(first: float) -> list[float]:
+        x = torch.tensor([first, 4.0], requires_grad=True)
+        (torch.sqrt(x) * 2).sum().backward()
+        gradient: list[float] = x.grad.tolist()
+        return gradient
+
+    with on_tier("fused"), torch.detect_anomaly():
+        for _ in range(3):
+            root(1.0)
+        with pytest.raises(AnomalyError, match="backward pass of sqrt.* a division of 2 by zero"):
+            root(0.0)
+
+
 @pytest.mark.parametrize("shape", [(3, 4, 5), (70, 33, 65), (1, 64, 256)])
 def test_products_tell_what_they_store(shape: tuple[int, int, int]) -> None:
     rows, depth, columns = shape
