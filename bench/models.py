@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from matmul import PEAK_FLOPS, peak_program
+from turns import Contestant
 from workloads.models import MODELS
 
 _WARM_UP, _SECONDS, _MOST = 12, 0.3, 400
@@ -71,27 +71,6 @@ def serve(name: str) -> None:
         print(1000 * (time.perf_counter() - begin) / count, flush=True)
 
 
-class Contestant:
-    """The process of a library."""
-
-    def __init__(self, python: str, library: str, threads: int) -> None:
-        own = {"TWOFOLD_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
-        self._process = subprocess.Popen(
-            [python, __file__, "--serve", library],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | own,
-        )
-
-    def ask(self, command: str, model: str) -> float:
-        """The number that it answers."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{command} {model}\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-
 def _row(name: str, cells: list[str]) -> None:
     print(f"{name:40}" + "".join(f"{cell:>11}" for cell in cells), flush=True)
 
@@ -107,9 +86,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.serve:
         return serve(options.serve)
-    contestants = [Contestant(sys.executable, "twofold", options.threads)]
+    contestants = [Contestant(sys.executable, __file__, "twofold", options.threads)]
     if options.peer:
-        contestants.append(Contestant(options.peer, "torch", options.threads))
+        contestants.append(Contestant(options.peer, __file__, "torch", options.threads))
     heads = [
         "floor",
         "twofold",
@@ -121,11 +100,11 @@ def main() -> None:
     for model in MODELS:
         if options.only not in model:
             continue
-        first = [one.ask("prepare", model) for one in contestants]
-        rounds = [[one.ask("run", model) for one in contestants] for _ in range(options.rounds)]
+        first = [one.ask(f"prepare {model}") for one in contestants]
+        rounds = [[one.ask(f"run {model}") for one in contestants] for _ in range(options.rounds)]
         times = [min(part) for part in zip(*rounds)]
         ratio = [times[1] / times[0]] if options.peer else []
-        least = 1000 * contestants[0].ask("work", model) / top
+        least = 1000 * contestants[0].ask(f"work {model}") / top
         found[model] = [least, *times, *ratio, *first]
         _row(model, [f"{number:.3f}" for number in found[model]])
     if options.json:

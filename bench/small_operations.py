@@ -10,8 +10,6 @@ PYTHON is an interpreter that has PyTorch.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,6 +18,8 @@ from typing import Any
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from turns import Contestant
 
 SETTING = """
 array = numpy.random.default_rng(0).normal(size=(1000, 20)).astype(numpy.float32)
@@ -82,7 +82,7 @@ def serve(name: str) -> None:
             seconds = _timed(function)
         if not prepared and name == "twofold":
             torch.wait_for_compiler()
-        print(json.dumps(1e6 * seconds / _FEW), flush=True)
+        print(1e6 * seconds / _FEW, flush=True)
 
 
 def _timed(function: Any) -> float:
@@ -104,24 +104,14 @@ def main() -> None:
     if options.serve:
         return serve(options.serve)
     pythons = {"twofold": sys.executable} | ({"torch": options.peer} if options.peer else {})
-    servers = {
-        name: subprocess.Popen(
-            [python, __file__, "--serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for name, python in pythons.items()
-    }
-    print(f"{'microseconds a call':26}" + "".join(f"{name:>10}" for name in servers) + f"{'ratio':>8}")
+    contestants = [Contestant(python, __file__, name, 1) for name, python in pythons.items()]
+    heads = [*pythons, "ratio"] if options.peer else [*pythons]
+    print(f"{'microseconds a call':26}" + "".join(f"{head:>10}" for head in heads))
     for call in (call for call in CALLS if options.only in call):
-        best = dict.fromkeys(servers, float("inf"))
-        for _ in range(options.rounds):
-            for name, server in servers.items():
-                assert server.stdin is not None and server.stdout is not None
-                print(call, file=server.stdin, flush=True)
-                best[name] = min(best[name], json.loads(server.stdout.readline()))
-        ratio = f"{best['torch'] / best['twofold']:8.2f}" if "torch" in best else ""
-        print(f"{call:26}" + "".join(f"{value:10.2f}" for value in best.values()) + ratio, flush=True)
-    for server in servers.values():
-        server.communicate()
+        rounds = [[one.ask(call) for one in contestants] for _ in range(options.rounds)]
+        times = [min(part) for part in zip(*rounds)]
+        ratio = [times[1] / times[0]] if options.peer else []
+        print(f"{call:26}" + "".join(f"{number:10.2f}" for number in (*times, *ratio)), flush=True)
     return None
 
 

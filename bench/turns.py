@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
@@ -34,3 +36,31 @@ def for_each_number_of_threads(
     clock = time.process_time if chosen.cpu else time.perf_counter
     for threads in chosen.threads.split(","):
         measure(int(threads), chosen.rounds, chosen.only, clock)
+
+
+class Contestant:
+    """A library in a process of its own, which answers each line by a number.
+
+    Args:
+        python: The interpreter that has the library.
+        file: The benchmark, which is run with ``--serve`` and the library.
+        library: Its name.
+        threads: How many threads it may use.
+    """
+
+    def __init__(self, python: str, file: str, library: str, threads: int) -> None:
+        own = {"TWOFOLD_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        self._process = subprocess.Popen(
+            [python, file, "--serve", library],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | own,
+        )
+
+    def ask(self, question: str) -> float:
+        """The number that it answers."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(question + "\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())

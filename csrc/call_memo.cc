@@ -17,7 +17,10 @@ constexpr int kMostLevels = 4;
 
 // Words of keys.
 namespace Word {
-enum : uint64_t { kTensor = 1, kView, kSame, kNone, kFalse, kTrue, kEllipsis, kInteger, kFloat, kString, kDtype, kTuple, kList, kSlice, kKeyword, kIndices, kPosition, kRange, kWhole, kNumber };
+enum : uint64_t {
+  kTensor = 1, kView, kSame, kNone, kFalse, kTrue, kEllipsis, kInteger, kFloat, kString, kDtype, kTuple, kList, kSlice, kKeyword,
+  kIndices, kPosition, kRange, kWhole, kNumber,  // of an index whose positions are free
+};
 }
 
 Cache<CallRecipe>& recipes() {

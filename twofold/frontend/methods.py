@@ -366,6 +366,11 @@ def _instead_of(old: Tensor, new: Tensor) -> Tensor:
     return FUNCTIONS["where"](True, new, old) if wanted else new
 
 
+def _by_types(method: Callable[..., Any]) -> Any:
+    """``method``, whose calls of operations follow from the types of its tensors."""
+    return _core.operation_callable(None, -1, method, "", False, True)
+
+
 def _to_copy(self: Tensor, source: Tensor) -> Tensor:
     """``source`` as ``self`` takes it, a copy of it at least: a leaf that takes a value makes it require gradients."""
     value = to(source, self.dtype)
@@ -374,7 +379,7 @@ def _to_copy(self: Tensor, source: Tensor) -> Tensor:
     return value.clone() if value is source else value
 
 
-_copied = _core.operation_callable(None, 0, _to_copy, "", False, True)
+_copied = _by_types(_to_copy)
 
 
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
@@ -438,11 +443,6 @@ def _set_data(self: Tensor, other: Tensor) -> None:
         inplace.show(self, other)
     else:
         self._share_storage(other)
-
-
-def _by_types(method: Callable[..., Any]) -> Any:
-    """``method``, whose calls of operations follow from the types of its tensors."""
-    return _core.operation_callable(None, -1, method, "", False, True)
 
 
 def _part(name: str) -> property:

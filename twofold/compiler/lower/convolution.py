@@ -283,7 +283,7 @@ def _depthwise(
     return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
 
 
-def _fills_more_lanes(problem: ConvolutionProblem) -> bool:
+def _takes_filters_as_lanes(problem: ConvolutionProblem) -> bool:
     """Whether lanes are better filled with filters than with positions, in spite of kernels being packed.
 
     Over symbols the images of the example decide, without a guard: either kernel computes all images.
@@ -300,7 +300,7 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     moves, size, width = problem.windows, kinds.compute.itemsize, kinds.tile.width
     flat = problem.kernel[0] == problem.result[0] == problem.image[0] == 1 and not moves.lows[0]
     few = problem.channels <= _FEW_CHANNELS and problem.taps * problem.channels <= MOST_STEPS
-    if not flat or not (few or _fills_more_lanes(problem)) or problem.filters < _FEW_LANES:
+    if not flat or not (few or _takes_filters_as_lanes(problem)) or problem.filters < _FEW_LANES:
         return None
     line = line_of(problem)
     if line is None:
