@@ -44,6 +44,7 @@ bool write_into(PyTensor* tensor, ValueRef value) {
     PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");
     return false;
   }
+  target->note_overwritten();
   copy_memory(target->data, value->buffer->data, target->nbytes);
   BufferRef storage = tensor->value->buffer;
   Value* old = tensor->value;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "free_blocks.h"
+#include "kept_results.h"
 #include "large_blocks.h"
 #include "out_of_memory.h"
 #include "spin_lock.h"
@@ -114,6 +115,16 @@ bool Buffer::shared_outside() const {
   return owner != nullptr && (Py_REFCNT(owner) > 1 || (base != nullptr && Py_REFCNT(base) > 1));
 }
 
+uint64_t Buffer::content() {
+  static uint64_t numbers = 0;
+  if (shared_outside() || (whole ? whole->is_pointed_at : is_pointed_at)) return 0;
+  if (content_number == 0 || seen_handovers != handover_count()) {
+    content_number = ++numbers;
+    seen_handovers = handover_count();
+  }
+  return content_number;
+}
+
 void* pool_allocate(size_t nbytes, size_t* capacity) {
   size_t size_class;
   if (nbytes > (size_t{1} << 46)) throw OutOfMemory(nbytes);
@@ -216,7 +227,13 @@ Buffer* foreign_buffer(void* data, size_t nbytes, PyObject* owner, PyObject* bas
   return buffer;
 }
 
+void Buffer::forget_kept() noexcept {
+  has_kept = false;
+  forget_kept_results_of(content_number);
+}
+
 void destroy_buffer(Buffer* buffer) noexcept {
+  if (buffer->has_kept) buffer->forget_kept();
   if (buffer->whole) {
     if (--buffer->whole->references == 0) destroy_buffer(buffer->whole);
   } else if (buffer->owner) {

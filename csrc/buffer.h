@@ -23,10 +23,22 @@ struct Buffer {
   PyObject* base = nullptr;    // the object whose memory the owner is a view of; kept alive by the owner
   bool read_only = false;
   bool always_shared = false;  // foreign code without a reference count may hold the memory
+  bool is_pointed_at = false;  // its address was handed out, so anybody may write to it at any time
+  bool has_kept = false;       // results are kept that are computed of what it holds
+  uint32_t seen_handovers = 0;  // when `content_number` was given
+  uint64_t content_number = 0;  // 0: not asked for since it was written to
 
   // True while foreign code may write to this memory.
   bool shared_outside() const;
   uint32_t handover_count() const { return whole ? whole->handovers : handovers; }
+  // A number that stands for what the memory holds: it changes whenever that may have changed. 0 if nobody would know.
+  uint64_t content();
+  // Whoever writes to memory that a value has had says so.
+  void note_overwritten() {
+    if (has_kept) forget_kept();
+    content_number = 0;
+  }
+  void forget_kept() noexcept;
 };
 
 // Raw blocks of the pool, 64-byte aligned; allocate throws std::bad_alloc.

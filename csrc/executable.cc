@@ -25,7 +25,7 @@ constexpr size_t kEntryBytes = 96;           // what an entry takes, its part of
 constexpr size_t kMostFused = 512;           // largest number of entries to plan of a trace that runs in batches
 
 // Traces hold their executables, so this cache has the budget of the cache of traces.
-auto& executables = *new Cache<Executable>("executables", 5);
+auto& executables = *new Cache<Executable>("executables", 4);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace
@@ -217,11 +217,11 @@ bool Executable::prepare(RunProvenance provenance, Interrupts& interrupts) {
 }
 
 bool Executable::run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                     Interrupts& interrupts, std::unique_ptr<BatchRun> prepared) {
+                     Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, const InputValues* values) {
   const Anomaly anomaly = settings.anomaly;
-  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), nullptr);
+  if (anomaly == Anomaly::kOff) return run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), values, nullptr);
   FiniteWatch watch{harmless_, anomaly == Anomaly::kBackward};
-  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), &watch)) return false;
+  if (!run_tiers(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared), values, &watch)) return false;
   if (watch.complete && watch.found.empty()) return true;
   if (!check_finite(inputs, outputs, provenance, anomaly, interrupts)) return false;
   note_harmless(watch);
@@ -256,7 +256,7 @@ bool Executable::check_finite(void* const* inputs, const std::vector<BufferRef>&
 }
 
 bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, FiniteWatch* watch) {
+                           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, const InputValues* values, FiniteWatch* watch) {
   try {
     used = next_use();
     const Awake workers;
@@ -273,8 +273,8 @@ bool Executable::run_tiers(void* const* inputs, Buffer* const* spare, size_t apa
     TierChoice::Run timed(choice_, fused, !is_one_call());
     bool alone = !fused;
     if (fused) {
-      ProgramRef program = fused_;
-      if (!run_fused(*program, alone, inputs, spare, outputs, provenance, interrupts, watch)) return false;
+      const ProgramRef program = fused_;
+      if (!run_fused(program, alone, inputs, spare, outputs, provenance, interrupts, values, watch)) return false;
     } else if (!(tier == Tier::kAuto ? run_apart(inputs, spare, apart, outputs, provenance, interrupts, std::move(prepared))
                                      : run_unfused(inputs, spare, outputs, provenance, interrupts))) {
       return false;
@@ -369,11 +369,12 @@ bool Executable::ask_if_due(RunProvenance provenance, Interrupts& interrupts) {
          ask_for_fused(false, provenance, interrupts);
 }
 
-bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                           RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch) {
+bool Executable::run_fused(const ProgramRef& ref, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+                           RunProvenance provenance, Interrupts& interrupts, const InputValues* values, FiniteWatch* watch) {
   constexpr size_t kOnStack = 64, kShown = size_t{1} << 20;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
+  const Program& program = *ref;
   size_t count = program.output_nbytes.size();
   void** pointers = on_stack;
   if (count > kOnStack) {
@@ -384,12 +385,18 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
   size_t whole_from = SIZE_MAX;
   const bool told = watch && program.tells_finite && !program.has_host;
   std::optional<KernelError> overwritten;
+  std::shared_ptr<KeptResults> kept;
+  if (values && !watch && !program.derivable.empty()) {
+    if (!inputs_) inputs_ = std::make_unique<InputWatch>();
+    kept = inputs_->for_run(ref, *values);
+  }
   if (spare) {
     for (auto [input, output] : program.donations) {
       Buffer* free = spare[input];
       // What a bad value was computed from is shown, unless it is large, as there may be no memory for a result beside it.
       if (!free || (watch && free->nbytes < kShown)) continue;
       ++free->references;
+      free->note_overwritten();
       outputs[static_cast<size_t>(output)] = BufferRef(free);
       whole_from = program.overwrites_from;
     }
@@ -400,7 +407,7 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
       pointers[i] = outputs[i]->data;
     }
     try {
-      program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr);
+      program.run(inputs, pointers, interrupts, whole_from, nullptr, told ? watch : nullptr, kept.get());
     } catch (const KernelError& error) {
       if (interrupts.has_overwritten()) overwritten = error;
       throw;
@@ -408,7 +415,10 @@ bool Executable::run_fused(Program& program, bool& alone, void* const* inputs, B
     if (watch) watch->complete = told;
   };
   try {
-    if (!fails_together(run, interrupts)) return true;
+    if (!fails_together(run, interrupts)) {
+      if (kept) inputs_->keep(std::move(kept), *values);
+      return true;
+    }
   } catch (const FiniteWatch::Suspicion&) {
     spare = nullptr;
   }

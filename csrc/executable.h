@@ -53,8 +53,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Those behind the first `apart` ones may be slices of one buffer, as they die together.
   // Returns false with a Python error set; then the inputs are as they were, but for spare ones where the error is that of
   // an operation. `prepared`: by `prepare_apart`, for these inputs.
+  // `values`: those of the inputs; then results that depend on weights alone may be kept for the next run.
   bool run(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared = nullptr);
+           Interrupts& interrupts, std::unique_ptr<BatchRun> prepared = nullptr, const InputValues* values = nullptr);
   // The run in batches of calls, to be executed by another thread if it `is_long` and does without Python, else by `run`. Null if there is
   // none, or it was short before, perhaps with a Python error set.
   std::unique_ptr<BatchRun> prepare_apart(void* const* inputs, RunProvenance provenance, bool* is_long);
@@ -75,15 +76,15 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   void has_run_before();
   bool run_tiers(void* const* inputs, Buffer* const* spare, size_t apart, std::vector<BufferRef>& outputs, RunProvenance provenance,
-                 Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, FiniteWatch* watch);
+                 Interrupts& interrupts, std::unique_ptr<BatchRun> prepared, const InputValues* values, FiniteWatch* watch);
   // Asks for the program with kernels that report values that are not finite; until then results are checked.
   bool ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts);
   void note_harmless(const FiniteWatch& watch);
   // False with a Python error set if a result is not finite and the call that made it is found.
   bool check_finite(void* const* inputs, const std::vector<BufferRef>& outputs, RunProvenance provenance, Anomaly anomaly, Interrupts& interrupts);
   // `alone` is set if operations had to run one by one after all.
-  bool run_fused(Program& program, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
-                 RunProvenance provenance, Interrupts& interrupts, FiniteWatch* watch);
+  bool run_fused(const ProgramRef& ref, bool& alone, void* const* inputs, Buffer* const* spare, std::vector<BufferRef>& outputs,
+                 RunProvenance provenance, Interrupts& interrupts, const InputValues* values, FiniteWatch* watch);
   bool find_batches(void* const* inputs, RunProvenance provenance, std::shared_ptr<const BatchPlan>* out);
   // Asks for the fused program where that is worth it; false with a Python error set.
   bool ask_if_due(RunProvenance provenance, Interrupts& interrupts);
@@ -128,6 +129,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   bool asked_to_tell_ = false;
   std::shared_ptr<const std::vector<Finite>> harmless_;  // by instruction of the program: values that detection found harmless
   std::unique_ptr<const UnfusedPlan> unfused_;
+  std::unique_ptr<InputWatch> inputs_;  // of a program with results that depend on weights alone
 };
 
 using ExecutableRef = std::shared_ptr<Executable>;

@@ -153,6 +153,22 @@ std::shared_ptr<Specialisation> specialisation_of(PyFunction* function, Types ty
   return made;
 }
 
+// The values of the inputs of the executable of a specialisation.
+class SourceValues final : public InputValues {
+ public:
+  SourceValues(const Specialisation& made, const std::vector<ValueRef>& inputs) : made_(made), inputs_(inputs) {}
+  InputValue at(size_t input) const override {
+    const LeafSource& source = made_.sources[input];
+    if (source.input >= 0) return {inputs_[static_cast<size_t>(source.input)].get()};
+    return {source.captured.value.get(), true};
+  }
+  size_t count() const override { return made_.sources.size(); }
+
+ private:
+  const Specialisation& made_;
+  const std::vector<ValueRef>& inputs_;
+};
+
 bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs) {
   const uint32_t location = capture_location();
   // A reference is held: a host operation may call this function again and clear the table.
@@ -176,7 +192,9 @@ bool run(PyFunction* function, std::vector<ValueRef>& inputs, std::vector<ValueR
                                             : &source.captured.scalar;
     }
     Interrupts interrupts;
-    if (!executable->run(pointers, nullptr, executable->canonical.outputs.size(), results, s->run_provenance(), interrupts)) return false;
+    const SourceValues values(*s, inputs);
+    const size_t apart = executable->canonical.outputs.size();
+    if (!executable->run(pointers, nullptr, apart, results, s->run_provenance(), interrupts, nullptr, &values)) return false;
   }
   const auto& canonical_outputs = executable ? executable->canonical.outputs : std::vector<Ref>();
   for (const OutputSource& source : s->outputs) {

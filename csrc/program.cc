@@ -47,7 +47,7 @@ Program::~Program() {
 }
 
 void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory) {
-  constexpr uint8_t kArena = 2;
+  constexpr uint8_t kArena = BufferSlot::kArena;
   std::vector<std::vector<int32_t>> uses;
   for (const Instruction& instruction : instructions) {
     auto& used = uses.emplace_back();
@@ -58,6 +58,7 @@ void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory
     most_slots = std::max(most_slots, instruction.slots);
     total_work += instruction.work * kGrainNanoseconds / instruction.grain;
   }
+  derivable = Derivable(instructions, slots, buffer_sizes);
   ArenaPlan plan = plan_arena(uses, buffer_sizes, reuse_memory);
   for (BufferSlot& slot : slots) {
     if (slot.kind == kArena) slot.index = plan.offsets[static_cast<size_t>(slot.index)];
@@ -68,7 +69,8 @@ void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory
 
 size_t Program::memory() const {
   constexpr size_t kLabel = 256;  // in Python
-  size_t total = sizeof *this + memory_of(instructions) + memory_of(slots) + memory_of(params) + memory_of(output_nbytes);
+  size_t total = sizeof *this + memory_of(instructions) + memory_of(slots) + memory_of(params) + memory_of(output_nbytes) +
+                 derivable.memory();
   if (labels) total += instructions.size() * kLabel;
   for (const auto& inner : nested) total += inner->memory();
   return total;
@@ -79,7 +81,7 @@ void Program::settle_donations() {
     const BufferSlot* slot = slots.data() + instructions[i].first_slot;
     for (auto [input, output] : donations) {
       for (uint32_t k = 0; k < instructions[i].slots; ++k) {
-        if (slot[k].kind == 1 && slot[k].index == output) overwrites_from = i;
+        if (slot[k].kind == BufferSlot::kOutput && slot[k].index == output) overwrites_from = i;
       }
     }
   }
@@ -91,14 +93,14 @@ void Program::settle_donations() {
 }
 
 void Program::run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from, char* scratch,
-                  FiniteWatch* watch) const {
+                  FiniteWatch* watch, const KeptResults* kept) const {
   const PoolMemory arena(scratch ? 0 : static_cast<size_t>(arena_bytes));
   const Unlocked unlocked(!has_host && total_work > kReleaseWork);
-  run_in(inputs, outputs, scratch ? scratch : arena.data(), interrupts, whole_from, watch);
+  run_in(inputs, outputs, scratch ? scratch : arena.data(), interrupts, whole_from, watch, kept);
 }
 
 Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from,
-                       FiniteWatch* watch) const {
+                       FiniteWatch* watch, const KeptResults* kept) const {
   constexpr uint32_t kOnStack = 64;
   void* on_stack[kOnStack];
   std::vector<void*> on_heap;
@@ -116,15 +118,17 @@ Finite Program::run_in(void* const* inputs, void* const* outputs, char* arena, I
       if (watch && !watch->found.empty()) throw FiniteWatch::Suspicion{};
       held.emplace(interrupts);
     }
+    if (kept && kept->skips(number)) continue;
     Finite stored = Finite::kAll;
     const Instruction& instruction = instructions[number];
     const BufferSlot* slot = slots.data() + instruction.first_slot;
     for (uint32_t i = 0; i < instruction.slots; ++i) {
       switch (slot[i].kind) {
-        case 0: pointers[i] = inputs[slot[i].index]; break;
-        case 1: pointers[i] = outputs[slot[i].index]; break;
+        case BufferSlot::kInput: pointers[i] = inputs[slot[i].index]; break;
+        case BufferSlot::kOutput: pointers[i] = outputs[slot[i].index]; break;
         default: pointers[i] = arena + slot[i].index; break;
       }
+      if (void* at = kept ? kept->at(instruction.first_slot + i) : nullptr) pointers[i] = at;
     }
     {
       const profile::Inside inside(timed);

@@ -10,6 +10,7 @@
 
 #include "finite.h"
 #include "interrupts.h"
+#include "kept_results.h"
 #include "nested.h"
 #include "threads.h"
 
@@ -43,7 +44,9 @@ struct FiniteWatch {
 };
 
 struct BufferSlot {
-  uint8_t kind;  // 0 input, 1 output, 2 arena
+  static constexpr uint8_t kInput = 0, kOutput = 1, kArena = 2;
+
+  uint8_t kind;
   int64_t index;
 };
 
@@ -82,6 +85,7 @@ class Program {
   bool tells_finite = false;    // its kernels report values that are not finite, and those of nested programs
   std::vector<std::shared_ptr<const Nested>> nested;
   PyObject* labels = nullptr;   // what Python needs for the message of a KernelError
+  Derivable derivable;
   size_t overwrites_from = SIZE_MAX;  // first instruction that writes to an output named in donations
 
   ~Program();
@@ -91,18 +95,17 @@ class Program {
   // Pointers must hold input and output memory of the planned sizes; from instruction `whole_from` on nothing
   // interrupts the run. Throws KernelError, PythonError or std::bad_alloc.
   // `scratch`: memory for the arena where the caller has it. With a `watch`, what it has found ends the run before whole_from.
+  // `kept` are results to read, or to fill.
   void run(void* const* inputs, void* const* outputs, Interrupts& interrupts, size_t whole_from = SIZE_MAX, char* scratch = nullptr,
-           FiniteWatch* watch = nullptr) const;
+           FiniteWatch* watch = nullptr, const KeptResults* kept = nullptr) const;
   // As run, with scratch memory of the caller, without changing the GIL. Returns the worst report of kernels.
   Finite run_in(void* const* inputs, void* const* outputs, char* arena, Interrupts& interrupts, size_t whole_from = SIZE_MAX,
-                FiniteWatch* watch = nullptr) const;
+                FiniteWatch* watch = nullptr, const KeptResults* kept = nullptr) const;
   // Approximate bytes, nested programs included.
   size_t memory() const;
 
  private:
   void settle_donations();
 };
-
-using ProgramRef = std::shared_ptr<Program>;
 
 }  // namespace twofold

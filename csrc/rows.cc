@@ -157,6 +157,7 @@ PyObject* write_rows(PyObject*, PyObject* arguments) {
   if (!make_own(as_tensor(object))) return nullptr;
   const auto nbytes = static_cast<size_t>(row_bytes(rows->type));
   const char* source = static_cast<const char*>(rows->buffer->data);
+  as_tensor(object)->value->buffer->note_overwritten();
   char* target = static_cast<char*>(as_tensor(object)->value->buffer->data);
   for (size_t k = 0; k < numbers.size(); ++k) std::memcpy(target + static_cast<size_t>(numbers[k]) * nbytes, source + k * nbytes, nbytes);
   Py_RETURN_NONE;

@@ -214,7 +214,9 @@ PyObject* realise_method(PyObject* self, PyObject*) {
 
 PyObject* data_ptr(PyObject* self, PyObject*) {
   if (!observe_memory(as_tensor(self), "data_ptr()")) return nullptr;
-  return PyLong_FromVoidPtr(as_tensor(self)->value->buffer->data);
+  Buffer* buffer = as_tensor(self)->value->buffer.get();
+  (buffer->whole ? buffer->whole : buffer)->is_pointed_at = true;
+  return PyLong_FromVoidPtr(buffer->data);
 }
 
 PyObject* assign_method(PyObject* self, PyObject* other) {

@@ -28,6 +28,17 @@ Signature* maker(const Trace& trace, size_t index) {
   return entry->signature;
 }
 
+// The values of the inputs of an executable.
+class LeafValues final : public InputValues {
+ public:
+  explicit LeafValues(const TraceRun& run) : run_(run) {}
+  InputValue at(size_t input) const override { return {run_.leaves[static_cast<size_t>(run_.cached->leaf_source[input])].value.get()}; }
+  size_t count() const override { return run_.cached->leaf_source.size(); }
+
+ private:
+  const TraceRun& run_;
+};
+
 }  // namespace
 
 Running::Running(uint64_t stamp) : stamp_(stamp) { all_running().push_back(this); }
@@ -88,7 +99,8 @@ bool TraceRun::run(Interrupts& interrupts) try {
     spare[k] = dies && !cached->keeps_history ? value->buffer.get() : nullptr;
   }
   const Lines lines(*this);
-  if (cached->executable->run(pointers, spare, cached->living, results, lines.get(), interrupts, std::move(prepared))) return true;
+  const LeafValues values(*this);
+  if (cached->executable->run(pointers, spare, cached->living, results, lines.get(), interrupts, std::move(prepared), &values)) return true;
   if (interrupts.has_overwritten()) before.clear();
   return false;
 } catch (...) {

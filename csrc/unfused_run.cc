@@ -336,6 +336,7 @@ BufferRef UnfusedRun::overwritten(size_t step, const Program& program) const {
   Buffer* leaf = held_ ? spare_[~ref] : nullptr;
   if (!leaf || plan_.last_read[static_cast<size_t>(~ref)] != step) return BufferRef();
   ++leaf->references;
+  leaf->note_overwritten();
   return BufferRef(leaf);
 }
 

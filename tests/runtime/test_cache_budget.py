@@ -372,7 +372,7 @@ def test_the_budget_is_set_by_the_environment() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == str(5 << 10)
+    assert done.stdout.strip() == str(4 << 10)
 
 
 def long(seed: int) -> list[float]:

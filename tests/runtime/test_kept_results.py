@@ -1,0 +1,180 @@
+"""What depends on weights alone is computed once, until a weight changes by whatever means."""
+
+import ctypes
+import gc
+
+import numpy
+import pytest
+
+import twofold as torch
+from tests.core.test_templates import tier
+from twofold import _core, nn
+from twofold.config import config
+
+KEPT = "kept results"
+
+
+def model(width=96):
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(80, width), nn.Tanh(), nn.Linear(width, 80), nn.Tanh(), nn.Linear(80, 33))
+
+
+def given(number):
+    return torch.tensor(numpy.random.default_rng(number).standard_normal((70, 80)).astype("float32"))
+
+
+def expected(made, x):
+    """The same in float64, by NumPy."""
+    value = x.numpy().astype("float64")
+    for layer in made:
+        if isinstance(layer, nn.Tanh):
+            value = numpy.tanh(value)
+        else:
+            weight, bias = (part.detach().clone().numpy() for part in (layer.weight, layer.bias))
+            value = value @ weight.astype("float64").T + bias
+    return value
+
+
+def run(made, runs=6, first=0):
+    """Runs until results are kept; compares all of them."""
+    for number in range(first, first + runs):
+        x = given(number)
+        with torch.no_grad(), tier("fused"):
+            found = made(x).numpy()
+        numpy.testing.assert_allclose(found, expected(made, x), rtol=2e-5, atol=2e-5)
+
+
+@pytest.fixture
+def kept():
+    """How many programs keep results, beyond those that did before."""
+    gc.collect()
+    before = _core.statistics()[KEPT]
+    return lambda: _core.statistics()[KEPT] - before
+
+
+def test_packed_weights_are_kept_and_dropped_with_what_they_are_of(kept):
+    made = model(width=90)
+    run(made)
+    assert kept() == 1
+    del made
+    gc.collect()
+    assert kept() == 0
+
+
+def by_optimizer(made):
+    optimizer = torch.optim.SGD(made.parameters(), lr=0.5)
+    made(given(90)).sum().backward()
+    optimizer.step()
+
+
+def by_data(made):
+    made[2].weight.data.mul_(1.5)
+
+
+def by_no_grad(made):
+    with torch.no_grad():
+        made[2].weight[3] = 7.0
+
+
+def by_copy(made):
+    made.load_state_dict({name: 0.5 * value for name, value in made.state_dict().items()})
+
+
+def by_array(made):
+    made[0].weight.detach().numpy()[:] *= -1
+
+
+def by_pointer(made):
+    weight = made[2].weight
+    array = numpy.full(weight.numel(), 0.25, "float32")
+    ctypes.memmove(weight.data_ptr(), array.ctypes.data, array.nbytes)
+
+
+def by_replacement(made):
+    made[4].weight = nn.Parameter(torch.ones(33, 80))
+
+
+CHANGES = [by_optimizer, by_data, by_no_grad, by_copy, by_array, by_pointer, by_replacement]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_weight_that_changes_is_noticed(change, kept):
+    made = model(width=96 + 2 * CHANGES.index(change))
+    run(made)
+    assert kept() == 1
+    change(made)
+    run(made, first=20)
+    change(made)
+    run(made, 2, first=40)
+
+
+def test_an_array_that_is_kept_and_written_to_is_noticed():
+    made = model(width=114)
+    array = made[0].weight.detach().numpy()
+    run(made)
+    for _ in range(3):
+        array *= 0.5
+        run(made, 2)
+
+
+def test_an_address_that_was_handed_out_is_never_trusted(kept):
+    made = model(width=116)
+    address = made[2].weight.data_ptr()
+    run(made)
+    array = numpy.full(made[2].weight.numel(), 0.25, "float32")
+    ctypes.memmove(address, array.ctypes.data, array.nbytes)
+    run(made, 2)
+    assert kept() <= 1
+
+
+def test_frozen_weights_are_kept_once_other_inputs_have_changed(kept):
+    made = model(width=112).requires_grad_(False)
+    run(made)
+    assert kept() == 1
+
+
+def test_data_that_happen_to_be_the_same_are_not_taken_for_weights(kept):
+    made, x = model(width=128).requires_grad_(False), given(0)
+    with tier("fused"):
+        for _ in range(8):
+            made(x).numpy()
+    assert kept() == 0
+
+
+def test_weights_that_change_in_each_step_are_not_kept(kept):
+    made = model(width=144)
+    optimizer = torch.optim.SGD(made.parameters(), lr=1e-3)
+    with tier("fused"):
+        for number in range(8):
+            loss = made(given(number)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+    assert kept() == 0
+
+
+def test_the_budget_of_caches_bounds_what_is_kept(kept):
+    made = model(width=160)
+    with config.scoped(cache_bytes=1 << 12):
+        run(made)
+        assert kept() == 0
+
+
+def test_training_and_evaluation_in_turn_have_the_same_bits_as_without_keeping():
+    def losses(name):
+        with tier(name):
+            made, found = model(width=176), []
+            optimizer = torch.optim.SGD(made.parameters(), lr=1e-2)
+            for _ in range(3):
+                for number in range(4):
+                    loss = made(given(number)).square().mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                for number in range(8):
+                    with torch.no_grad():
+                        found.append(made(given(number)).square().mean().item())
+            return found
+
+    assert losses("fused") == losses("unfused")
