@@ -16,6 +16,7 @@ constexpr size_t kMostInputs = 8;        // on which an instruction depends
 constexpr int64_t kWorthwhile = 1000;    // nanoseconds
 constexpr int64_t kWorthwhilePart = 64;  // of the work of the program: one part of so many
 constexpr uint16_t kMostLooks = 1 << 12;
+constexpr uint16_t kData = 3;            // times as often as a weight any other input must have stayed the same
 constexpr uint16_t kOften = 4;           // runs that make it worthwhile
 constexpr uint16_t kLongestPause = 32;   // runs
 
@@ -166,14 +167,13 @@ std::shared_ptr<KeptResults> InputWatch::find(const InputValues& inputs) const t
     const auto k = static_cast<size_t>(input);
     const InputValue given = inputs.at(k);
     const bool is_weight = given.value && (given.is_captured || (given.value->is_leaf && given.value->requires_grad));
-    if ((is_weight ? seen_[k].same : seen_[k].stayed) < wanted_) continue;
+    if (is_weight ? seen_[k].same < wanted_ : seen_[k].stayed < kData * wanted_) continue;
     constant.push_back(input);
     contents.push_back(seen_[k].content);
   }
   if (constant.empty()) return nullptr;
   const CacheAccount& account = cache.account;
-  const size_t most = account.budget + lendable_budget(account, Loan::kNeeded);
-  return KeptResults::make(*program_, constant, std::move(contents), most - std::min(most, account.bytes));
+  return KeptResults::make(*program_, constant, std::move(contents), account.budget + lendable_budget(account, Loan::kNeeded));
 } catch (const std::bad_alloc&) {
   return nullptr;  // a run needs less memory without them
 }
@@ -184,6 +184,8 @@ std::shared_ptr<KeptResults> InputWatch::for_run(const ProgramRef& program, cons
     program_ = program;
     seen_.assign(inputs.count(), Seen());
     wait_ = 0;
+    look(inputs);
+    return nullptr;
   }
   if (std::shared_ptr<KeptResults> kept = kept_.lock()) {
     const auto& constant = kept->constant();
@@ -197,7 +199,9 @@ std::shared_ptr<KeptResults> InputWatch::for_run(const ProgramRef& program, cons
       return kept;
     }
     drop();
-    if (read_ < kOften) wanted_ = std::min<uint16_t>(static_cast<uint16_t>(2 * wanted_), kMostLooks);
+  }
+  if (std::exchange(had_, false) && read_ < kOften) {
+    wanted_ = std::min<uint16_t>(static_cast<uint16_t>(2 * wanted_), kMostLooks);
   }
   if (wait_ > 0) return --wait_, nullptr;
   pause_ = look(inputs) ? uint16_t{1} : std::min<uint16_t>(static_cast<uint16_t>(2 * pause_), kLongestPause);
@@ -215,6 +219,7 @@ void InputWatch::keep(std::shared_ptr<KeptResults> results, const InputValues& i
   }
   drop();
   read_ = 0;
+  had_ = true;
   results->filled = true;
   kept_ = results;
   cache.insert(key_of(results.get()), std::move(results));

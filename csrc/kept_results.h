@@ -93,8 +93,8 @@ class InputValues {
 };
 
 // Watches which inputs of the runs of a program stay the same. A weight (a captured value, or a leaf that requires grad) is
-// taken to be constant once it has stayed the same for some runs; any other input once it has while others changed, so that
-// nothing is kept of data that happen to be the same in all runs.
+// taken to be constant once it has stayed the same from one run to the next; any other input once it has several times while
+// others changed, so that nothing is kept of data that happen to be the same in all runs.
 class InputWatch {
  public:
   InputWatch() = default;
@@ -120,8 +120,9 @@ class InputWatch {
   std::shared_ptr<Program> program_;
   std::vector<Seen> seen_;  // by input
   std::weak_ptr<KeptResults> kept_;
-  uint16_t wanted_ = 3;  // times to stay the same; doubled whenever one changed soon after all
+  uint16_t wanted_ = 1;  // times for a weight to stay the same; doubled whenever one changed soon after all
   uint16_t read_ = 0;    // runs that read what is kept
+  bool had_ = false;     // results were kept that may have been evicted since
   uint16_t wait_ = 0;    // runs until inputs are looked at again
   uint16_t pause_ = 1;
 };

@@ -59,8 +59,9 @@ _FEW_LANES = 6
 """Filters below which most of a vector would stay empty."""
 _ENOUGH_FILTERS = 32
 """Filters that fill vectors as well as positions do."""
-_ENOUGH_POSITIONS = 128
-"""Positions of all images for which packing the kernels takes less time than empty lanes."""
+_ENOUGH_POSITIONS = 32
+"""Positions of all images that fill tiles. Packing the kernels takes as long as multiplying them with some forty, but where
+images are so few the kernels mostly stay the same, and what was packed is kept."""
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
 

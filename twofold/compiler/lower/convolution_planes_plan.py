@@ -89,7 +89,7 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
 
 
 def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
-    """Whether a run fills a tenth less of its lanes, the rest between lines or behind the last one, than filters do.
+    """Whether a run fills an eighteenth less of its lanes, the rest between lines or behind the last one, than filters do.
 
     Over symbols that is so for the planes of the example.
     """
@@ -97,7 +97,7 @@ def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
     if numbers is None:
         return False
     run = up(example_of((rows - 1) * numbers["pitch"] + positions), LANES)
-    return 11 * example_of(rows * positions) * up(problem.filters, LANES) <= 10 * run * problem.filters
+    return 18 * example_of(rows * positions) * up(problem.filters, LANES) <= 17 * run * problem.filters
 
 
 def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
