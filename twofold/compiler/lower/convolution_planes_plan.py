@@ -89,7 +89,7 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
 
 
 def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
-    """Whether a run fills an eighteenth less of its lanes, the rest between lines or behind the last one, than filters do.
+    """Whether a run leaves an eighteenth more of its lanes empty, between lines or behind the last one, than filters.
 
     Over symbols that is so for the planes of the example.
     """
