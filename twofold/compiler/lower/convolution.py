@@ -58,7 +58,9 @@ _ENOUGH_POSITIONS = 32
 """Positions of all images that fill tiles. Packing the kernels takes as long as multiplying them with some forty, but
 where images are so few the kernels mostly stay the same, and what was packed is kept."""
 _FAR_STEPS = 192
-"""Channels that lie too far apart to be read anew for each panel, if there are as many positions."""
+"""Channels that lie too far apart to be read anew for each panel, if there are as many positions of all images."""
+_FEW_POSITIONS = 144
+"""Positions of an image below which a product with filters as lanes fills vectors better, wherever channels lie."""
 
 
 def _kinds(problem: ConvolutionProblem, vector_bits: int | None, filters_are_columns: bool) -> Kinds:
@@ -84,7 +86,9 @@ def is_matmul(problem: ConvolutionProblem) -> bool:
     """Whether a convolution is better computed as the product that it is, images read where they lie."""
     if not problem.plain or problem.groups != 1 or problem.dtype.kind != "f":
         return False
-    return problem.channels < _FAR_STEPS or problem.batch * problem.positions < _FAR_STEPS
+    if problem.channels < _FAR_STEPS or example_of(problem.positions) < _FEW_POSITIONS:
+        return True
+    return bool(problem.batch * problem.positions < _FAR_STEPS)
 
 
 def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
