@@ -117,7 +117,9 @@ bool Buffer::shared_outside() const {
 
 uint64_t Buffer::content() {
   static uint64_t numbers = 0;
-  if (shared_outside() || (whole ? whole->is_pointed_at : is_pointed_at)) return 0;
+  const Buffer& memory = whole ? *whole : *this;
+  // What an array is a view of may be mapped by other processes.
+  if (shared_outside() || memory.is_pointed_at || memory.base) return 0;
   if (content_number == 0 || seen_handovers != handover_count()) {
     content_number = ++numbers;
     seen_handovers = handover_count();

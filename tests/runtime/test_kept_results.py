@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import mmap
 
 import numpy
 import pytest
@@ -178,3 +179,35 @@ def test_training_and_evaluation_in_turn_have_the_same_bits_as_without_keeping()
             return found
 
     assert losses("fused") == losses("unfused")
+
+
+def test_memory_that_processes_share_is_never_trusted(kept):
+    made = model(width=192)
+    for parameter in made.parameters():
+        array = parameter.detach().numpy()
+        mapped = numpy.frombuffer(mmap.mmap(-1, array.nbytes), array.dtype).reshape(array.shape)
+        mapped[...] = array
+        parameter.data = torch.from_numpy(mapped)
+    del array, mapped
+    run(made)
+    assert kept() == 0
+
+
+def test_variables_of_a_session_are_kept_until_they_are_assigned(kept):
+    import twofold.static as tf
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [70, 80])
+        weight = tf.Variable(numpy.random.default_rng(0).standard_normal((200, 80)).astype("float32"))
+        y = tf.tanh(tf.matmul(x, weight, transpose_b=True))
+        assign = weight.assign(weight * 0.5)
+        session.run(tf.global_variables_initializer())
+        with tier("fused"):
+            for turn in range(3):
+                for number in range(8):
+                    fed = given(number).numpy()
+                    values = numpy.asarray(session.run(weight)).astype("float64")
+                    found = session.run(y, {x: fed})
+                    numpy.testing.assert_allclose(found, numpy.tanh(fed @ values.T), rtol=1e-5, atol=1e-5)
+                assert kept() == 1, turn
+                session.run(assign)
