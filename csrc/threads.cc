@@ -315,7 +315,9 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
   int threads = wanted_threads.load(std::memory_order_relaxed);
   if (work <= 0) return 0;
   grain = std::max<int64_t>(1, grain);
-  int64_t pieces = std::min(threads * kPiecesPerThread, work / grain);
+  // A piece begins with what its kernel prepares, so there are several a thread only where there is much to do.
+  const int64_t grains = work / grain, most = threads * kPiecesPerThread;
+  int64_t pieces = grains < most ? std::min<int64_t>(threads, grains) : most;
   if (threads == 1 || pieces <= 1) return run_alone(kernel, buffers, params, work, grain, interrupts);
   std::unique_lock lock(pool_mutex(), std::try_to_lock);
   if (!lock.owns_lock()) return run_alone(kernel, buffers, params, work, grain, interrupts);

@@ -186,6 +186,7 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     odd = image_blocks * problem.groups * filter_blocks * row_blocks % 2
     images = -(-problem.batch // minimum(problem.batch, image_blocks + odd))
     block = of_enough_items(block, rows, problem.groups * filter_blocks * problem.batch)
+    block = -(-rows // -(-rows // block))
     return numbers_of(problem) | {
         "block_images": images,
         "image_blocks": -(-problem.batch // images),

@@ -26,6 +26,9 @@ _STEPS = 288
 _ENOUGH_ROWS = 64
 """Rows of a work item, for which reading the results takes less time than multiplying them."""
 
+_MANY_CHANNELS = 128
+"""Channels for which what a kernel prepares takes no time beside its products."""
+
 _FEW_COLUMNS = 32
 """Positions of results below which visiting the sums takes too long."""
 
@@ -89,15 +92,16 @@ def _forward_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int
 
 
 def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
-    """Whether a run leaves an eighteenth more of its lanes empty, between lines or behind the last one, than filters.
+    """Whether a run leaves a tenth more of its lanes empty, between lines or behind the last one, than filters.
 
-    Over symbols that is so for the planes of the example.
+    An eighteenth is enough where channels are many. Over symbols that is so for the planes of the example.
     """
     numbers, (_, rows, positions) = _plane_numbers(problem), problem.result
     if numbers is None:
         return False
     run = up(example_of((rows - 1) * numbers["pitch"] + positions), LANES)
-    return 18 * example_of(rows * positions) * up(problem.filters, LANES) <= 17 * run * problem.filters
+    parts = 18 if problem.channels >= _MANY_CHANNELS else 11
+    return parts * example_of(rows * positions) * up(problem.filters, LANES) <= (parts - 1) * run * problem.filters
 
 
 def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:
