@@ -101,7 +101,10 @@ def leaves_lanes_empty(problem: ConvolutionProblem) -> bool:
         return False
     run = up(example_of((rows - 1) * numbers["pitch"] + positions), LANES)
     parts = 18 if problem.channels >= _MANY_CHANNELS else 11
-    return parts * example_of(rows * positions) * up(problem.filters, LANES) <= (parts - 1) * run * problem.filters
+    return (
+        parts * example_of(rows * positions) * up(problem.filters, LANES)
+        <= (parts - 1) * run * problem.filters
+    )
 
 
 def _with_run_in_one_panel(problem: ConvolutionProblem, kinds: Kinds, tall: Tile) -> Kinds:

@@ -18,7 +18,7 @@ from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.bind import constant
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.op import Assembly
-from twofold.ir.sizes import minimum
+from twofold.ir.sizes import maximum, minimum
 from twofold.ir.types import Shape, TensorType, tensor_type
 from twofold.ops import kernels
 from twofold.ops.base import (
@@ -40,6 +40,8 @@ from twofold.ops.indexing.row_products import block_share
 from twofold.ops.shape.movement import axis_numbers, slice_axis
 
 _BLOCK = 64  # columns that one work item scatters; threads never share a column
+_PART, _MOST_PARTS = 1 << 15, 16  # elements of a part of the rows, and how many parts there are
+_SPARSE = 16  # times as many rows as updates in each part: then each item may look at all updates
 _LARGE_BYTES = 16 << 20  # more than a share of the last level cache
 _RUN = 4096  # single elements that one work item gathers
 NONNEGATIVE = "nonnegative"  # the attribute of a primitive whose indices do not count from the end
@@ -212,16 +214,30 @@ def _in_runs(output: TensorType) -> bool:
     return output.shape[2] == 1 and output.shape[1] != 1
 
 
+def _within(b: Any, position: Any, top: Any, bottom: Any) -> Any:
+    return b.and_(b.cmp("ge", position, top), b.cmp("lt", position, bottom))
+
+
 class Scatter(Indexed):
-    """A work item owns some columns and takes their updates in the order of the index."""
+    """A work item owns some columns, or some of many rows, and takes their updates in the order of the index."""
 
     def work(self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        return output.shape[0] * -(-output.shape[2] // _BLOCK), 1
+        blocks, parts = self._divided(inputs, output)
+        return output.shape[0] * blocks * parts, 1
 
     def parameters(
         self, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType
     ) -> tuple[int, ...]:
-        return (output.shape[1], inputs[self.index].shape[1], output.shape[2], -(-output.shape[2] // _BLOCK))
+        blocks, parts = self._divided(inputs, output)
+        _, size, inner = output.shape
+        return size, inputs[self.index].shape[1], inner, blocks, parts, -(-size // parts)
+
+    def _divided(self, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
+        """Blocks of columns, and parts of rows: several where few updates reach many rows, as each item sees them all."""
+        _, size, inner = output.shape
+        enough = minimum(size * inner // _PART, size // (_SPARSE * maximum(1, inputs[self.index].shape[1])))
+        parts = maximum(1, minimum(_MOST_PARTS, enough))
+        return 1 + maximum(0, 2 - parts) * (-(-inner // _BLOCK) - 1), parts
 
     def begin(self, b: Any, dtype: Any, target: Any, at: Any, count: Any) -> None:
         """Emit what ``count`` elements of the result are before the updates."""
@@ -234,35 +250,42 @@ class Scatter(Indexed):
     def emit(self, builder: Any, attrs: Attributes, inputs: Sequence[TensorType], output: TensorType) -> None:
         b, dtype = builder, output.dtype
         target, updates = b.buffer(len(inputs)), b.input(len(inputs) - 1)
-        size, count, inner, blocks = (b.param(k) for k in range(4))
+        size, count, inner, blocks, parts, each = (b.param(k) for k in range(6))
         with b.loop(b.begin, b.end) as item:
-            outer = b.idiv(item, blocks)
-            low = b.mul(b.sub(item, b.mul(outer, blocks)), _BLOCK)
-            width = b.minimum(b.sub(inner, low), _BLOCK)
-            first = b.mul(outer, size)
+            rest = b.idiv(item, blocks)
+            outer = b.idiv(rest, parts)
+            low = b.mul(b.sub(item, b.mul(rest, blocks)), _BLOCK)
             # rows that one item owns whole lie next to each other, and are one run
             whole = b.cmp("eq", blocks, 1)
-            rows, run = b.select(whole, 1, size), b.select(whole, b.mul(size, inner), width)
+            width = b.select(whole, inner, b.minimum(b.sub(inner, low), _BLOCK))
+            first = b.mul(outer, size)
+            top = b.minimum(b.mul(b.sub(rest, b.mul(outer, parts)), each), size)
+            bottom = b.minimum(b.add(top, each), size)
+            own = b.sub(bottom, top)
+            rows, run = b.select(whole, 1, own), b.select(whole, b.mul(own, inner), width)
             with b.loop(0, rows) as row:
-                self.begin(b, dtype, target, b.add(b.mul(b.add(first, row), inner), low), run)
+                start = b.add(b.add(first, top), row)
+                self.begin(b, dtype, target, b.add(b.mul(start, inner), low), run)
             with b.loop(0, count) as k:
                 source = b.add(b.mul(b.add(b.mul(outer, count), k), inner), low)
                 if inputs[self.index].shape[2] == 1:
                     index = self.index_at(b, inputs, outer, k, 0, count)
                     position = kernels.checked_index(b, index, size, wraps(attrs))
-                    if output.shape[2] == 1:
-                        at, new = b.add(first, position), b.load(updates, source, dtype)
-                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
-                    else:
-                        at = b.add(b.mul(b.add(first, position), inner), low)
-                        self._columns(b, attrs, dtype, target, at, updates, source, width)
+                    with b.if_(_within(b, position, top, bottom)):
+                        if output.shape[2] == 1:
+                            at, new = b.add(first, position), b.load(updates, source, dtype)
+                            b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
+                        else:
+                            at = b.add(b.mul(b.add(first, position), inner), low)
+                            self._columns(b, attrs, dtype, target, at, updates, source, width)
                 else:
                     with b.loop(0, width) as j:
                         index = self.index_at(b, inputs, outer, k, b.add(low, j), count)
                         position = kernels.checked_index(b, index, size, wraps(attrs))
-                        at = b.add(b.add(b.mul(b.add(first, position), inner), low), j)
-                        new = b.load(updates, b.add(source, j), dtype)
-                        b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
+                        with b.if_(_within(b, position, top, bottom)):
+                            at = b.add(b.add(b.mul(b.add(first, position), inner), low), j)
+                            new = b.load(updates, b.add(source, j), dtype)
+                            b.store(target, at, self.update(b, attrs, dtype, b.load(target, at, dtype), new))
 
     def _columns(
         self,
@@ -340,6 +363,7 @@ class scatter_sum(Scatter):
             example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1)),
             example((4,), numpy.array([[[1], [3], [1]]]), (2, 3, 1), dtype=complex64),
             example((4, NONNEGATIVE), numpy.array([[[1], [3], [1]]]), (2, 3, 5)),
+            example((4001,), numpy.array([[[2000], [-1], [2000], [2001], [0]]]), (1, 5, 17)),
         ]
 
 
@@ -397,6 +421,7 @@ class scatter_set(Scatter):
             example((), (2, 4, 65), numpy.array([[[1], [1]]]), (2, 2, 65)),
             example((), (1, 4, 1), numpy.array([[[1], [1]]]), (1, 2, 1)),
             example((NONNEGATIVE,), (1, 4, 3), numpy.array([[[1], [3]]]), (1, 2, 3)),
+            example((), (1, 9001, 8), numpy.array([[[4500, 1, -1, 0, 4501, 9000, 7, 4499]] * 2]), (1, 2, 8)),
         ]
 
 
