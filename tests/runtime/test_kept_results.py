@@ -10,6 +10,7 @@ import pytest
 import twofold as torch
 from tests.core.test_templates import tier
 from twofold import _core, nn
+from twofold.compiler.linking import Trace, compile_outlined
 from twofold.config import config
 
 KEPT = "kept results"
@@ -60,6 +61,20 @@ def test_packed_weights_are_kept_and_dropped_with_what_they_are_of(kept):
     del made
     gc.collect()
     assert kept() == 0
+
+
+def test_a_layout_that_pays_if_it_is_kept_is_chosen_where_nothing_is_differentiated():
+    x = torch.tensor(numpy.random.default_rng(0).random((37, 768), "float32"))
+    weight = torch.tensor(numpy.ones((3072, 768), "float32"), requires_grad=True)
+    for grows in (False, True):
+        with torch.set_grad_enabled(grows), tier("fused"):
+            torch.relu(x @ weight.T).sum().item()
+        trace = Trace.of(_core.describe_executable(_core.last_executable()))
+        assert trace.infers is not grows
+        (packed,) = [one for one in compile_outlined(trace).schedule.instructions if one.name == "pack"]
+        kind, number = packed.buffers[0]
+        # 37 columns would fill 37 of 48 lanes
+        assert kind == "input" and trace.input_types[number].shape == ((37, 768) if grows else (3072, 768))
 
 
 def by_optimizer(made):

@@ -14,7 +14,7 @@ import numpy
 from twofold import _core
 from twofold.cache import Cache
 from twofold.compiler.jit import Kernel, compile_kernels
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.memory import MODE, staying_weights
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, possible_donations
 from twofold.compiler.schedule.loop_nests import BufferKey
@@ -357,7 +357,8 @@ def _compile_nested(schedule: Schedule) -> dict[int, tuple[Any, list[Label]]]:
         op = node.op
         if not isinstance(op, ControlFlowOp):
             continue
-        programs: list[FlatProgram] = [compile_graph(graph) for graph in op.graphs(node.attrs)]
+        with staying_weights(False):  # nothing is kept between the runs of nested programs
+            programs: list[FlatProgram] = [compile_graph(graph) for graph in op.graphs(node.attrs)]
         positions: list[int] = []
         own: list[Label] = []
         for program in programs:

@@ -19,7 +19,7 @@ from twofold.compiler.compile import (
     compile_graphs,
 )
 from twofold.compiler.hoisted_values import hoist_values
-from twofold.compiler.lower.memory import MODE
+from twofold.compiler.lower.memory import MODE, staying_weights
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, may_fail
 from twofold.ir.bind import is_input
@@ -44,6 +44,7 @@ class Trace:
         graphs: The closed graphs of the op instances, by number.
         instructions: What is computed, equal instructions once.
         outputs: What the trace returns.
+        infers: Whether it computes without gradients, see ``infers``.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Trace:
         """
         self.input_types = list(input_types)
         self.symbolic = symbolic
+        self.infers = False
         numbers: dict[Graph, int] = {}
         with keys_by_identity():
             same = [numbers.setdefault(graph, len(numbers)) for graph in graphs]
@@ -100,7 +102,9 @@ class Trace:
             if number == len(graphs):
                 graphs.append(graph_of_entry(entry))
             recorded.append(Instruction(number, entry[1]))
-        return cls([type_from_code(*type) for type in input_types], graphs, recorded, outputs, False, *steps)
+        made = cls([type_from_code(*type) for type in input_types], graphs, recorded, outputs, False, *steps)
+        made.infers = infers(description)
+        return made
 
     def sources(self) -> list[list[int]]:
         """For each instruction, the positions of the recorded instructions that it computes."""
@@ -141,6 +145,11 @@ class Trace:
         """The trace as a graph of calls of bodies, see ``transforms.outline``."""
         instances = [_instance_info(graph) for graph in self.graphs]
         return outline(self.input_types, instances, self.instructions, self.outputs, min_saved)
+
+
+def infers(description: tuple[Any, ...]) -> bool:
+    """Whether a trace neither computes gradients nor is to be differentiated: its weights are the same in many runs."""
+    return not any(mask or getattr(op, "is_gradient", False) for _, _, op, _, mask, _ in description[1])
 
 
 def _forwarded_input(graph: Graph) -> int | None:
@@ -190,26 +199,32 @@ class BodyPlan(NamedTuple):
 _INSTRUCTION_BYTES = 1024  # of memory, with its label, roughly
 
 
-def _bytes(key: tuple[Graph, bool], plan: BodyPlan) -> int:
+def _bytes(key: tuple[Graph, tuple[bool, bool]], plan: BodyPlan) -> int:
     return graph_bytes(key[0]) + _INSTRUCTION_BYTES * len(plan.instructions)
 
 
 _plans: Cache[BodyPlan] = Cache("body plans", 1, _bytes)
-"""By the closed graph of a body, and whether its kernels report values that are not finite."""
+"""By the closed graph of a body, and whether its kernels report values that are not finite and its weights stay."""
 
 
 def compile_outlined(trace: Trace, min_saved: int = MIN_SAVED) -> FlatProgram:
     """Compile a trace, each of its bodies once."""
+    with staying_weights(trace.infers):
+        return _compiled(trace, min_saved)
+
+
+def _compiled(trace: Trace, min_saved: int) -> FlatProgram:
     graph, calls = trace.outlined(min_saved)
     if sum(map(bool, calls.values())) <= 1:
         return compile_graphs([trace.inlined()])[0]
     bodies = list(dict.fromkeys(filter(None, map(called, calls))))
-    known = {body: plan for body in bodies if not trace.symbolic and (plan := _plans.get((body, MODE.on)))}
+    mode = MODE.on, trace.infers
+    known = {body: plan for body in bodies if not trace.symbolic and (plan := _plans.get((body, mode)))}
     missing = [body for body in bodies if body not in known]
     new = compile_graphs([inline_calls(body) for body in missing])
     for body, planned in zip(missing, new):
         plan = BodyPlan.of(planned)
-        known[body] = plan if trace.symbolic else _plans.keep((body, MODE.on), plan)
+        known[body] = plan if trace.symbolic else _plans.keep((body, mode), plan)
     program = _Linker(graph, {body: known[body] for body in bodies}).linked(calls)
     program.bodies, program.new_bodies, program.calls = len(bodies), len(new), len(calls)
     for made in new:

@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.compiler.linking import Trace, compile_outlined
+from twofold.compiler.linking import Trace, compile_outlined, infers
 from twofold.compiler.lower.memory import MODE
 from twofold.compiler.portable_program import PortableProgram
 from twofold.compiler.saved_plans import saved_plans
@@ -25,6 +25,7 @@ class PortableTrace(NamedTuple):
         outputs: What the trace returns.
         steps: Positions of the instructions in the order in which they run.
         tells_finite: Whether its kernels report values that are not finite.
+        infers: Whether it computes without gradients, see ``linking.infers``.
     """
 
     input_types: list[Any]
@@ -32,13 +33,15 @@ class PortableTrace(NamedTuple):
     outputs: list[int]
     steps: list[int]
     tells_finite: bool
+    infers: bool
 
     @classmethod
     def of(cls, executable: Any) -> PortableTrace:
         """The trace of an executable of the core."""
-        input_types, entries, outputs, steps = _core.describe_executable(executable)
+        description = _core.describe_executable(executable)
+        input_types, entries, outputs, steps = description
         own = [(refs, op, attrs, types) for _, refs, op, attrs, _, types in entries]
-        return cls(input_types, own, outputs, steps, MODE.on)
+        return cls(input_types, own, outputs, steps, MODE.on, infers(description))
 
     def request(self) -> bytes | None:
         """The pickled trace; None if attributes hold functions or graphs, or an operation is not of this package."""
@@ -57,7 +60,9 @@ class PortableTrace(NamedTuple):
     def trace(self) -> Trace:
         """The trace with the closed graphs of its op instances."""
         entries = [(None, refs, op, attrs, None, types) for refs, op, attrs, types in self.entries]
-        return Trace.of((self.input_types, entries, self.outputs, self.steps))
+        made = Trace.of((self.input_types, entries, self.outputs, self.steps))
+        made.infers = self.infers
+        return made
 
 
 def compiled(request: bytes) -> tuple[PortableProgram, int]:

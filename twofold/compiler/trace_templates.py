@@ -70,7 +70,13 @@ def template_trace(
         return planned(recording, partial(compile_outlined, _declared_trace(trace, given)))
 
     key = saved_plans().key(
-        "trace for all sizes", input_types, calls, tuple(trace.outputs), tuple(trace.steps), MODE.on
+        "trace for all sizes",
+        input_types,
+        calls,
+        tuple(trace.outputs),
+        tuple(trace.steps),
+        MODE.on,
+        trace.infers,
     )
     elsewhere = call and partial(call, template_trace, trace, varies)
     return matching_program(key, free_numbers, make, elsewhere)
@@ -95,7 +101,9 @@ def _declared_trace(trace: PortableTrace, numbers: Iterator[Any]) -> Trace:
         if instance == len(graphs):
             graphs.append(stable_graph(op, own, operand_types))
         instructions.append(Instruction(instance, refs))
-    return Trace(types, graphs, instructions, trace.outputs, symbolic=True, steps=trace.steps)
+    made = Trace(types, graphs, instructions, trace.outputs, symbolic=True, steps=trace.steps)
+    made.infers = trace.infers
+    return made
 
 
 def template_batch(

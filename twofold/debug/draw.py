@@ -32,7 +32,7 @@ from twofold.frontend.gradients import enable_grad
 from twofold.ir.shape_inference import UNKNOWN_RANK
 from twofold.ir.types import TensorType
 from twofold.nn.module import Module
-from twofold.runtime.attribution import scheduled, stages_of, traced_graph
+from twofold.runtime.attribution import planned_as, scheduled, stages_of, traced_graph
 from twofold.runtime.profiling import Frame, Recorder
 from twofold.runtime.tracing import here
 
@@ -291,7 +291,9 @@ def _stage_views(found: Recorded) -> list[View]:
     first = sum(lengths[:longest])
     steps = found.view.steps[first : first + lengths[longest]]
     stages = stages_of(traced_graph(description))
-    return [stage_view(one, steps) for one in stages] + [kernel_view(scheduled(stages[-1]), steps)]
+    with planned_as(description):
+        kernels = kernel_view(scheduled(stages[-1]), steps)
+    return [*(stage_view(one, steps) for one in stages), kernels]
 
 
 def _measure(found: Recorded, run: Callable[[], list[Tensor]]) -> None:

@@ -7,12 +7,14 @@ an entry in the log, that of its consumers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from twofold import _core
-from twofold.compiler.linking import Trace
+from twofold.compiler.linking import Trace, infers
 from twofold.compiler.lower.expression import operation_cost
+from twofold.compiler.lower.memory import staying_weights
 from twofold.compiler.schedule.schedule import Instruction, Schedule
 from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph, RewriteLog, called
@@ -255,8 +257,20 @@ def _calls_of(description: Any) -> list[tuple[Graph, list[list[int]]]]:
     ]
 
 
+@contextmanager
+def planned_as(description: Any) -> Iterator[None]:
+    """Inside, schedules are those of the fused program of a trace."""
+    with staying_weights(infers(description)):
+        yield
+
+
 def program_shares(description: Any) -> list[KernelShare]:
     """The work of each kernel of the fused program of a trace."""
+    with planned_as(description):
+        return _program_shares(description)
+
+
+def _program_shares(description: Any) -> list[KernelShare]:
     calls = _calls_of(description)
     if not calls:
         return _shares(traced_graph(description))
@@ -293,6 +307,11 @@ class ProgramBody(NamedTuple):
 
 def bodies_of(description: Any) -> list[ProgramBody]:
     """The bodies of the fused program of a trace."""
+    with planned_as(description):
+        return _bodies_of(description)
+
+
+def _bodies_of(description: Any) -> list[ProgramBody]:
     calls = _calls_of(description)
     if not calls:
         every = range(len(description[1]))

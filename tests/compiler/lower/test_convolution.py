@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,18 +269,25 @@ def numbers_of(plan: Any, layouts: Any) -> tuple[dict[str, int], Any]:
 
 
 @pytest.mark.parametrize(
-    "batch, filters, size, stride, layout",
-    [(1, 512, 7, 1, 4), (8, 64, 28, 2, 4), (1, 512, 5, 1, 5), (8, 64, 28, 1, 5), (1, 64, 9, 2, 0)],
+    "batch, filters, size, stride, stays, layout",
+    [
+        (8, 256, 14, 1, False, 4),
+        (8, 64, 28, 2, False, 4),
+        (1, 512, 7, 1, False, 5),
+        (1, 512, 7, 1, True, 4),
+        (1, 512, 5, 1, True, 5),
+        (8, 64, 28, 1, True, 5),
+        (1, 64, 14, 2, False, 0),
+        (1, 64, 14, 2, True, 4),
+    ],
 )
 def test_lanes_are_filters_where_positions_would_leave_them_empty(
-    batch: int, filters: int, size: int, stride: int, layout: int
+    batch: int, filters: int, size: int, stride: int, stays: bool, layout: int
 ) -> None:
     image, result = (1, size, size), (1, -(-size // stride), -(-size // stride))
     moves = (1, stride, stride), (0, 1, 1), (1, 1, 1)
-    assert (
-        by_channel(plan_convolution(problem(batch, 1, 64, filters, image, (1, 3, 3), result, moves)))
-        == layout
-    )
+    given = problem(batch, 1, 128, filters, image, (1, 3, 3), result, moves)
+    assert by_channel(plan_convolution(replace(given, weight_stays=stays))) == layout
 
 
 @pytest.mark.parametrize("number", [n for n, p in enumerate(PROBLEMS) if not is_matmul(p)])

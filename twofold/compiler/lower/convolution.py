@@ -54,9 +54,8 @@ _FEW_LANES = 6
 """Filters below which most of a vector would stay empty."""
 _ENOUGH_FILTERS = 32
 """Filters that fill vectors as well as positions do."""
-_ENOUGH_POSITIONS = 32
-"""Positions of all images that fill tiles. Packing the kernels takes as long as multiplying them with some forty, but
-where images are so few the kernels mostly stay the same, and what was packed is kept."""
+_ENOUGH_POSITIONS, _FILLED_POSITIONS = 128, 32
+"""Positions of all images for which packing the kernels takes less time than empty lanes, and such that fill tiles."""
 _FAR_STEPS = 192
 """Channels that lie too far apart to be read anew for each panel, if there are as many positions of all images."""
 _FEW_POSITIONS = 144
@@ -94,9 +93,8 @@ def is_matmul(problem: ConvolutionProblem) -> bool:
 def _as_matmul(problem: ConvolutionProblem) -> MatmulProblem:
     """The product that a convolution with one position and no groups is: kernels times images."""
     m, n, k = problem.filters, problem.positions, problem.channels
-    return MatmulProblem(
-        problem.batch, m, n, k, Operand(0, k, 1), Operand(k * n, n, 1), Operand(m * n, n, 1), problem.dtype
-    )
+    sides = Operand(0, k, 1), Operand(k * n, n, 1), Operand(m * n, n, 1)
+    return MatmulProblem(problem.batch, m, n, k, *sides, problem.dtype, stay=(problem.weight_stays, False))
 
 
 def plan_convolution(
@@ -145,7 +143,8 @@ def _takes_filters_as_lanes(problem: ConvolutionProblem) -> bool:
     """
     if not 1 < problem.taps <= MOST_STEPS or problem.filters < _ENOUGH_FILTERS:
         return False
-    if example_of(problem.batch * problem.positions) < _ENOUGH_POSITIONS:
+    enough = _FILLED_POSITIONS if problem.weight_stays else _ENOUGH_POSITIONS
+    if example_of(problem.batch * problem.positions) < enough:
         return False
     return problem.windows.strides[1:] != (1, 1) or planes_plan.leaves_lanes_empty(problem)
 

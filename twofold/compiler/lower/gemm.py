@@ -83,7 +83,8 @@ class MatmulProblem:
     """c[i] = a[i] @ b[i] for i < batch, with a[i] of m x k, b[i] of k x n and c[i] of m x n elements.
 
     ``c`` has its rows or its columns contiguous. Where it ``accumulates``, the sums begin with the elements of a
-    "start" that lies as ``c`` does, perhaps in its memory.
+    "start" that lies as ``c`` does, perhaps in its memory. ``stay`` says of ``a`` and ``b`` whether they are the same
+    in many runs, so that a copy of them is made once.
     """
 
     batch: int
@@ -95,12 +96,13 @@ class MatmulProblem:
     c: Operand
     dtype: DType
     accumulates: bool = False
+    stay: tuple[bool, bool] = (False, False)
 
     @property
     def transposed(self) -> MatmulProblem:
         """The same product written as c' = b' @ a'."""
         a, b, c = self.b.transposed, self.a.transposed, self.c.transposed
-        return replace(self, m=self.n, n=self.m, a=a, b=b, c=c)
+        return replace(self, m=self.n, n=self.m, a=a, b=b, c=c, stay=self.stay[::-1])
 
 
 @dataclass
@@ -278,14 +280,14 @@ def _cycles(problem: MatmulProblem, choice: Choice, bare: bool) -> float:
     if not bare or choice.flipped:
         cycles += seen.m * seen.n / LANES * (6 if choice.flipped else 3)
     cycles *= seen.batch
-    if choice.copies:
+    if choice.copies and not seen.stay[0]:
         elements = up(seen.m, LANES) * up(seen.k, LANES) * (1 if seen.a.batch == 0 else seen.batch)
         cycles += 300 + _packing(elements, _lies(seen.a, seen.k), size)
-    elif seen.a.col != 1 and seen.k > 1:
+    elif not choice.copies and seen.a.col != 1 and seen.k > 1:
         cycles += seen.batch * seen.m * seen.k * panels * _STRIDED_CYCLES
     row = panels * _panel_width(tile, seen.n) * (1 if seen.b.batch == 0 else seen.batch)
     if choice.way != "direct":
-        cycles += 200 + _packing(up(seen.k, LANES) * row, choice.way, size)
+        cycles += 0 if seen.stay[1] else 200 + _packing(up(seen.k, LANES) * row, choice.way, size)
     else:
         # rows of a panel far apart miss the first level cache, the more where many have the same place in it
         far = 0 if _is_panel(seen, tile) else 0.6 * minimum(seen.k, 256) / 256

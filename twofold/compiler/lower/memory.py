@@ -24,10 +24,11 @@ _UNSIGNED = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 
 class _Mode(threading.local):
     on = False
+    weights_stay = False
 
 
 MODE = _Mode()
-"""Whether the kernels that this thread writes tell what is not finite."""
+"""Whether kernels that this thread writes tell what is not finite, and whether weights are laid out once."""
 
 
 @contextmanager
@@ -43,6 +44,16 @@ def finite_checks(on: bool) -> Iterator[None]:
         yield
     finally:
         MODE.on = before
+
+
+@contextmanager
+def staying_weights(on: bool) -> Iterator[None]:
+    """Programs that are planned inside lay out inputs once for many runs if ``on``, so that this costs nothing."""
+    before, MODE.weights_stay = MODE.weights_stay, on
+    try:
+        yield
+    finally:
+        MODE.weights_stay = before
 
 
 def magnitude_dtype(dtype: DType) -> DType:

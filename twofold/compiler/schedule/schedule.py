@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, typed_attributes
 from twofold.compiler.lower.loops import emit
+from twofold.compiler.lower.memory import MODE
 from twofold.compiler.schedule.affine_maps import NotAffine
 from twofold.compiler.schedule.blocks import split_reductions
 from twofold.compiler.schedule.fused_expressions import Analysis, FusedExpression
@@ -194,8 +196,12 @@ class Schedule:
     def _plan(self, expression: FusedExpression) -> Callable[[Any, Sequence[int]], MatmulPlan]:
         """The planner of the product of an expression: a function of an epilogue and its parameters."""
         root = expression.root
+        stay = (False, False)
+        if MODE.weights_stay:
+            first, second = self.analysis.stored_operands(expression)[:2]
+            stay = is_input(first), is_input(second)
         if isinstance(root.op, TemplateOp):
-            plan, kernel_shape = _from_template(root.op, root)
+            plan, kernel_shape = _from_template(root.op, root, stay[1])
             return partial(plan, kernel_shape)
         from twofold.compiler.lower.gemm import MatmulProblem, Operand, plan_matmul
 
@@ -207,7 +213,7 @@ class Schedule:
             plan_matmul,
             MatmulProblem(
                 batch, m, n, left.shape[-1], Operand(*strides(left)), Operand(*strides(right)),
-                Operand(m * n, n, 1), root.dtype,
+                Operand(m * n, n, 1), root.dtype, stay=stay,
             ),
         )  # fmt: skip
 
@@ -253,7 +259,7 @@ class Schedule:
     def _custom(self, expression: FusedExpression) -> None:
         root = expression.root
         if isinstance(root.op, TemplateOp):
-            plan, kernel_shape = _from_template(root.op, root)
+            plan, kernel_shape = _from_template(root.op, root, False)
             operands = zip(("a", "b", "start"), self._operands(expression))
             roles = {**dict(operands), "c": self._result(expression)}
             self._calls(plan(kernel_shape), roles, [root], None)
@@ -319,8 +325,8 @@ class Schedule:
         return position
 
 
-def _from_template(op: TemplateOp, root: Node) -> tuple[Callable[..., MatmulPlan], Any]:
-    """The planner of a kernel template, and the kernel shape of a node."""
+def _from_template(op: TemplateOp, root: Node, stays: bool) -> tuple[Callable[..., MatmulPlan], Any]:
+    """The planner of a kernel template, and the kernel shape of a node whose second operand ``stays`` the same."""
     from twofold.compiler.lower.convolution import plan_convolution, plan_convolution_weight
     from twofold.compiler.lower.gemm import plan_accumulated_product
 
@@ -331,7 +337,10 @@ def _from_template(op: TemplateOp, root: Node) -> tuple[Callable[..., MatmulPlan
         "convolution_weight": plan_convolution_weight,
     }
     types = [value.type for value in root.inputs]
-    return planners[op.template], op.kernel_shape(root.attrs, types, root.type)
+    shape = op.kernel_shape(root.attrs, types, root.type)
+    if stays and op.template == "convolution":
+        shape = replace(shape, weight_stays=True)
+    return planners[op.template], shape
 
 
 def _group(graph: Graph, fuse: bool) -> tuple[Analysis, Grouping]:

@@ -28,7 +28,8 @@ class Windows(NamedTuple):
 class ConvolutionProblem:
     """Sizes of ``y[n, g, o] = sum over c, k of x[n, g, c] * w[g, o, c, k]`` with windows of ``x``.
 
-    ``channels`` (of the image) and ``filters`` (channels of the result) count those of one group.
+    ``channels`` (of the image) and ``filters`` (channels of the result) count those of one group. ``weight_stays`` says
+    that ``w`` is the same in many runs, so that a copy of it is made once.
     """
 
     batch: int
@@ -40,6 +41,7 @@ class ConvolutionProblem:
     result: tuple[int, int, int]
     windows: Windows
     dtype: DType
+    weight_stays: bool = False
 
     @property
     def taps(self) -> int:

@@ -233,7 +233,7 @@ class Scatter(Indexed):
         return size, inputs[self.index].shape[1], inner, blocks, parts, -(-size // parts)
 
     def _divided(self, inputs: Sequence[TensorType], output: TensorType) -> tuple[int, int]:
-        """Blocks of columns, and parts of rows: several where few updates reach many rows, as each item sees them all."""
+        """Blocks of columns, and parts of rows: several where few updates reach many rows, as each item sees all."""
         _, size, inner = output.shape
         enough = minimum(size * inner // _PART, size // (_SPARSE * maximum(1, inputs[self.index].shape[1])))
         parts = maximum(1, minimum(_MOST_PARTS, enough))
