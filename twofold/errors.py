@@ -80,6 +80,8 @@ class GraphError(TwofoldError, RuntimeError, ValueError):
     first two are then ``what`` and ``fix``.
     """
 
+    error_code: int | None = None
+
     def __init__(
         self,
         what: Any = None,
@@ -90,7 +92,8 @@ class GraphError(TwofoldError, RuntimeError, ValueError):
         node_def: Any = None,
         op: Any = None,
     ) -> None:
-        self.error_code = error_code
+        if error_code is not None:
+            self.error_code = error_code
         if message is None:
             self.node_def, self.op = node_def, op
             super().__init__(what, fix)

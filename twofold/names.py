@@ -134,13 +134,16 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.control_flow.map_scan": "foldl foldr map_fn scan",
         "twofold.static.control_flow.tensor_array": "TensorArray",
         "twofold.static.control_flow.while_loop": "while_loop",
+        "twofold.static.data.epochs": "PriorityQueue count_up_to",
         "twofold.static.data.example_parsing": (
             "FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example parse_single_example"
         ),
-        "twofold.static.data.queues": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue",
+        "twofold.static.data.queues": (
+            "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue"
+        ),
         "twofold.static.data.readers": (
             "FixedLengthRecordReader IdentityReader TextLineReader TFRecordReader WholeFileReader "
-            "decode_csv"
+            "decode_csv ReaderBase=Reader"
         ),
         "twofold.static.data.sequence_parsing": "parse_single_sequence_example",
         "twofold.static.debugging": (
@@ -280,6 +283,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.data.iterators": (
             "Iterator make_one_shot_iterator make_initializable_iterator get_output_types get_output_shapes"
         ),
+        "twofold.static.data.options": "Options",
     },
     "twofold.static.estimator": {
         "twofold.static.contrib": "tpu",
@@ -367,12 +371,14 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.layers.normalization": "fused_batch_norm",
         "twofold.static.math": "log_sigmoid sigmoid softplus tanh",
         "twofold.static.nn.activations": (
-            "relu relu6 elu selu softsign swish zero_fraction quantized_relu_x leaky_relu crelu softmax "
-            "log_softmax dropout"
+            "silu=swish relu relu6 elu selu softsign swish zero_fraction quantized_relu_x leaky_relu crelu "
+            "softmax log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
-            "conv2d conv1d conv3d atrous_conv2d conv3d_transpose atrous_conv2d_transpose conv2d_transpose "
-            "conv2d_backprop_input depthwise_conv2d separable_conv2d depthwise_conv2d_native convolution"
+            "channels_behind_batch channels_back spatial_numbers padded_sides conv2d conv1d conv3d "
+            "atrous_conv2d with_depth conv1d_transpose conv3d_transpose atrous_conv2d_transpose "
+            "conv2d_transpose conv2d_backprop_input depthwise_conv2d separable_conv2d "
+            "depthwise_conv2d_native convolution"
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
@@ -384,17 +390,27 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.nn.embeddings": (
             "embedding_lookup embedding_lookup_sparse safe_embedding_lookup_sparse"
         ),
+        "twofold.static.nn.filter_gradients": (
+            "conv2d_backprop_filter conv3d_backprop_filter_v2 conv3d_backprop_filter "
+            "depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input "
+            "depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input conv_transpose"
+        ),
         "twofold.static.nn.linear": "bias_add xw_plus_b relu_layer",
+        "twofold.static.nn.morphology": "dilation2d erosion2d",
         "twofold.static.nn.normalization": (
             "moments sufficient_statistics normalize_moments weighted_moments batch_normalization "
             "batch_norm_with_global_normalization l2_normalize"
         ),
         "twofold.static.nn.pooling": (
             "avg_pool avg_pool1d avg_pool2d avg_pool3d local_response_normalization lrn max_pool max_pool1d "
-            "max_pool2d max_pool3d max_pool_with_argmax pool"
+            "max_pool2d max_pool3d max_pool_with_argmax pool avg_pool_v2=avg_pool max_pool_v2=max_pool"
         ),
         "twofold.static.nn.sampled_losses": (
             "log_uniform_candidate_sampler nce_loss sampled_softmax_loss uniform_candidate_sampler"
+        ),
+        "twofold.static.nn.unigram_samplers": (
+            "all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler "
+            "learned_unigram_candidate_sampler"
         ),
         "twofold.static.random": "multinomial",
         "twofold.static.recurrent": "rnn_cell",
@@ -422,7 +438,12 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.train": {
+        "twofold.static.contrib.checkpoints": "checkpoints_iterator",
         "twofold.static.data.coordinator": "Coordinator",
+        "twofold.static.data.epochs": (
+            "input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch "
+            "maybe_shuffle_batch_join"
+        ),
         "twofold.static.data.queues": (
             "QueueRunner add_queue_runner batch batch_join range_input_producer shuffle_batch "
             "shuffle_batch_join slice_input_producer start_queue_runners"
@@ -451,6 +472,10 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.saving.checkpoint_reader": (
             "NewCheckpointReader load_checkpoint list_variables load_variable"
         ),
+        "twofold.static.saving.checkpoint_state": (
+            "generate_checkpoint_state_proto get_checkpoint_mtimes remove_checkpoint "
+            "update_checkpoint_state"
+        ),
         "twofold.static.saving.saver": (
             "Saver checkpoint_exists get_checkpoint_state import_meta_graph latest_checkpoint"
         ),
@@ -470,8 +495,8 @@ NAMES: dict[str, dict[str, str]] = {
             "SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook SessionRunValues"
         ),
         "twofold.static.train.step_counter": (
-            "create_global_step get_global_step get_or_create_global_step global_step"
+            "create_global_step get_global_step assert_global_step get_or_create_global_step global_step"
         ),
-        "twofold.static.train.supervisor": "Supervisor",
+        "twofold.static.train.supervisor": "LooperThread Supervisor basic_train_loop",
     },
 }

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from twofold.static.control_flow.map_scan import foldl, foldr, map_fn, scan
     from twofold.static.control_flow.tensor_array import TensorArray
     from twofold.static.control_flow.while_loop import while_loop
+    from twofold.static.data.epochs import PriorityQueue, count_up_to
     from twofold.static.data.example_parsing import (
         FixedLenFeature,
         FixedLenSequenceFeature,
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
         parse_single_example,
     )
     from twofold.static.data.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+    from twofold.static.data.queues import FIFOQueue as QueueBase
     from twofold.static.data.readers import (
         FixedLengthRecordReader,
         IdentityReader,
@@ -126,6 +128,7 @@ if TYPE_CHECKING:
         WholeFileReader,
         decode_csv,
     )
+    from twofold.static.data.readers import Reader as ReaderBase
     from twofold.static.data.sequence_parsing import parse_single_sequence_example
     from twofold.static.debugging import *  # noqa: F403
     from twofold.static.eager.gradient_tape import *  # noqa: F403

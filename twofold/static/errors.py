@@ -63,3 +63,61 @@ class CancelledError(GraphError):
 
 class OutOfRangeError(GraphError):
     """An iterator has no more elements."""
+
+
+OK = 0
+_ERRORS: list[type[OpError]] = [
+    CancelledError,
+    UnknownError,
+    InvalidArgumentError,
+    DeadlineExceededError,
+    NotFoundError,
+    AlreadyExistsError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    FailedPreconditionError,
+    AbortedError,
+    OutOfRangeError,
+    UnimplementedError,
+    InternalError,
+    UnavailableError,
+    DataLossError,
+    UnauthenticatedError,
+]
+"""The errors in the order of their codes from 1 on."""
+
+(
+    CANCELLED,
+    UNKNOWN,
+    INVALID_ARGUMENT,
+    DEADLINE_EXCEEDED,
+    NOT_FOUND,
+    ALREADY_EXISTS,
+    PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED,
+    FAILED_PRECONDITION,
+    ABORTED,
+    OUT_OF_RANGE,
+    UNIMPLEMENTED,
+    INTERNAL,
+    UNAVAILABLE,
+    DATA_LOSS,
+    UNAUTHENTICATED,
+) = range(1, len(_ERRORS) + 1)
+for _code, _error in enumerate(_ERRORS, 1):
+    _error.error_code = _code
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """The error of a code.
+
+    >>> import twofold.static as tf
+    >>> tf.errors.exception_type_from_error_code(tf.errors.NOT_FOUND).__name__
+    'NotFoundError'
+    """
+    return _ERRORS[error_code - 1]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """The code of an error; that of an unknown one for others."""
+    return next((code for code, error in enumerate(_ERRORS, 1) if error is cls), UNKNOWN)

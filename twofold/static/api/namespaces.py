@@ -14,7 +14,7 @@ NAMESPACES = {
     "graph_util": "import_graph_def",
     "initializers": """global_variables=global_variables_initializer local_variables=local_variables_initializer
         tables_initializer variables=variables_initializer""",
-    "io": """FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue decode_base64 encode_base64
+    "io": """FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase=FIFOQueue decode_base64 encode_base64
         decode_bmp=image.decode_bmp decode_gif=image.decode_gif decode_image=image.decode_image
         decode_jpeg=image.decode_jpeg decode_png=image.decode_png encode_jpeg=image.encode_jpeg
         encode_png=image.encode_png is_jpeg=image.is_jpeg matching_files write_file
@@ -41,8 +41,11 @@ NAMESPACES = {
         ndtri=special.ndtri nextafter=special.nextafter polyval=special.polyval
         reciprocal_no_nan=special.reciprocal_no_nan reduce_euclidean_norm=special.reduce_euclidean_norm
         xdivy=special.xdivy xlog1py=special.xlog1py xlogy=special.xlogy""",
-    "queue": "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase=FIFOQueue",
-    "random": """log_uniform_candidate_sampler=nn.log_uniform_candidate_sampler
+    "queue": "FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase=FIFOQueue",
+    "random": """all_candidate_sampler=nn.all_candidate_sampler
+        fixed_unigram_candidate_sampler=nn.fixed_unigram_candidate_sampler
+        learned_unigram_candidate_sampler=nn.learned_unigram_candidate_sampler
+        log_uniform_candidate_sampler=nn.log_uniform_candidate_sampler
         uniform_candidate_sampler=nn.uniform_candidate_sampler""",
     "sparse": """matmul=sparse_tensor_dense_matmul sparse_dense_matmul=sparse_tensor_dense_matmul
         placeholder=sparse_placeholder reduce_sum=sparse_reduce_sum reorder=sparse_reorder

@@ -22,6 +22,15 @@ from twofold.static.layers import Dense
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
+@example("tf.contrib.seq2seq.safe_cumprod(tf.constant([0.5, 0.5, 0.0, 2.0]))", "[0.5  0.25 0.   0.  ]")
+def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """``tf.cumprod`` of numbers from 0 to 1 by the sum of their logarithms, which are at least the smallest float's."""
+    with name_scope(None, "SafeCumprod", [x]):
+        given = convert_to_tensor(x)
+        least = numpy.finfo(given.dtype.numpy).tiny
+        return math.exp(math.cumsum(math.log(clip_by_value(given, least, 1)), *args, **kwargs))
+
+
 class AttentionMechanism:
     """The memory that a decoder looks at: ``keys`` to compare with, ``values`` to take.
 

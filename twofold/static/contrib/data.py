@@ -10,8 +10,9 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError
+from twofold.errors import ArgumentError, TwofoldError
 from twofold.runtime.calls import failed
+from twofold.runtime.pytree import flatten, unflatten
 from twofold.static import math
 from twofold.static.api.op_functions import convert_to_tensor, refuse
 from twofold.static.arrays import shape_ops
@@ -24,6 +25,8 @@ from twofold.static.data import TFRecordDataset as TFRecordDataset
 from twofold.static.data.dataset_elements import Element, ElementFunction, Fed
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.platform import logs
+from twofold.static.random import next_key
 
 _Change = Callable[[Dataset], Dataset]
 
@@ -83,9 +86,156 @@ def parallel_interleave(
 @_shown("unbatch()", "[0, 1]", "Dataset.range(4).batch(2)")
 def unbatch() -> _Change:
     """The rows of the elements one by one."""
-    return lambda dataset: dataset.flat_map(
-        lambda *parts: Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
-    )
+    return lambda dataset: dataset.unbatch()
+
+
+@example(
+    "pairs = tf.data.Dataset.range(5, 8).apply(tf.contrib.data.enumerate_dataset())",
+    "pairs.batch(3).make_one_shot_iterator().get_next()[0]",
+    "[0 1 2]",
+)
+def enumerate_dataset(start: Any = 0) -> _Change:
+    """Pairs of a number, from ``start`` on, and an element."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+@_shown("take_while(lambda x: x < 2)", "[0, 1]")
+def take_while(predicate: Callable[..., Any]) -> _Change:
+    """The elements before the first for which ``predicate`` is false."""
+
+    def change(dataset: Dataset) -> Dataset:
+        found = ElementFunction(predicate, dataset._types, dataset._structure)
+
+        def make(fed: Fed) -> Elements[Element]:
+            return itertools.takewhile(lambda element: bool(found(element, fed)[0]), dataset._make(fed))
+
+        return dataset._with(make, more=found.tensors)
+
+    return change
+
+
+@_shown("unique()", "[2, 1]", "Dataset.from_tensor_slices([2, 2, 1, 2])")
+def unique() -> _Change:
+    """Each element once."""
+
+    def change(dataset: Dataset) -> Dataset:
+        def make(fed: Fed) -> Elements[Element]:
+            seen: set[Any] = set()
+            for element in dataset._make(fed):
+                key = tuple(str(numpy.asarray(part).tolist()) for part in element)
+                if key not in seen:
+                    seen.add(key)
+                    yield element
+
+        return dataset._with(make)
+
+    return change
+
+
+@_shown("scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total + x))", "[0, 1]")
+def scan(initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]]) -> _Change:
+    """The second parts of ``scan_func(state, element)``, whose first parts are the next states."""
+
+    def change(dataset: Dataset) -> Dataset:
+        values, _, structure = flatten(initial_state, "initial_state")
+        states = [convert_to_tensor(value) for value in values]
+        types = [*[state.type_ for state in states], *dataset._types]
+        found = ElementFunction(scan_func, types, (structure, dataset._structure))
+        count = len(states)
+
+        def make(fed: Fed) -> Elements[Element]:
+            state = [fed[id(one)] for one in states]
+            for element in dataset._make(fed):
+                made = found([*state, *element], fed)
+                state = made[:count]
+                yield made[count:]
+
+        whole = unflatten(found.structure, list(range(len(found.types))))
+        output = flatten(whole[1], "")[2]
+        tensors = [*dataset._tensors, *states, *found.tensors]
+        return dataset._next(Dataset(make, found.types[count:], output, tensors))
+
+    return change
+
+
+def _mixed(
+    datasets: Sequence[Dataset], choices: Callable[[Fed], Elements[int]], tensors: Sequence[Any], skips: bool
+) -> Dataset:
+    """Elements of several datasets by numbers; a dataset that has ended is skipped or left out of the choice."""
+    first = datasets[0]
+
+    def make(fed: Fed) -> Elements[Element]:
+        left: dict[int, Elements[Element]] = {k: one._make(fed) for k, one in enumerate(datasets)}
+        for number in choices(fed):
+            if number in left and (element := next(left[number], None)) is not None:
+                yield element
+            elif not left or not skips:
+                return
+            else:
+                left.pop(number, None)
+                if not left:
+                    return
+
+    own = [tensor for one in datasets for tensor in one._tensors]
+    return Dataset(make, first._types, first._structure, [*own, *tensors])
+
+
+@example(
+    "both = [tf.data.Dataset.range(2), tf.data.Dataset.range(10, 12)]",
+    "choice = tf.data.Dataset.from_tensor_slices(tf.constant([1, 0, 1], tf.int64))",
+    "following = tf.data.experimental.choose_from_datasets(both, choice).batch(3).make_one_shot_iterator().get_next()",
+    "following",
+    "[10  0 11]",
+)
+def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
+    """The next element of the dataset that the next number of ``choice_dataset`` names."""
+    numbers = lambda fed: (int(element[0]) for element in choice_dataset._make(fed))
+    return _mixed(list(datasets), numbers, choice_dataset._tensors, True)
+
+
+@example(
+    "one = tf.data.Dataset.range(3)",
+    "following = tf.data.experimental.sample_from_datasets([one], [1.0]).batch(3).make_one_shot_iterator().get_next()",
+    "following",
+    "[0 1 2]",
+)
+def sample_from_datasets(
+    datasets: Sequence[Dataset], weights: Any = None, seed: int | None = None
+) -> Dataset:
+    """The next element of one of the datasets, chosen at random by ``weights`` (all the same unless given)."""
+    given = list(datasets)
+    shares = numpy.asarray([1.0] * len(given) if weights is None else weights, numpy.float64)
+    if len(shares) != len(given) or (shares < 0).any() or not shares.sum():
+        what = f"weights {shares.tolist()} for {len(given)} datasets"
+        raise failed("sample_from_datasets", ArgumentError(what, "Give one for each, not all 0."))
+    random = numpy.random.default_rng(next_key(seed))
+
+    def numbers(fed: Fed) -> Elements[int]:
+        while True:
+            yield int(random.choice(len(given), p=shares / shares.sum()))
+
+    return _mixed(given, numbers, (), True)
+
+
+@_shown("ignore_errors()", "[0, 1]")
+def ignore_errors(log_warning: bool = False) -> _Change:
+    """The elements that can be computed; with ``log_warning`` each error is logged."""
+
+    def change(dataset: Dataset) -> Dataset:
+        def make(fed: Fed) -> Elements[Element]:
+            elements = dataset._make(fed)
+            while True:
+                try:
+                    yield next(elements)
+                except StopIteration:
+                    return
+                except TwofoldError as error:
+                    if log_warning:
+                        logs.warning("ignore_errors: %s", error)
+
+        return dataset._with(make)
+
+    return change
 
 
 def prefetch_to_device(device: str, buffer_size: Any = None) -> _Change:

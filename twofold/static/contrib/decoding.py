@@ -139,6 +139,50 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         return finished, selection.where(sample_ids >= 0, own, inputs), state
 
 
+class ScheduledOutputTrainingHelper(TrainingHelper):
+    """``TrainingHelper`` that with ``sampling_probability`` reads the output before instead.
+
+    Args:
+        inputs: Inputs (batch, time, ...).
+        sequence_length: The length of each sequence.
+        sampling_probability: How probable it is that a sequence reads an output.
+        time_major: Whether inputs are (time, batch, ...).
+        seed: Of the choice.
+        next_inputs_fn: What becomes of outputs that are read.
+        auxiliary_inputs: Joined to all that is read, along the last axis.
+        name: That of the operations.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        sequence_length: Any,
+        sampling_probability: Any,
+        time_major: bool = False,
+        seed: int | None = None,
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+        auxiliary_inputs: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self._probability, self._seed, self._next = sampling_probability, seed, next_inputs_fn
+        self._more = None
+        if auxiliary_inputs is not None:
+            self._more = TrainingHelper(auxiliary_inputs, sequence_length, time_major)
+            inputs = mapped(lambda *both: shape_ops.concat(both, -1), inputs, auxiliary_inputs)
+        super().__init__(inputs, sequence_length, time_major, name)
+
+    def sample(self, time: Any, outputs: Any, state: Any) -> Any:
+        return math.cast(random.random_uniform([self.batch_size], seed=self._seed) < self._probability, int32)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
+        finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids)
+        own = outputs if self._next is None else self._next(outputs)
+        if self._more is not None:
+            own = mapped(lambda *both: shape_ops.concat(both, -1), own, self._more._at(time + 1))
+        chosen = math.cast(sample_ids, "bool")
+        return finished, mapped(lambda one, other: selection.where(chosen, one, other), own, inputs), state
+
+
 class GreedyEmbeddingHelper(Helper):
     """Reads the embedding of the likeliest symbol of the step before, until ``end_token``."""
 

@@ -12,6 +12,16 @@ from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import is_tensor_like as is_tensor  # noqa: F401
 from twofold.static.arrays.reordering import argsort as argsort
 from twofold.static.arrays.reordering import sort as sort
+from twofold.static.contrib.assigning import add_model_variable as add_model_variable
+from twofold.static.contrib.assigning import assign_from_checkpoint as assign_from_checkpoint
+from twofold.static.contrib.assigning import assign_from_checkpoint_fn as assign_from_checkpoint_fn
+from twofold.static.contrib.assigning import assign_from_values as assign_from_values
+from twofold.static.contrib.assigning import assign_from_values_fn as assign_from_values_fn
+from twofold.static.contrib.assigning import filter_variables as filter_variables
+from twofold.static.contrib.assigning import get_unique_variable as get_unique_variable
+from twofold.static.contrib.assigning import get_variable_full_name as get_variable_full_name
+from twofold.static.contrib.assigning import global_variable as global_variable
+from twofold.static.contrib.assigning import local_variable as local_variable
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.layers.graph_collections import enter_variable
@@ -22,7 +32,7 @@ from twofold.static.python.util.deprecation import deprecated as deprecated
 from twofold.static.saving.checkpoint_reader import list_variables as list_variables
 from twofold.static.saving.checkpoint_reader import load_checkpoint as load_checkpoint
 from twofold.static.saving.checkpoint_reader import load_variable as load_variable
-from twofold.static.saving.saver import Saver
+from twofold.static.train import assert_global_step as assert_global_step
 from twofold.static.train import create_global_step as create_global_step
 from twofold.static.train import get_global_step as get_global_step
 from twofold.static.train import get_or_create_global_step as get_or_create_global_step
@@ -142,6 +152,16 @@ def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> lis
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
+def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """``get_variables`` of local ones."""
+    return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
+
+
+def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """``get_variables`` whose names end with ``suffix``."""
+    return get_variables(scope, suffix)
+
+
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
     """Variables whose last part of the name is ``given_name``."""
     return [one for one in get_variables(scope) if one.name.split(":")[0].split("/")[-1] == given_name]
@@ -152,17 +172,6 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
     chosen = get_variables() if include is None else [one for s in include for one in get_variables(s)]
     left_out = {id(one) for scope in exclude or () for one in get_variables(scope)}
     return [one for one in chosen if id(one) not in left_out]
-
-
-def assign_from_checkpoint_fn(
-    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
-) -> Callable[[Any], None]:
-    """A function of a session that restores variables from a checkpoint."""
-    if ignore_missing_vars or reshape_variables:
-        fix = "List the variables that the checkpoint has, in their shapes."
-        raise ArgumentError(f"assign_from_checkpoint_fn: missing or reshaped variables, at {here()}", fix)
-    saver = Saver(var_list)
-    return lambda session: saver.restore(session, model_path)
 
 
 enter(__name__, {"python.ops python.ops.variables": "contrib.framework"})

@@ -13,10 +13,18 @@ from twofold.static.contrib.cells import LSTMBlockFusedCell as LSTMBlockFusedCel
 from twofold.static.contrib.cells import NASCell as NASCell
 from twofold.static.contrib.cells import TimeReversedFusedRNN as TimeReversedFusedRNN
 from twofold.static.contrib.cells import UGRNNCell as UGRNNCell
+from twofold.static.contrib.gated_cells import (
+    CoupledInputForgetGateLSTMCell as CoupledInputForgetGateLSTMCell,
+)
+from twofold.static.contrib.gated_cells import GLSTMCell as GLSTMCell
+from twofold.static.contrib.gated_cells import IndRNNCell as IndRNNCell
+from twofold.static.contrib.gated_cells import PhasedLSTMCell as PhasedLSTMCell
+from twofold.static.contrib.gated_cells import SRUCell as SRUCell
 from twofold.static.python.positions import enter
 from twofold.static.recurrent.projected_cells import EmbeddingWrapper as EmbeddingWrapper
 from twofold.static.recurrent.projected_cells import InputProjectionWrapper as InputProjectionWrapper
 from twofold.static.recurrent.projected_cells import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
+from twofold.static.recurrent.projected_cells import LayerNormLSTMCell as LayerNormLSTMCell
 from twofold.static.recurrent.projected_cells import OutputProjectionWrapper as OutputProjectionWrapper
 from twofold.static.recurrent.projected_cells import linear as _linear  # noqa: F401
 from twofold.static.recurrent.rnn import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn

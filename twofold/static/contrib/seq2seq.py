@@ -11,6 +11,7 @@ from twofold.static.contrib.attention_mechanisms import LuongAttention as LuongA
 from twofold.static.contrib.attention_mechanisms import LuongMonotonicAttention as LuongMonotonicAttention
 from twofold.static.contrib.attention_mechanisms import hardmax as hardmax
 from twofold.static.contrib.attention_mechanisms import monotonic_attention as monotonic_attention
+from twofold.static.contrib.attention_mechanisms import safe_cumprod as safe_cumprod
 from twofold.static.contrib.attention_mechanisms import tile_batch as tile_batch
 from twofold.static.contrib.beam_search import BeamSearchDecoder as BeamSearchDecoder
 from twofold.static.contrib.beam_search import BeamSearchDecoderOutput as BeamSearchDecoderOutput
@@ -28,6 +29,7 @@ from twofold.static.contrib.decoding import SampleEmbeddingHelper as SampleEmbed
 from twofold.static.contrib.decoding import (
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
 )
+from twofold.static.contrib.decoding import ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper
 from twofold.static.contrib.decoding import TrainingHelper as TrainingHelper
 from twofold.static.contrib.decoding import dynamic_decode as dynamic_decode
 from twofold.static.contrib.seq2seq_losses import sequence_loss as sequence_loss

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from twofold.static.data.datasets import Dataset
     from twofold.static.data.file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
     from twofold.static.data.iterators import *  # noqa: F403
+    from twofold.static.data.options import Options
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
 

@@ -43,6 +43,7 @@ from twofold.static.data.dataset_elements import (
     type_of,
 )
 from twofold.static.data.iterators import Iterator
+from twofold.static.data.options import Options
 from twofold.static.graph.context import at_once
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import Tensor
@@ -185,16 +186,49 @@ class Dataset(Typed):
         more: Sequence[Tensor] = (),
     ) -> Dataset:
         tensors = [*self._tensors, *(tensor for count in counts for tensor in count.tensors), *more]
-        return Dataset(make, self._types if types is None else types, self._structure, tensors)
+        return self._next(Dataset(make, self._types if types is None else types, self._structure, tensors))
+
+    def _next(self, made: Dataset) -> Dataset:
+        made._options = self._options
+        return made
+
+    _options: Options | None = None
+
+    def options(self) -> Options:
+        """The settings of this dataset and of those that it is made of."""
+        return self._options or Options()
+
+    def with_options(self, options: Options) -> Dataset:
+        """The same elements, with settings of how they are computed."""
+        made = self._with(self._make)
+        made._options = self.options().merge(options)
+        return made
+
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """Pairs of a number, from ``start`` on, and an element."""
+        first = Count("enumerate", "start", start)
+
+        def make(fed: Fed) -> Elements[Element]:
+            return ([numpy.int64(k), *element] for k, element in enumerate(self._make(fed), first(fed)))
+
+        structure = flatten((0, unflatten(self._structure, [0] * len(self._types))), "")[2]
+        types = [tensor_type(int64), *self._types]
+        return self._next(Dataset(make, types, structure, [*self._tensors, *first.tensors]))
+
+    def unbatch(self) -> Dataset:
+        """The rows of the elements one by one."""
+        rows = lambda *parts: Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+        return self.flat_map(rows)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another one."""
         types = [common_type(a, b) for a, b in zip(self._types, dataset._types)]
         tensors = [*self._tensors, *dataset._tensors]
         both = (self._make, dataset._make)
-        return Dataset(
-            lambda fed: itertools.chain(*[make(fed) for make in both]), types, self._structure, tensors
-        )
+        chained = lambda fed: itertools.chain(*[make(fed) for make in both])
+        made = self._next(Dataset(chained, types, self._structure, tensors))
+        made._options = self.options().merge(dataset.options())
+        return made
 
     def repeat(self, count: Any = None) -> Dataset:
         """All elements ``count`` times; without end if it is None or -1."""
@@ -320,9 +354,12 @@ class Dataset(Typed):
         found = ElementFunction(map_func, self._types, self._structure)
 
         def make(fed: Fed) -> Elements[Element]:
-            return (found(element, fed) for element in self._make(fed))
+            return map(lambda element: found(element, fed), self._make(fed))  # goes on after an error
 
-        return Dataset(make, found.types, found.structure, [*self._tensors, *found.tensors])
+        tensors = [*self._tensors, *found.tensors]
+        return self._next(Dataset(make, found.types, found.structure, tensors))
+
+    map_with_legacy_function = map
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which ``predicate`` is true."""
@@ -335,9 +372,11 @@ class Dataset(Typed):
             )
 
         def make(fed: Fed) -> Elements[Element]:
-            return (item for item in self._make(fed) if bool(found(item, fed)[0]))
+            return filter(lambda item: bool(found(item, fed)[0]), self._make(fed))
 
         return self._with(make, more=found.tensors)
+
+    filter_with_legacy_function = filter
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
         """The elements of the dataset that ``map_func`` makes of each element, one dataset after the other."""
@@ -346,16 +385,17 @@ class Dataset(Typed):
     def interleave(
         self,
         map_func: Callable[..., Dataset],
-        cycle_length: Any,
+        cycle_length: Any = -1,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """``flat_map`` that takes ``block_length`` elements at a time of ``cycle_length`` datasets in turn.
+        """``flat_map`` that takes ``block_length`` elements at a time of ``cycle_length`` (-1: one) datasets in turn.
 
         ``num_parallel_calls`` changes nothing: the order is the same with any.
         """
         found = ElementFunction(map_func, self._types, self._structure)
-        cycle = Count("interleave", "cycle_length", cycle_length, 1)
+        chosen = 1 if isinstance(cycle_length, int) and cycle_length == -1 else cycle_length
+        cycle = Count("interleave", "cycle_length", chosen, 1)
         block = Count("interleave", "block_length", block_length, 1)
         if found.dataset is None:
             what = "map_func returns no dataset"
@@ -378,7 +418,7 @@ class Dataset(Typed):
                 turn = (turn + 1) % len(open_ones)
 
         tensors = [*self._tensors, *cycle.tensors, *block.tensors, *found.tensors]
-        return Dataset(make, found.types, found.structure, tensors)
+        return self._next(Dataset(make, found.types, found.structure, tensors))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """What ``reduce_func(state, element)`` makes, element by element, of ``initial_state``.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from twofold import _core
-from twofold.dtypes import DType, int32, string
+from twofold.dtypes import DType, bool_, int32, string
 from twofold.errors import ArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
@@ -60,7 +60,7 @@ class FIFOQueue:
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
-        refuse(type(self).__name__, names=names)
+        self._names = None if names is None else list(names)
         kinds = [as_dtype(dtype) for dtype in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
         given = [None] * len(kinds) if shapes is None else _each_shape(shapes, len(kinds))
         self.name, self._capacity = name, capacity
@@ -73,6 +73,16 @@ class FIFOQueue:
     def dtypes(self) -> list[Any]:
         """The dtypes of an element's parts."""
         return [type.dtype for type in self._types]
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """Their shapes."""
+        return [shape_of_sizes(type.shape) for type in self._types]
+
+    @property
+    def names(self) -> list[str] | None:
+        """Their names, by which dictionaries of them are put and taken."""
+        return self._names
 
     def _operation(
         self,
@@ -97,7 +107,19 @@ class FIFOQueue:
 
         return self._operation(type, values, [tensor_type(int32)], do, name)
 
+    def _structured(self, made: Operation) -> Any:
+        """The parts of what an operation takes: a tensor, a list, or a dictionary where they have names."""
+        if self._names is not None:
+            return dict(zip(self._names, made.outputs))
+        return made.outputs[0] if len(self._types) == 1 else list(made.outputs)
+
     def _converted(self, vals: Any, types: Sequence[TensorType]) -> list[Tensor]:
+        if isinstance(vals, dict) != (self._names is not None):
+            raise ValueError(f"enqueue: {vals!r} for parts named {self._names}, at {here()}.")
+        if self._names is not None:
+            if sorted(vals) != sorted(self._names):
+                raise ValueError(f"enqueue: {sorted(vals)} for parts named {self._names}, at {here()}.")
+            vals = [vals[name] for name in self._names]
         values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
         if len(values) != len(self._types):
             what = f"{len(values)} values for elements of {len(self._types)}"
@@ -129,8 +151,7 @@ class FIFOQueue:
 
     def dequeue(self, name: str | None = None) -> Any:
         """The next element: a tensor, or a list of its parts."""
-        made = self._operation("QueueDequeue", (), self._types, self.take, name)
-        return made.outputs[0] if len(self._types) == 1 else list(made.outputs)
+        return self._structured(self._operation("QueueDequeue", (), self._types, self.take, name))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The next ``n`` elements, stacked."""
@@ -147,8 +168,7 @@ class FIFOQueue:
         def take() -> list[Any]:
             return self._together(list(zip(*self._take(count, fewer))))
 
-        made = self._operation("QueueDequeueMany", (), types, take, name)
-        return made.outputs[0] if len(types) == 1 else list(made.outputs)
+        return self._structured(self._operation("QueueDequeueMany", (), types, take, name))
 
     def _together(self, columns: Sequence[Sequence[Any]]) -> list[Any]:
         """The parts of several elements, stacked."""
@@ -163,6 +183,11 @@ class FIFOQueue:
         with self._changed:
             self._closed, self._cancelled = True, self._cancelled or cancel
             self._changed.notify_all()
+
+    def is_closed(self, name: str | None = None) -> Any:
+        """Whether nothing can be put any more."""
+        closed = lambda: numpy.bool_(self._closed)
+        return self._operation("QueueIsClosed", (), [tensor_type(bool_)], closed, name).outputs[0]
 
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
@@ -392,11 +417,14 @@ def range_input_producer(limit: Any, **options: Any) -> FIFOQueue:
 
 
 def filled_in_epochs(
-    source: Tensor, elements: Callable[[Any], Any], dtype: DType, options: Mapping[str, Any]
+    source: Tensor, elements: Callable[[Any], Any], dtype: DType, options: Mapping[str, Any], shape: Any = ()
 ) -> FIFOQueue:
-    """A queue and a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch."""
+    """A queue and a runner that puts the ``elements`` of the value of ``source`` into it, once in each epoch.
+
+    Each is of ``shape``.
+    """
     random, left = numpy.random.default_rng(next_key(options["seed"])), options["num_epochs"]
-    queue = FIFOQueue(options["capacity"], [dtype], [[]], name=options["name"] or "input_producer")
+    queue = FIFOQueue(options["capacity"], [dtype], [shape], name=options["name"] or "input_producer")
 
     def put(value: Any) -> None:
         nonlocal left

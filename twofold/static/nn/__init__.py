@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from twofold.static.layers.normalization import fused_batch_norm
     from twofold.static.math import log_sigmoid, sigmoid, softplus, tanh
     from twofold.static.nn.activations import *  # noqa: F403
+    from twofold.static.nn.activations import swish as silu
     from twofold.static.nn.convolutions import *  # noqa: F403
     from twofold.static.nn.cross_entropy import *  # noqa: F403
     from twofold.static.nn.ctc import ctc_greedy_decoder, ctc_loss
     from twofold.static.nn.ctc_beam_search import ctc_beam_search_decoder, ctc_beam_search_decoder_v2
     from twofold.static.nn.embeddings import *  # noqa: F403
+    from twofold.static.nn.filter_gradients import *  # noqa: F403
     from twofold.static.nn.linear import *  # noqa: F403
+    from twofold.static.nn.morphology import dilation2d, erosion2d
     from twofold.static.nn.normalization import *  # noqa: F403
     from twofold.static.nn.pooling import (
         avg_pool,
@@ -40,11 +43,19 @@ if TYPE_CHECKING:
         max_pool_with_argmax,
         pool,
     )
+    from twofold.static.nn.pooling import avg_pool as avg_pool_v2
+    from twofold.static.nn.pooling import max_pool as max_pool_v2
     from twofold.static.nn.sampled_losses import (
         log_uniform_candidate_sampler,
         nce_loss,
         sampled_softmax_loss,
         uniform_candidate_sampler,
+    )
+    from twofold.static.nn.unigram_samplers import (
+        all_candidate_sampler,
+        compute_accidental_hits,
+        fixed_unigram_candidate_sampler,
+        learned_unigram_candidate_sampler,
     )
     from twofold.static.random import multinomial
     from twofold.static.recurrent import rnn_cell

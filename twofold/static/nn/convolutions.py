@@ -14,14 +14,14 @@ from twofold.static.graph.docstrings import example
 from twofold.static.nn.pooling import LAYOUTS, same_padding
 
 
-def _moved(x: Any, count: int, data_format: str | None) -> Any:
+def channels_behind_batch(x: Any, count: int, data_format: str | None) -> Any:
     """``x`` with its channels behind the batch."""
     if not _channels_last(data_format, count):
         return x
     return ops.permute(x, (0, count + 1, *range(1, count + 1)))
 
 
-def _moved_back(y: Any, count: int, data_format: str | None) -> Any:
+def channels_back(y: Any, count: int, data_format: str | None) -> Any:
     if not _channels_last(data_format, count):
         return y
     return ops.permute(y, (0, *range(2, count + 2), 1))
@@ -34,7 +34,7 @@ def _channels_last(data_format: str | None, count: int) -> bool:
     return data_format != first
 
 
-def _spatial(name: str, value: Any, count: int, data_format: str | None) -> tuple[int, ...]:
+def spatial_numbers(name: str, value: Any, count: int, data_format: str | None) -> tuple[int, ...]:
     """The numbers of the spatial axes, from one for all, one each, or one for every axis of the image."""
     if value is None:
         return (1,) * count
@@ -55,7 +55,7 @@ def _spatial(name: str, value: Any, count: int, data_format: str | None) -> tupl
     return tuple(given)
 
 
-def _sides(
+def padded_sides(
     padding: Any,
     image: Sequence[int],
     kernel: Sequence[int],
@@ -88,13 +88,13 @@ def _convolved(
 ) -> Any:
     """The convolution of an image by kernels ``(out, in, *sizes)``."""
     count = len(w.shape) - 2
-    moved = _moved(x, count, data_format)
-    steps = _spatial("strides", strides, count, data_format)
-    apart = _spatial("dilations", dilations, count, data_format)
+    moved = channels_behind_batch(x, count, data_format)
+    steps = spatial_numbers("strides", strides, count, data_format)
+    apart = spatial_numbers("dilations", dilations, count, data_format)
     last = _channels_last(data_format, count)
-    edges = _sides(padding, moved.shape[2:], w.shape[2:], steps, apart, last)
+    edges = padded_sides(padding, moved.shape[2:], w.shape[2:], steps, apart, last)
     made = apply(f"conv{count}d", moved, w, attrs=(steps, edges, apart, groups))
-    return _moved_back(made, count, data_format)
+    return channels_back(made, count, data_format)
 
 
 def _need(value: Any, what: str, axes: int) -> None:
@@ -191,6 +191,12 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str |
     return conv2d(value, filters, 1, padding, dilations=rate, name=name)
 
 
+def with_depth(value: Any) -> Any:
+    """Values of one to three spatial axes behind two others, with axes of one element before them to three."""
+    missing = (1,) * (5 - len(value.shape))
+    return ops.reshape(value, (*value.shape[:2], *missing, *value.shape[2:])) if missing else value
+
+
 def _unconvolved(
     rank: int,
     value: Any,
@@ -207,11 +213,11 @@ def _unconvolved(
     wanted = sizes(output_shape)
     last = _channels_last(data_format, rank)
     image, channels = (wanted[1:-1], wanted[-1]) if last else (wanted[2:], wanted[1])
-    y, w = _moved(value, rank, data_format), _kernels(filter)
+    y, w = channels_behind_batch(value, rank, data_format), _kernels(filter)
     steps, apart = (
-        _spatial(n, v, rank, data_format) for n, v in (("strides", strides), ("dilations", dilations))
+        spatial_numbers(n, v, rank, data_format) for n, v in (("strides", strides), ("dilations", dilations))
     )
-    edges = _sides(padding, image, w.shape[2:], steps, apart, last)
+    edges = padded_sides(padding, image, w.shape[2:], steps, apart, last)
     counts = tuple(
         (size + sum(edge) - (positions - 1) * dilation - 1) // stride + 1
         for size, edge, positions, dilation, stride in zip(
@@ -221,13 +227,11 @@ def _unconvolved(
     if (y.shape[0], w.shape[0], *counts) != (wanted[0], *y.shape[1:]) or w.shape[1] != channels:
         fix = "Give the shape of an image whose convolution has the shape of the input."
         raise ShapeError(f"output_shape {list(wanted)} for filters of {tuple(filter.shape)}", fix)
-    flat = rank == 2
+    ones, none = (1,) * (3 - rank), (0,) * (3 - rank)
     lows = [low for low, _ in edges]
-    ones, none = ((1,), (0,)) if flat else ((), ())
-    deep = [ops.unsqueeze(found, 2) if flat else found for found in (y, w)]
     attrs = ((*ones, *steps), (*none, *lows), (*ones, *apart), 1, (*ones, *image))
-    made = apply("convolution_transposed", *deep, attrs=attrs)
-    return _moved_back(ops.squeeze(made, 2) if flat else made, rank, data_format)
+    made = apply("convolution_transposed", with_depth(y), with_depth(w), attrs=attrs)
+    return channels_back(ops.reshape(made, (*made.shape[:2], *image)), rank, data_format)
 
 
 @operation("Conv2DBackpropInput")
@@ -241,6 +245,41 @@ def _transposed(
     dilations: Number,
 ) -> Any:
     return _unconvolved(2, value, filter, output_shape, strides, padding, data_format, dilations)
+
+
+@operation("Conv2DBackpropInput", default="conv1d_transpose")
+def _transposed_line(
+    input: Any,
+    filters: Any,
+    output_shape: Number,
+    strides: Number,
+    padding: Number,
+    data_format: Number,
+    dilations: Number,
+) -> Any:
+    return _unconvolved(1, input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@example(
+    "x, filters = tf.ones([1, 2, 1]), tf.constant([[[1.0]], [[10.0]]])",
+    "tf.squeeze(tf.nn.conv1d_transpose(x, filters, [1, 4, 1], 2))",
+    "[ 1. 10.  1. 10.]",
+)
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The gradient of ``conv1d`` as an operation; ``filters`` are ``(width, out, in)``.
+
+    Raises ShapeError where no convolution of ``output_shape`` has the shape of ``input``.
+    """
+    return _transposed_line(input, filters, output_shape, strides, padding, data_format, dilations, name=name)
 
 
 @operation("Conv3DBackpropInputV2", default="conv3d_transpose")

@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
     sampled_expected_count: Any
 
 
-class _Distribution:
+class Distribution:
     """Classes 0 to ``count - 1`` with known probabilities."""
 
     def __init__(
@@ -54,6 +54,9 @@ class _Distribution:
                     break
         return numpy.fromiter(found, numpy.int64, wanted), tries
 
+    def seen(self, classes: Any) -> None:
+        """Learn from true classes, which only some distributions do."""
+
     def expected(self, classes: Any, tries: int, unique: bool) -> Any:
         """How often classes are expected in a sample."""
         p = self.probability(classes.astype(numpy.float64))
@@ -61,24 +64,53 @@ class _Distribution:
         return expected.astype(numpy.float32)
 
 
-def _log_uniform(count: int) -> _Distribution:
+def _log_uniform(count: int) -> Distribution:
     total = numpy.log(count + 1.0)
 
     def generate(random: Any, wanted: int) -> Any:
         found = numpy.floor(numpy.exp(random.random(wanted) * total)).astype(numpy.int64) - 1
         return numpy.clip(found, 0, count - 1)
 
-    return _Distribution(count, lambda k: (numpy.log(k + 2) - numpy.log(k + 1)) / total, generate)
+    return Distribution(count, lambda k: (numpy.log(k + 2) - numpy.log(k + 1)) / total, generate)
 
 
-def _uniform(count: int) -> _Distribution:
+def _uniform(count: int) -> Distribution:
     def generate(random: Any, wanted: int) -> Any:
         return random.integers(0, count, wanted)
 
-    return _Distribution(count, lambda k: numpy.full_like(k, 1 / count), generate)
+    return Distribution(count, lambda k: numpy.full_like(k, 1 / count), generate)
 
 
-def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str) -> Callable[..., Sampled]:
+def sampled_classes(
+    own: str,
+    classes_of: Any,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None,
+    name: str | None,
+) -> Sampled:
+    """Classes of a distribution, sampled in every run, and how often each is expected."""
+    if unique and num_sampled > classes_of.count:
+        what = f"{num_sampled} different ones of {classes_of.count} classes"
+        raise failed(own, ArgumentError(what, "Sample fewer, or with unique=False."))
+    random = numpy.random.default_rng(next_key(seed))
+
+    def function(classes: Any) -> list[Any]:
+        found, tries = classes_of.sample(random, num_sampled, unique)
+        expected = [classes_of.expected(k, tries, unique) for k in (classes, found)]
+        classes_of.seen(classes)
+        return [found, *expected]
+
+    labels = math.cast(convert_to_tensor(true_classes), int64)
+    rows = labels.type_.shape[0]
+    sizes = [(num_sampled,), (rows if rows >= 0 else None, num_true), (num_sampled,)]
+    results = list(zip((int64, float32, float32), sizes))
+    return Sampled(*in_python(own, function, [labels], results, name))
+
+
+def _sampler(own: str, distribution: Callable[[int], Distribution], words: str) -> Callable[..., Sampled]:
     def sampler(
         true_classes: Any,
         num_true: int,
@@ -86,26 +118,13 @@ def _sampler(name: str, distribution: Callable[[int], _Distribution], words: str
         unique: bool,
         range_max: int,
         seed: int | None = None,
-        label: str | None = None,
+        name: str | None = None,
     ) -> Sampled:
-        if unique and num_sampled > range_max:
-            what = f"{num_sampled} different ones of {range_max} classes"
-            raise failed(name, ArgumentError(what, "Sample fewer, or with unique=False."))
-        classes_of = distribution(range_max)
-        random = numpy.random.default_rng(next_key(seed))
-
-        def function(classes: Any) -> list[Any]:
-            found, tries = classes_of.sample(random, num_sampled, unique)
-            return [found, *[classes_of.expected(k, tries, unique) for k in (classes, found)]]
-
-        labels = math.cast(convert_to_tensor(true_classes), int64)
-        rows = labels.type_.shape[0]
-        sizes = [(num_sampled,), (rows if rows >= 0 else None, num_true), (num_sampled,)]
-        results = list(zip((int64, float32, float32), sizes))
-        return Sampled(*in_python(name, function, [labels], results, label))
+        given = (true_classes, num_true, num_sampled, unique, seed, name)
+        return sampled_classes(own, distribution(range_max), *given)
 
     text = f"A sample of classes, {words}; without repetition if ``unique``. It is new in every run."
-    return described(sampler, name, text)
+    return described(sampler, own, text)
 
 
 log_uniform_candidate_sampler = _sampler(

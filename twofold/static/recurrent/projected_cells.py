@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.static import initializers, math, nn
 from twofold.static.arrays import shape_ops
 from twofold.static.nn.embeddings import embedding_lookup
 from twofold.static.nn.normalization import moments
-from twofold.static.recurrent.rnn_cell import LSTMStateTuple, RNNCell, Wrapper, last_size, taking
+from twofold.static.recurrent.rnn_cell import (
+    LSTM_OPTIONS,
+    LSTMCell,
+    LSTMStateTuple,
+    RNNCell,
+    Wrapper,
+    last_size,
+    taking,
+)
 from twofold.static.variables.variable_scope import get_variable
 
 
@@ -78,7 +86,43 @@ class EmbeddingWrapper(Wrapper):
         return self._cell(embedding_lookup(table, shape_ops.reshape(inputs, [-1])), state)
 
 
-class LayerNormBasicLSTMCell(RNNCell):
+class LayerNormal:
+    """What cells with normalised gates share; ``_given`` has ``layer_norm``, ``norm_gain`` and ``norm_shift``."""
+
+    _given: Any
+
+    def _normal(self, value: Any, name: str) -> Any:
+        given = self._given
+        if not given.layer_norm:
+            return value
+        gain, shift = (
+            get_variable(
+                f"{name}/{own}", [given.num_units], initializer=initializers.constant_initializer(first)
+            )
+            for own, first in (("gamma", given.norm_gain), ("beta", given.norm_shift))
+        )
+        mean, variance = moments(value, [1], keep_dims=True)
+        return nn.batch_normalization(value, mean, variance, shift, gain, 1e-12)
+
+
+class LayerNormLSTMCell(LayerNormal, LSTMCell):
+    """``LSTMCell`` whose gates and memory are normalised with ``layer_norm``."""
+
+    __init__ = taking(
+        "num_units, use_peepholes=False, cell_clip=None, initializer=None, num_proj=None, proj_clip=None, "
+        "forget_bias=1.0, activation=None, layer_norm=False, norm_gain=1.0, norm_shift=0.0, reuse=None",
+        LSTM_OPTIONS,
+    )
+
+    def _gates(self, inputs: Any, output: Any) -> Sequence[Any]:
+        if not self._given.layer_norm:
+            return super()._gates(inputs, output)
+        gates = math.matmul(shape_ops.concat([inputs, output], 1), self._kernel)
+        names = ("input", "transform", "forget", "output")
+        return [self._normal(one, name) for one, name in zip(shape_ops.split(gates, 4, 1), names)]
+
+
+class LayerNormBasicLSTMCell(LayerNormal, RNNCell):
     """Long short-term memory with normalised gates and memory, and dropout of the candidate (Ba et al., 2016)."""
 
     __init__ = taking(
@@ -93,19 +137,6 @@ class LayerNormBasicLSTMCell(RNNCell):
     @property
     def output_size(self) -> Any:
         return self._given.num_units
-
-    def _normal(self, value: Any, name: str) -> Any:
-        given = self._given
-        if not given.layer_norm:
-            return value
-        gain, shift = (
-            get_variable(
-                f"{name}/{own}", [given.num_units], initializer=initializers.constant_initializer(first)
-            )
-            for own, first in (("gamma", given.norm_gain), ("beta", given.norm_shift))
-        )
-        mean, variance = moments(value, [1], keep_dims=True)
-        return nn.batch_normalization(value, mean, variance, shift, gain, 1e-12)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         memory, hidden = state

@@ -317,15 +317,24 @@ class LSTMCell(RNNCell):
             shape = [units, self._given.num_proj]
             self._projection = self.add_variable("projection/kernel", shape, initializer=first)
 
+    def _gates(self, inputs: Any, output: Any) -> Sequence[Any]:
+        """What opens the input, the candidate, what opens memory and output, before their activations."""
+        gates = math.matmul(shape_ops.concat([inputs, output], 1), self._kernel)
+        return shape_ops.split(nn.bias_add(gates, self._bias), 4, 1)
+
+    def _normal(self, value: Any, name: str) -> Any:
+        """A gate or the memory, which only some cells normalise."""
+        return value
+
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         sizes = [self._given.num_units, self.output_size]
         memory, output = state if self._given.state_is_tuple else shape_ops.split(state, sizes, 1)
-        gates = nn.bias_add(math.matmul(shape_ops.concat([inputs, output], 1), self._kernel), self._bias)
-        into, candidate, forget, out = shape_ops.split(gates, 4, 1)
+        into, candidate, forget, out = self._gates(inputs, output)
         forget = forget + self._given.forget_bias
         if self._given.use_peepholes:
             forget, into = forget + self._peepholes[0] * memory, into + self._peepholes[1] * memory
         memory = math.sigmoid(forget) * memory + math.sigmoid(into) * self._given.activation(candidate)
+        memory = self._normal(memory, "state")
         if self._given.cell_clip is not None:
             memory = clip_by_value(memory, -self._given.cell_clip, self._given.cell_clip)
         if self._given.use_peepholes:

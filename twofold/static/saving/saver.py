@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import math
 import os
 import re
@@ -23,13 +21,13 @@ from twofold.static.errors import NotFoundError
 from twofold.static.saving.tensor_bundle import clean_bundle, read_bundle, write_bundle
 from twofold.static.variables.variable import Variable, global_variables
 
-_STATE = "checkpoint"
+STATE_FILE = "checkpoint"
 _HOUR = 3600.0
 _TINY = 1e-30
 _MANY = 10**9  # steps, after which all powers are 0
 
 
-def _write(path: str, content: bytes) -> None:
+def write_file(path: str, content: bytes) -> None:
     with atomic_write(path) as file:
         file.write(content)
 
@@ -40,6 +38,8 @@ class CheckpointState:
     def __init__(self, model_checkpoint_path: str, all_model_checkpoint_paths: list[str]) -> None:
         self.model_checkpoint_path = model_checkpoint_path
         self.all_model_checkpoint_paths = all_model_checkpoint_paths
+        self.all_model_checkpoint_timestamps: list[float] = []
+        self.last_preserved_timestamp: float | None = None
 
 
 class Saver:
@@ -218,10 +218,10 @@ class Saver:
             message = self._described(
                 import_module("twofold.static.graph_def.meta_graph").meta_graph_of(sess.graph)
             )
-            _write(f"{save_path}.{meta_graph_suffix}", message.SerializeToString())
+            write_file(f"{save_path}.{meta_graph_suffix}", message.SerializeToString())
         self._remember(save_path, meta_graph_suffix)
         if write_state:
-            self._write_state(os.path.join(os.path.dirname(save_path), latest_filename or _STATE))
+            self._write_state(os.path.join(os.path.dirname(save_path), latest_filename or STATE_FILE))
         return save_path
 
     @staticmethod
@@ -239,17 +239,14 @@ class Saver:
             if self._last.pop(old) - self._kept_at > self._hours * _HOUR:
                 self._kept_at += self._hours * _HOUR
                 continue
-            # the index first: without it the other files are no checkpoint
-            for path in (f"{old}.index", *glob.glob(glob.escape(old) + ".data-*"), f"{old}.{suffix}"):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
+            import_module("twofold.static.saving.checkpoint_state").remove_checkpoint(old, 2, suffix)
 
     def _write_state(self, state: str) -> None:
         folder = os.path.dirname(state) or "."
         paths = [os.path.relpath(path, folder) if self._relative else path for path in self.last_checkpoints]
-        lines = [f'model_checkpoint_path: "{_escaped(paths[-1])}"']
-        lines += [f'all_model_checkpoint_paths: "{_escaped(path)}"' for path in paths]
-        _write(state, ("\n".join(lines) + "\n").encode())
+        lines = [f'model_checkpoint_path: "{escaped_path(paths[-1])}"']
+        lines += [f'all_model_checkpoint_paths: "{escaped_path(path)}"' for path in paths]
+        write_file(state, ("\n".join(lines) + "\n").encode())
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables the values of a checkpoint.
@@ -294,7 +291,7 @@ def _steps(powers: Mapping[str, float], tensors: Mapping[str, Any]) -> int:
     return _MANY
 
 
-def _escaped(path: str) -> str:
+def escaped_path(path: str) -> str:
     return path.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -354,7 +351,7 @@ _LINE = re.compile(r'^\s*(\w+)\s*:\s*"((?:[^"\\]|\\.)*)"\s*$', re.M)
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """Which checkpoints a directory has, or None."""
-    path = os.path.join(checkpoint_dir, latest_filename or _STATE)
+    path = os.path.join(checkpoint_dir, latest_filename or STATE_FILE)
     if not os.path.isfile(path):
         return None
     with open(path, encoding="utf-8") as file:

@@ -9,7 +9,16 @@ from twofold.static.python.positions import enter as _enter
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
+    from twofold.static.contrib.checkpoints import checkpoints_iterator
     from twofold.static.data.coordinator import Coordinator
+    from twofold.static.data.epochs import (
+        input_producer,
+        limit_epochs,
+        maybe_batch,
+        maybe_batch_join,
+        maybe_shuffle_batch,
+        maybe_shuffle_batch_join,
+    )
     from twofold.static.data.queues import (
         QueueRunner,
         add_queue_runner,
@@ -32,6 +41,12 @@ if TYPE_CHECKING:
     from twofold.static.protobuf.example import *  # noqa: F403
     from twofold.static.protobuf.summary import summary_iterator
     from twofold.static.saving.checkpoint_reader import *  # noqa: F403
+    from twofold.static.saving.checkpoint_state import (
+        generate_checkpoint_state_proto,
+        get_checkpoint_mtimes,
+        remove_checkpoint,
+        update_checkpoint_state,
+    )
     from twofold.static.saving.saver import (
         Saver,
         checkpoint_exists,
@@ -60,7 +75,7 @@ if TYPE_CHECKING:
         SessionRunValues,
     )
     from twofold.static.train.step_counter import *  # noqa: F403
-    from twofold.static.train.supervisor import Supervisor
+    from twofold.static.train.supervisor import LooperThread, Supervisor, basic_train_loop
 
 __getattr__, __dir__ = _attach(__name__, _prepared)
 _enter(__name__, {"queue_runner": "train"})

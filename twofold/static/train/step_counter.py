@@ -46,6 +46,13 @@ def get_global_step(graph: Any = None) -> Variable | Tensor | None:
     return cast(Tensor, tensor)
 
 
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raise TypeError unless a tensor or variable is a scalar of integers."""
+    dtype, shape = global_step_tensor.dtype, global_step_tensor.get_shape()
+    if not dtype.is_integer or shape.ndims not in (None, 0):
+        raise TypeError(f"'global_step' is {global_step_tensor}, no scalar of integers, at {here()}.")
+
+
 @example("print(tf.train.get_or_create_global_step() is tf.train.get_or_create_global_step())", "True")
 def get_or_create_global_step(graph: Any = None) -> Variable | Tensor:
     """The variable that counts steps."""

@@ -334,3 +334,22 @@ class Supervisor:
     StartStandardServices, Stop, RequestStop = start_standard_services, stop, request_stop
     Loop, ShouldStop, StopOnException = loop, should_stop, stop_on_exception
     WaitForStop, SummaryComputed = wait_for_stop, summary_computed
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Any = None,
+    master: str = "",
+) -> None:
+    """Call ``train_step_fn(session, *args, **kwargs)`` until the supervisor says to stop.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default():
+    ...     supervisor = tf.train.Supervisor(logdir=None)
+    ...     tf.train.basic_train_loop(supervisor, lambda session: supervisor.request_stop())
+    """
+    with supervisor.managed_session(master) as session:
+        while not supervisor.should_stop():
+            train_step_fn(session, *(args or ()), **dict(kwargs or {}))

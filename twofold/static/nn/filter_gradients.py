@@ -1,0 +1,185 @@
+"""Gradients of convolutions with respect to their kernels, and transposed convolutions of any number of axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.errors import ArgumentError
+from twofold.ops.axes import given_once
+from twofold.ops.base import apply, ops
+from twofold.runtime.calls import failed
+from twofold.static.api.op_functions import Number, convert_to_tensor, operation, sizes
+from twofold.static.graph.docstrings import example
+from twofold.static.nn import convolutions
+from twofold.static.nn.convolutions import channels_behind_batch, padded_sides, spatial_numbers, with_depth
+from twofold.static.nn.pooling import LAYOUTS
+
+
+def _kernel_gradient(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: Any,
+    dilations: Any,
+    by_channel: bool = False,
+) -> Any:
+    """The gradient with respect to kernels ``(*sizes, in, out)``, ``by_channel`` ``(*sizes, channels, of each)``."""
+    wanted = sizes(filter_sizes)
+    count, (channels, several) = len(wanted) - 2, wanted[-2:]
+    x, y = (channels_behind_batch(value, count, data_format) for value in (input, out_backprop))
+    steps, apart = (
+        spatial_numbers(name, value, count, data_format)
+        for name, value in (("strides", strides), ("dilations", dilations))
+    )
+    last = data_format in (None, LAYOUTS[count][0])
+    edges = padded_sides(padding, x.shape[2:], wanted[:-2], steps, apart, last)
+    ones, none = (1,) * (3 - count), (0,) * (3 - count)
+    window = ((*ones, *steps), (*none, *[low for low, _ in edges]), (*ones, *apart))
+    attrs = (*window, channels if by_channel else 1, (*ones, *wanted[:-2]))
+    made = apply("convolution_weight", with_depth(x), with_depth(y), attrs=attrs)
+    if by_channel:
+        made = ops.reshape(made, (channels, several, *wanted[:-2]))
+        return ops.permute(made, (*range(2, count + 2), 0, 1))
+    made = ops.reshape(made, (several, channels, *wanted[:-2]))
+    return ops.permute(made, (*range(2, count + 2), 1, 0))
+
+
+@operation("Conv2DBackpropFilter")
+@example(
+    "x, gradient = tf.ones([1, 3, 3, 1]), tf.ones([1, 2, 2, 1])",
+    'tf.squeeze(tf.nn.conv2d_backprop_filter(x, [2, 2, 1, 1], gradient, [1, 1, 1, 1], "VALID"))',
+    "[[4. 4.]\n [4. 4.]]",
+)
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Number,
+    out_backprop: Any,
+    strides: Number,
+    padding: Number,
+    use_cudnn_on_gpu: Number = True,
+    data_format: Number = "NHWC",
+    dilations: Number = (1, 1, 1, 1),
+) -> Any:
+    """The gradient of ``conv2d`` with respect to its kernels.
+
+    ``use_cudnn_on_gpu`` changes nothing.
+    """
+    return _kernel_gradient(input, filter_sizes, out_backprop, strides, padding, data_format, dilations)
+
+
+@operation("Conv3DBackpropFilterV2")
+@example(
+    "x, gradient = tf.ones([1, 2, 3, 3, 1]), tf.ones([1, 2, 2, 2, 1])",
+    "sizes, strides = [1, 2, 2, 1, 1], [1, 1, 1, 1, 1]",
+    'tf.squeeze(tf.nn.conv3d_backprop_filter_v2(x, sizes, gradient, strides, "VALID"))',
+    "[[8. 8.]\n [8. 8.]]",
+)
+def conv3d_backprop_filter_v2(
+    input: Any,
+    filter_sizes: Number,
+    out_backprop: Any,
+    strides: Number,
+    padding: Number,
+    data_format: Number = "NDHWC",
+    dilations: Number = (1, 1, 1, 1, 1),
+) -> Any:
+    """The gradient of ``conv3d`` with respect to its kernels."""
+    return _kernel_gradient(input, filter_sizes, out_backprop, strides, padding, data_format, dilations)
+
+
+conv3d_backprop_filter = conv3d_backprop_filter_v2
+
+
+@operation("DepthwiseConv2dNativeBackpropFilter")
+@example(
+    "x, gradient = tf.ones([1, 3, 3, 1]), tf.ones([1, 2, 2, 1])",
+    "sizes, strides = [2, 2, 1, 1], [1, 1, 1, 1]",
+    'tf.squeeze(tf.nn.depthwise_conv2d_backprop_filter(x, sizes, gradient, strides, "VALID"))',
+    "[[4. 4.]\n [4. 4.]]",
+)
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Number,
+    out_backprop: Any,
+    strides: Number,
+    padding: Number,
+    data_format: Number = "NHWC",
+    dilations: Number = (1, 1, 1, 1),
+) -> Any:
+    """The gradient of ``depthwise_conv2d`` with respect to its kernels."""
+    return _kernel_gradient(
+        input, filter_sizes, out_backprop, strides, padding, data_format, dilations, by_channel=True
+    )
+
+
+@operation("DepthwiseConv2dNativeBackpropInput")
+@example(
+    "filters, gradient = tf.ones([2, 2, 1, 1]), tf.ones([1, 1, 1, 1])",
+    "sizes, strides = [1, 2, 2, 1], [1, 1, 1, 1]",
+    'tf.squeeze(tf.nn.depthwise_conv2d_backprop_input(sizes, filters, gradient, strides, "VALID"))',
+    "[[1. 1.]\n [1. 1.]]",
+)
+def depthwise_conv2d_backprop_input(
+    input_sizes: Number,
+    filter: Any,
+    out_backprop: Any,
+    strides: Number,
+    padding: Number,
+    data_format: Number = "NHWC",
+    dilations: Number = (1, 1, 1, 1),
+) -> Any:
+    """The gradient of ``depthwise_conv2d`` with respect to its input."""
+    wanted = sizes(input_sizes)
+    height, width, channels, several = filter.shape
+    last = data_format in (None, "NHWC")
+    image = wanted[1:3] if last else wanted[2:]
+    y = channels_behind_batch(out_backprop, 2, data_format)
+    steps, apart = (
+        spatial_numbers(name, value, 2, data_format)
+        for name, value in (("strides", strides), ("dilations", dilations))
+    )
+    edges = padded_sides(padding, image, (height, width), steps, apart, last)
+    w = ops.reshape(ops.permute(filter, (2, 3, 0, 1)), (channels * several, 1, 1, height, width))
+    window = ((1, *steps), (0, *[low for low, _ in edges]), (1, *apart))
+    attrs = (*window, channels, (1, *image))
+    made = ops.squeeze(apply("convolution_transposed", with_depth(y), w, attrs=attrs), 2)
+    return ops.permute(made, (0, 2, 3, 1)) if last else made
+
+
+depthwise_conv2d_native_backprop_filter = depthwise_conv2d_backprop_filter
+depthwise_conv2d_native_backprop_input = depthwise_conv2d_backprop_input
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+    filter: Any = None,
+) -> Any:
+    """The transposed convolution of as many axes as ``output_shape`` has, one to three.
+
+    >>> import twofold.static as tf
+    >>> x, filters = tf.zeros([1, 4, 3]), tf.zeros([2, 5, 3])
+    >>> tf.nn.conv_transpose(x, filters, [1, 8, 5], 2).shape.as_list()
+    [1, 8, 5]
+    """
+    kernels = convert_to_tensor(given_once(filters=filters, filter=filter))
+    count = kernels.type_.ndim - 2
+    functions: dict[int, Any] = {
+        1: convolutions.conv1d_transpose,
+        2: convolutions.conv2d_transpose,
+        3: convolutions.conv3d_transpose,
+    }
+    if count not in functions:
+        what = f"filters of {kernels.type_.ndim} axes"
+        raise failed("conv_transpose", ArgumentError(what, "Give one to three spatial axes."))
+    options: dict[str, Any] = {"data_format": data_format or LAYOUTS[count][0], "dilations": dilations}
+    options["name"] = name or "conv_transpose"
+    return functions[count](input, kernels, output_shape, strides, padding, **options)
