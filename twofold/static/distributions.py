@@ -224,7 +224,7 @@ class Distribution:
         return define(label, body, (), keywords, label, frozenset({"shape"}), True).outputs[0]
 
 
-def _unchecked(kind: _Make) -> _Make:
+def unchecked(kind: _Make) -> _Make:
     """A class of distributions that takes any parameters, as TensorFlow's do."""
     return lambda *parameters: kind(*parameters, validate_args=False)
 
@@ -234,7 +234,7 @@ def _refuse(made: Distribution, validate_args: bool, allow_nan_stats: bool) -> N
     refuse(type(made).__name__, validate_args=validate_args, **{"allow_nan_stats=False": not allow_nan_stats})
 
 
-def _parameters(name: str, **own: Any) -> Callable[..., None]:
+def with_shared_parameters(name: str, **own: Any) -> Callable[..., None]:
     """The ``__init__`` of a class ``name`` with these parameters and their defaults, then those that all have."""
 
     def initialize(
@@ -249,25 +249,25 @@ def _parameters(name: str, **own: Any) -> Callable[..., None]:
     return made
 
 
-def _family(
-    family: _Make, text: str, expression: str, result: str, event_axes: int = 0, **own: Any
+def family(
+    kind: _Make, text: str, expression: str, result: str, event_axes: int = 0, **own: Any
 ) -> type[Distribution]:
     """The class of a family whose parameters are those of ``twofold.distributions``, in the same order.
 
     Its example is a method of a distribution.
     """
-    name = family.__name__
+    name = kind.__name__
     members = {
         "__doc__": with_example(text, f"tf.distributions.{name}{expression}", result),
         "__module__": __name__,
-        "__init__": _parameters(name, **own),
-        "_begin": lambda self, name, **given: Distribution.__init__(self, _unchecked(family), given, name),
+        "__init__": with_shared_parameters(name, **own),
+        "_begin": lambda self, name, **given: Distribution.__init__(self, unchecked(kind), given, name),
         "_event_axes": event_axes,
     }
     return type(name, (Distribution,), members)
 
 
-Normal = _family(
+Normal = family(
     distributions.Normal,
     "Normal numbers with mean ``loc`` and standard deviation ``scale``.",
     "(0.0, [1.0, 2.0]).prob(0.0)",
@@ -275,7 +275,7 @@ Normal = _family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-Laplace = _family(
+Laplace = family(
     distributions.Laplace,
     "Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``.",
     "(0.0, 1.0).prob(0.0)",
@@ -283,7 +283,7 @@ Laplace = _family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-Uniform = _family(
+Uniform = family(
     distributions.Uniform,
     "Numbers distributed evenly from ``low`` up to, but not including, ``high``.",
     "(0.0, 4.0).prob(1.0)",
@@ -291,14 +291,14 @@ Uniform = _family(
     low=0.0,
     high=1.0,
 )
-Exponential = _family(
+Exponential = family(
     distributions.Exponential,
     "Numbers of density ``rate * exp(-rate * x)``.",
     "(2.0).prob(0.0)",
     "2.0",
     rate=REQUIRED,
 )
-Gamma = _family(
+Gamma = family(
     distributions.Gamma,
     "The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients.",
     "(1.0, 2.0).mean()",
@@ -306,7 +306,7 @@ Gamma = _family(
     concentration=REQUIRED,
     rate=REQUIRED,
 )
-Beta = _family(
+Beta = family(
     distributions.Beta,
     "The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).",
     "(1.0, 3.0).mean()",
@@ -314,7 +314,7 @@ Beta = _family(
     concentration1=REQUIRED,
     concentration0=REQUIRED,
 )
-Dirichlet = _family(
+Dirichlet = family(
     distributions.Dirichlet,
     "The Dirichlet distribution over the simplex, with ``concentration`` along its last axis.",
     "([1.0, 3.0]).mean()",
@@ -322,7 +322,7 @@ Dirichlet = _family(
     event_axes=1,
     concentration=REQUIRED,
 )
-StudentT = _family(
+StudentT = family(
     distributions.StudentT,
     "Student's t distribution with ``df`` degrees of freedom.",
     "(3.0, 1.0, 1.0).mean()",
@@ -333,30 +333,36 @@ StudentT = _family(
 )
 
 
-class _Choice(Distribution):
+class Choice(Distribution):
     """Distributions of logits or probs, of which one is given."""
 
     _whole_numbers = True
     _differentiable = False
-    _family: _Make
+    _kind: _Make
+    _before: dict[str, Any] = {}
+    """Parameters before the one of logits and probs that is given."""
 
     def _begin(self, name: str, logits: Any, probs: Any, dtype: Any = None) -> None:
         if (logits is None) == (probs is None):
             what = "exactly one of logits and probs must be given"
             raise failed(type(self).__name__, ArgumentError(what, "Give one of them."))
-        family = self._family
+        kind, before = self._kind, list(self._before)
         key, value = ("probs", probs) if logits is None else ("logits", logits)
-        super().__init__(lambda given: family(**{key: given}, validate_args=False), {key: value}, name, dtype)
+
+        def make(*given: Any) -> Any:
+            return kind(**dict(zip([*before, key], given, strict=True)), validate_args=False)
+
+        super().__init__(make, {**self._before, key: value}, name, dtype)
         other = "logits" if logits is None else "probs"
         setattr(self, other, self._property(other))
 
 
 @example("tf.distributions.Bernoulli(probs=0.25).prob(1)", "0.25")
-class Bernoulli(_Choice):
+class Bernoulli(Choice):
     """1 with probability ``probs`` or ``sigmoid(logits)``, else 0."""
 
-    _family = distributions.Bernoulli
-    __init__ = _parameters("Bernoulli", logits=None, probs=None, dtype=int32)
+    _kind = distributions.Bernoulli
+    __init__ = with_shared_parameters("Bernoulli", logits=None, probs=None, dtype=int32)
 
     def mode(self, name: str = "mode") -> Any:
         """The more probable number; 0 if both are."""
@@ -365,11 +371,11 @@ class Bernoulli(_Choice):
 
 
 @example("tf.distributions.Categorical(probs=[0.25, 0.75]).prob(1)", "0.75")
-class Categorical(_Choice):
+class Categorical(Choice):
     """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis."""
 
-    _family = distributions.Categorical
-    __init__ = _parameters("Categorical", logits=None, probs=None, dtype=int32)
+    _kind = distributions.Categorical
+    __init__ = with_shared_parameters("Categorical", logits=None, probs=None, dtype=int32)
 
     @property
     def event_size(self) -> Any:
@@ -378,15 +384,15 @@ class Categorical(_Choice):
 
 
 @example("tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()", "[1. 3.]")
-class Multinomial(_Choice):
+class Multinomial(Choice):
     """Counts of classes in ``total_count``, one number, independent choices."""
 
     _event_axes = 1
-    __init__ = _parameters("Multinomial", total_count=REQUIRED, logits=None, probs=None)
+    __init__ = with_shared_parameters("Multinomial", total_count=REQUIRED, logits=None, probs=None)
 
     def _begin(self, name: str, total_count: Any, logits: Any, probs: Any) -> None:  # type: ignore[override]
         self.total_count = int(total_count)
-        self._family = functools.partial(distributions.Multinomial, self.total_count)
+        self._kind = functools.partial(distributions.Multinomial, self.total_count)
         super()._begin(name, logits, probs)
 
 
@@ -398,7 +404,7 @@ class MultivariateNormalDiag(Distribution):
     """
 
     _event_axes = 1
-    __init__ = _parameters(
+    __init__ = with_shared_parameters(
         "MultivariateNormalDiag", loc=None, scale_diag=None, scale_identity_multiplier=None
     )
 

@@ -8,13 +8,14 @@ from twofold.lazy import attach as _attach
 from twofold.static.python.positions import enter as _enter
 
 if TYPE_CHECKING:
-    from twofold.static import distributions, keras, lookup, saved_model, signal
+    from twofold.static import keras, lookup, saved_model, signal
     from twofold.static.contrib import (
         cluster_resolver,
         compiler,
         crf,
         cudnn_rnn,
         data,
+        distributions,
         eager,
         estimator,
         framework,
@@ -44,7 +45,7 @@ _KERAS = (
 _enter(
     __name__,
     {
-        **{name: name for name in ("distributions", "keras", "lookup", "saved_model", "signal")},
+        **{name: name for name in ("keras", "lookup", "saved_model", "signal")},
         **{
             f"keras.{name}": f"keras.{name}" for name in (_KERAS + "preprocessing regularizers utils").split()
         },

@@ -83,7 +83,9 @@ def aggregate_metrics(*value_update_tuples: tuple[Any, Any]) -> tuple[list[Any],
 
 
 @example("print(tf.contrib.metrics.aggregate_metric_map({'a': (1, 2)}))", "({'a': 1}, {'a': 2})")
-def aggregate_metric_map(names_to_tuples: dict[str, tuple[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+def aggregate_metric_map(
+    names_to_tuples: dict[str, tuple[Any, Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values and the updates of several metrics by their names."""
     values, updates = zip(*names_to_tuples.values())
     return dict(zip(names_to_tuples, values)), dict(zip(names_to_tuples, updates))

@@ -43,19 +43,16 @@ def batch_norm(inputs: Any, **options: Any) -> Any:
     The updates of the averages are in ``updates_collections``; with None they are made before the result. Unless
     ``fused`` is False the moving variance over two or four axes is the unbiased one.
     """
-    refused = ("batch_weights", "renorm", "renorm_clipping", "adjustment")
-    refuse(
-        "batch_norm",
-        **{name: options[name] for name in refused},
-        renorm_decay=options["renorm_decay"] != 0.99,
-    )
+    refuse("batch_norm", batch_weights=options["batch_weights"], adjustment=options["adjustment"])
     axis = 1 if options["data_format"].startswith("NC") else -1
     known = len(get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS))
     given = {name: options[name] for name in ("epsilon", "center", "scale", "trainable", "fused")}
     given |= {f"{name}_initializer": one for name, one in (options["param_initializers"] or {}).items()}
     given |= {f"{name}_regularizer": one for name, one in (options["param_regularizers"] or {}).items()}
     given |= {"momentum": options["decay"], "training": options["is_training"], "name": options["scope"]}
-    given = {**defaults_of(batch_normalization), **given, "axis": axis}
+    given |= {"renorm": options["renorm"], "renorm_clipping": options["renorm_clipping"]}
+    given |= {"renorm_momentum": options["renorm_decay"], "axis": axis}
+    given = {**defaults_of(batch_normalization), **given}
     tensor, collections = convert_to_tensor(inputs), options["updates_collections"]
     debiased, flat = (
         options["zero_debias_moving_mean"],

@@ -14,12 +14,13 @@ import numpy
 
 from twofold import _core
 from twofold.dtypes import int64
-from twofold.errors import ArgumentError, GraphError, ShapeError
+from twofold.errors import ArgumentError, GraphError, InvalidArgumentError, ShapeError
 from twofold.ir.shape_inference import UNKNOWN_RANK, new_unknown_size
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import apply, ops
 from twofold.ops.indexing.gather import NONNEGATIVE
 from twofold.runtime.calls import failed
+from twofold.runtime.tracing import here
 from twofold.static.api.op_functions import (
     Number,
     Slot,
@@ -38,6 +39,7 @@ from twofold.static.graph.docstrings import example
 from twofold.static.graph.eager_execution import compute
 from twofold.static.graph.graph import Tensor, describe, get_default_graph
 from twofold.static.graph.tensor_shape import TensorShape
+from twofold.static.python.tensor_util import constant_value
 
 
 def zeros_like_rows(base: Any, element: TensorType) -> Any:
@@ -117,6 +119,7 @@ class TensorArray:
         self._size = int(size) if isinstance(size, int) and not self.dynamic_size else None
         name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
+        self._written: frozenset[int] | None = frozenset()  # None where a run decides it
 
     def _empty(self, size: Any, name: str | None) -> Tensor:
         dtype = self.dtype
@@ -138,8 +141,19 @@ class TensorArray:
         """The same array with other elements."""
         made = TensorArray.__new__(TensorArray)
         made.dtype, made.dynamic_size, made.flow = self.dtype, self.dynamic_size, flow
-        made._element, made._size = self._element, self._size
+        made._element, made._size, made._written = self._element, self._size, self._written
         return made
+
+    def _once(self, what: str, index: Any) -> frozenset[int] | None:
+        """What is written once known indices are; raises InvalidArgumentError for one that is written again."""
+        found = constant_value(index)
+        if found is None or self._written is None:
+            return self._written
+        new = frozenset(numpy.ravel(found).tolist())
+        if again := sorted(new & self._written):
+            message = f"{what}: index {again[0]} has already been written to, at {here()}"
+            raise InvalidArgumentError(message, "Write each element once.")
+        return self._written | new
 
     @property
     def handle(self) -> Tensor:
@@ -186,10 +200,13 @@ class TensorArray:
             raise failed("TensorArray.write", ShapeError(what, "Write values of that shape."))
         result = tensor_type(self.dtype, UNKNOWN_RANK if known == UNKNOWN_RANK else (self._rows(), *known))
         position = convert_to_tensor(index)
+        written = self._once("TensorArray.write", position)
         body = _grown if self.dynamic_size else _write
-        return self.with_flow(
+        made = self.with_flow(
             self._declare("TensorArrayWrite", body, result, [self.flow, tensor, position], name)
         )
+        made._written = written
+        return made
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Element ``index``; a run raises IndexError for one that is not there."""
@@ -243,10 +260,13 @@ class TensorArray:
         result = tensor_type(
             self.dtype, UNKNOWN_RANK if found == UNKNOWN_RANK else (self._rows(), *found[1:])
         )
+        written = self._once("TensorArray.scatter", positions)
         body = _scattered_grown if self.dynamic_size else _scattered
-        return self.with_flow(
+        made = self.with_flow(
             self._declare("TensorArrayScatter", body, result, [self.flow, rows, positions], name)
         )
+        made._written = written
+        return made
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements."""

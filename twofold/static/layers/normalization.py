@@ -17,11 +17,12 @@ from twofold.static.control_flow.conditional import cond
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
+from twofold.static.graph.scopes import control_dependencies
 from twofold.static.nn.normalization import moments
 from twofold.static.nn.pooling import channels_first
 from twofold.static.optimizers.moving_averages import assign_moving_average
 from twofold.static.python import tensor_util
-from twofold.static.variables.variable import update
+from twofold.static.variables.variable import assign, update
 from twofold.static.variables.variable_scope import get_variable, layer_scope
 
 
@@ -36,7 +37,9 @@ def batch_normalization(inputs: Any, **options: Any) -> Any:
     """Normalised over all axes but ``axis``; in training by the batch, otherwise by moving averages.
 
     The updates of the averages are in the collection ``GraphKeys.UPDATE_OPS``; run them with the training step. Over
-    images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is.
+    images (``fused``: for four axes unless False) the moving variance is the unbiased one, as TensorFlow's is. With
+    ``renorm`` (Ioffe, 2017) training corrects towards averages of ``renorm_momentum``, which the updates move too;
+    ``renorm_clipping`` limits the corrections by ``rmin``, ``rmax`` and ``dmax``.
     """
     return normalized(inputs, options)
 
@@ -57,14 +60,16 @@ def normalized(
         beta_first: Whether ``beta`` is made before ``gamma``.
         debiased: Whether the moving mean counts as started from zeros (``assign_moving_average``).
     """
-    refused = ("renorm", "renorm_clipping", "virtual_batch_size", "adjustment")
-    own = {name: options[name] for name in refused}
-    refuse("batch_normalization", **own, renorm_momentum=options["renorm_momentum"] != 0.99)
-    tensor, fused = convert_to_tensor(inputs), options["fused"]
+    own = {name: options[name] for name in ("virtual_batch_size", "adjustment")}
+    refuse("batch_normalization", **own)
+    tensor, fused, renorm = convert_to_tensor(inputs), options["fused"], options["renorm"]
+    if renorm and fused:
+        raise ValueError(f"batch_normalization: both fused and renorm, at {here()}. Leave one out.")
     position = _axis(options["axis"], tensor.type_.ndim)
-    unbiased = fused is not False and tensor.type_.ndim in fused_ranks
+    unbiased = fused is not False and not renorm and tensor.type_.ndim in fused_ranks
     with layer_scope(options["name"], "batch_normalization", options["reuse"]):
-        layer = _Layer(tensor, position, options["epsilon"], unbiased, options)
+        kind = _Renormalized if renorm else _Layer
+        layer = kind(tensor, position, options["epsilon"], unbiased, options)
         parameters = [("gamma", "scale", 1.0), ("beta", "center", 0.0)]
         for name, wanted, first in reversed(parameters) if beta_first else parameters:
             made = layer.variable(name, first, options["trainable"]) if options[wanted] else None
@@ -73,6 +78,7 @@ def normalized(
             layer.variable("moving_mean", 0.0),
             layer.variable("moving_variance", 1.0),
         )
+        layer.begin()
         return layer.made(options["training"], options["momentum"], debiased)
 
 
@@ -108,6 +114,9 @@ class _Layer:
             name, shape, self.tensor.dtype, start, regularizer, trainable, constraint=constraint
         )
 
+    def begin(self) -> None:
+        """Make what further variables there are."""
+
     def _wide(self, value: Any) -> Any:
         if value is None or self.axis == self.ndim - 1:
             return value
@@ -118,6 +127,7 @@ class _Layer:
         return nn.batch_normalization(self.tensor, mean, variance, beta, gamma, self.epsilon)
 
     def _by_batch(self) -> list[Any]:
+        """The result, and what the averages move towards."""
         mean, variance = moments(self.tensor, self.over)
         kept = _unbiased(self.tensor, self.axis, variance) if self.unbiased else variance
         return [self._normalized(mean, variance), mean, kept]
@@ -135,13 +145,88 @@ class _Layer:
             if debiased and known is None:
                 what = f"batch_norm: zero_debias_moving_mean where a run tells is_training, at {here()}"
                 raise ArgumentError(what, "Give is_training as a bool.")
-            for average, value in ((self.mean, found[1]), (self.variance, found[2])):
-                if debiased and average is self.mean:
-                    kept = assign_moving_average(average, value, momentum).op
-                else:
-                    kept = update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
+            for kept in self._updates(found[1:], momentum, debiased):
                 get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, kept)
         return found[0]
+
+    def _updates(self, values: Sequence[Any], momentum: float, debiased: bool) -> list[Any]:
+        """What moves the averages."""
+        mean, variance = values
+        if debiased:
+            first = assign_moving_average(self.mean, mean, momentum).op
+        else:
+            first = _moving(self.mean, mean, momentum)
+        return [first, _moving(self.variance, variance, momentum)]
+
+
+class _Renormalized(_Layer):
+    """A layer whose training corrects towards averages (Ioffe, 2017)."""
+
+    def begin(self) -> None:
+        def deviation(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+            first = self._options["moving_variance_initializer"] or initializers.ones_initializer()
+            return math.sqrt(first(shape, dtype))
+
+        def made(name: str, first: Any) -> Any:
+            return get_variable(
+                name, [self.tensor.type_.shape[self.axis]], self.tensor.dtype, first, None, False
+            )
+
+        self.deviation = made("moving_stddev", deviation)
+        zeros = self._options["moving_mean_initializer"] or initializers.zeros_initializer()
+        self.near = made("renorm_mean", zeros), made("renorm_stddev", deviation)
+
+    def _by_batch(self) -> list[Any]:
+        mean, variance = moments(self.tensor, self.over)
+        deviation = math.sqrt(variance + self.epsilon)
+        limits = self._options["renorm_clipping"] or {}
+        if unknown := set(limits) - {"rmin", "rmax", "dmax"}:
+            raise ValueError(f"batch_normalization: renorm_clipping has {sorted(unknown)}, at {here()}.")
+        centre, width = self.near[0].value(), math.maximum(self.near[1].value(), self.epsilon**0.5)
+        ratio, shift = deviation / width, (mean - centre) / width
+        if limits.get("rmin") is not None:
+            ratio = math.maximum(ratio, limits["rmin"])
+        if limits.get("rmax") is not None:
+            ratio = math.minimum(ratio, limits["rmax"])
+        if limits.get("dmax") is not None:
+            shift = math.minimum(math.maximum(shift, -limits["dmax"]), limits["dmax"])
+        ratio, shift = math.stop_gradient(ratio), math.stop_gradient(shift)
+        own = self.gamma, self.beta
+        try:
+            if self.gamma is not None:
+                ratio, shift = ratio * self.gamma, shift * self.gamma
+            self.gamma, self.beta = ratio, shift if self.beta is None else shift + self.beta
+            return [self._normalized(mean, variance), mean, deviation]
+        finally:
+            self.gamma, self.beta = own
+
+    def _by_average(self) -> list[Any]:
+        return [self._normalized(self.mean, self.variance), self.mean.value(), self.deviation.value()]
+
+    def _updates(self, values: Sequence[Any], momentum: float, debiased: bool) -> list[Any]:
+        mean, deviation = values
+        slow = self._options["renorm_momentum"]
+        known = tensor_util.smart_constant_value(self._options["training"])
+        towards = [mean, deviation]
+        if known is None:  # without training the averages stay
+            own = lambda: [one.value() for one in self.near]
+            towards = cond(
+                self._options["training"], lambda: [math.add(one, 0) for one in (mean, deviation)], own
+            )
+        near = [_moving(one, value, slow) for one, value in zip(self.near, towards)]
+        with control_dependencies(near):
+            first = _moving(self.mean, mean, momentum)
+            wide = _moving(self.deviation, deviation, momentum)
+            with control_dependencies([wide]):
+                squared = math.square(self.deviation.value()) - self.epsilon
+                found = math.maximum(squared, 0)
+                if known is None:
+                    found = cond(self._options["training"], lambda: math.add(found, 0), self.variance.value)
+                return [first, assign(self.variance, found).op]
+
+
+def _moving(average: Any, value: Any, momentum: float) -> Any:
+    return update("AssignMovingAvg", [average], _moved, [value], {"momentum": momentum}, None)
 
 
 def _moved(state: Any, value: Any, momentum: float) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.dtypes import float32
@@ -45,11 +45,13 @@ def _at_limits(labels: Any, predictions: Any, weights: Any, limits: Any) -> Any:
     ]
 
 
-def _counts(labels: Any, predictions: Any, weights: Any, limits: Any, count: int) -> list[tuple[Any, Any]]:
-    """For each case what was gathered, and what is once a batch is taken in."""
+def _counts(
+    labels: Any, predictions: Any, weights: Any, limits: Any, count: int, cases: Sequence[str] = _CASES
+) -> list[tuple[Any, Any]]:
+    """For each of ``cases`` what was gathered, and what is once a batch is taken in."""
     scale = None if weights is None else math.cast(flat(weights), float32)
     found = _at_limits(flat(labels), math.cast(flat(predictions), float32), scale, limits)
-    pairs = [gathered(key, part, [count]) for key, part in zip(_CASES, found)]
+    pairs = [gathered(key, part, [count]) for key, part in zip(_CASES, found) if key in cases]
     return [(total.value(), more) for total, more in pairs]
 
 
@@ -62,12 +64,13 @@ def _applied(function: Callable[..., Any], pairs: list[tuple[Any, Any]], *others
 _EXAMPLE = "([True, False, True], [0.9, 0.6, 0.3], [0.5])"
 
 
-def _measure_at_thresholds(
-    kind: str, text: str, result: str, measure: Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]
-) -> Callable[..., Any]:
+def _measure_at_thresholds(kind: str, text: str, result: str, cases: Sequence[str]) -> Callable[..., Any]:
+    """The weight of the one of ``cases`` at thresholds, or the share of the first in both."""
+
     def measured(labels: Any, predictions: Any, thresholds: Any, weights: Any = None) -> tuple[Any, Any]:
         limits = constant(list(thresholds), float32)
-        return measure(_counts(labels, predictions, weights, limits, len(thresholds)))
+        pairs = _counts(labels, predictions, weights, limits, len(thresholds), cases)
+        return pairs[0] if len(pairs) == 1 else _applied(_ratio, pairs)
 
     name = f"{kind}_at_thresholds"
     measured.__name__ = measured.__qualname__ = name
@@ -80,28 +83,20 @@ def _ratio(right: Any, wrong: Any) -> Any:
     return ops.divide(right, ops.add(_TINY, ops.add(right, wrong)))
 
 
-def _one(position: int) -> Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]:
-    return lambda pairs: pairs[position]
-
-
-def _ratio_with(position: int) -> Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]:
-    return lambda pairs: _applied(_ratio, [pairs[0], pairs[position]])
-
-
 (
     true_positives_at_thresholds,
     false_positives_at_thresholds,
     false_negatives_at_thresholds,
     true_negatives_at_thresholds,
 ) = (
-    _measure_at_thresholds(kind, f"The weight of all {kind.replace('_', ' ')}", result, _one(position))
-    for position, (kind, result) in enumerate(zip(_CASES, ("[1.]", "[1.]", "[1.]", "[0.]")))
+    _measure_at_thresholds(kind, f"The weight of all {kind.replace('_', ' ')}", result, [kind])
+    for kind, result in zip(_CASES, ("[1.]", "[1.]", "[1.]", "[0.]"))
 )
 precision_at_thresholds = _measure_at_thresholds(
-    "precision", "The share of true predictions whose label is true", "[0.5]", _ratio_with(1)
+    "precision", "The share of true predictions whose label is true", "[0.5]", _CASES[:2]
 )
 recall_at_thresholds = _measure_at_thresholds(
-    "recall", "The share of true labels whose prediction is true", "[0.5]", _ratio_with(2)
+    "recall", "The share of true labels whose prediction is true", "[0.5]", (_CASES[0], _CASES[2])
 )
 
 

@@ -45,7 +45,9 @@ def dilation2d(
     'tf.squeeze(tf.nn.erosion2d(x, kernel, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"))',
     "[1. 2. 2.]",
 )
-def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
+def erosion2d(
+    value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+) -> Any:
     """The smallest difference of an image and the mirrored ``kernel`` in each window, channel by channel."""
     mirrored = shape_ops.reverse(convert_to_tensor(kernel), [0, 1])
     found = dilation2d(math.negative(value), mirrored, strides, rates, padding)

@@ -46,7 +46,9 @@ class _All(Distribution):
         return numpy.ones(classes.shape, numpy.float32)
 
 
-@example("tf.nn.all_candidate_sampler(tf.constant([[1]], tf.int64), 1, 3, True).sampled_candidates", "[0 1 2]")
+@example(
+    "tf.nn.all_candidate_sampler(tf.constant([[1]], tf.int64), 1, 3, True).sampled_candidates", "[0 1 2]"
+)
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -140,7 +142,11 @@ def fixed_unigram_candidate_sampler(
     "[[0 1]\n [0 2]]",
 )
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> tuple[Any, Any, Any]:
     """Where sampled classes are true ones: rows, last positions in the sample, and the smallest float32 for each.
 

@@ -70,7 +70,9 @@ def update_checkpoint_state(
         last_preserved_timestamp,
     )
     lines = [f'model_checkpoint_path: "{escaped_path(state.model_checkpoint_path)}"']
-    lines += [f'all_model_checkpoint_paths: "{escaped_path(one)}"' for one in state.all_model_checkpoint_paths]
+    lines += [
+        f'all_model_checkpoint_paths: "{escaped_path(one)}"' for one in state.all_model_checkpoint_paths
+    ]
     lines += [f"all_model_checkpoint_timestamps: {time}" for time in state.all_model_checkpoint_timestamps]
     if last_preserved_timestamp is not None:
         lines.append(f"last_preserved_timestamp: {last_preserved_timestamp}")
@@ -101,4 +103,3 @@ def remove_checkpoint(
     for path in (*files, f"{checkpoint_prefix}.{meta_graph_suffix}"):
         with contextlib.suppress(OSError):
             os.unlink(path)
-

@@ -303,7 +303,7 @@ class Variable(metaclass=_Created):
         raise AttributeError(f"a variable has no attribute {name!r}, at {here()}", name=name, obj=self)
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}{'' if self.use_resource else '_ref'}>"
 
 
 def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -> Variable:
