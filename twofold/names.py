@@ -375,8 +375,7 @@ NAMES: dict[str, dict[str, str]] = {
             "softmax log_softmax dropout"
         ),
         "twofold.static.nn.convolutions": (
-            "channels_behind_batch channels_back spatial_numbers padded_sides conv2d conv1d conv3d "
-            "atrous_conv2d with_depth conv1d_transpose conv3d_transpose atrous_conv2d_transpose "
+            "conv2d conv1d conv3d atrous_conv2d conv1d_transpose conv3d_transpose atrous_conv2d_transpose "
             "conv2d_transpose conv2d_backprop_input depthwise_conv2d separable_conv2d "
             "depthwise_conv2d_native convolution"
         ),

@@ -224,7 +224,7 @@ class Distribution:
         return define(label, body, (), keywords, label, frozenset({"shape"}), True).outputs[0]
 
 
-def unchecked(kind: _Make) -> _Make:
+def _unchecked(kind: _Make) -> _Make:
     """A class of distributions that takes any parameters, as TensorFlow's do."""
     return lambda *parameters: kind(*parameters, validate_args=False)
 
@@ -234,7 +234,7 @@ def _refuse(made: Distribution, validate_args: bool, allow_nan_stats: bool) -> N
     refuse(type(made).__name__, validate_args=validate_args, **{"allow_nan_stats=False": not allow_nan_stats})
 
 
-def with_shared_parameters(name: str, **own: Any) -> Callable[..., None]:
+def _parameters(name: str, **own: Any) -> Callable[..., None]:
     """The ``__init__`` of a class ``name`` with these parameters and their defaults, then those that all have."""
 
     def initialize(
@@ -249,7 +249,7 @@ def with_shared_parameters(name: str, **own: Any) -> Callable[..., None]:
     return made
 
 
-def family(
+def _family(
     kind: _Make, text: str, expression: str, result: str, event_axes: int = 0, **own: Any
 ) -> type[Distribution]:
     """The class of a family whose parameters are those of ``twofold.distributions``, in the same order.
@@ -260,14 +260,14 @@ def family(
     members = {
         "__doc__": with_example(text, f"tf.distributions.{name}{expression}", result),
         "__module__": __name__,
-        "__init__": with_shared_parameters(name, **own),
-        "_begin": lambda self, name, **given: Distribution.__init__(self, unchecked(kind), given, name),
+        "__init__": _parameters(name, **own),
+        "_begin": lambda self, name, **given: Distribution.__init__(self, _unchecked(kind), given, name),
         "_event_axes": event_axes,
     }
     return type(name, (Distribution,), members)
 
 
-Normal = family(
+Normal = _family(
     distributions.Normal,
     "Normal numbers with mean ``loc`` and standard deviation ``scale``.",
     "(0.0, [1.0, 2.0]).prob(0.0)",
@@ -275,7 +275,7 @@ Normal = family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-Laplace = family(
+Laplace = _family(
     distributions.Laplace,
     "Laplace's distribution around ``loc``, of density ``exp(-|x - loc| / scale) / (2 scale)``.",
     "(0.0, 1.0).prob(0.0)",
@@ -283,7 +283,7 @@ Laplace = family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-Uniform = family(
+Uniform = _family(
     distributions.Uniform,
     "Numbers distributed evenly from ``low`` up to, but not including, ``high``.",
     "(0.0, 4.0).prob(1.0)",
@@ -291,14 +291,14 @@ Uniform = family(
     low=0.0,
     high=1.0,
 )
-Exponential = family(
+Exponential = _family(
     distributions.Exponential,
     "Numbers of density ``rate * exp(-rate * x)``.",
     "(2.0).prob(0.0)",
     "2.0",
     rate=REQUIRED,
 )
-Gamma = family(
+Gamma = _family(
     distributions.Gamma,
     "The gamma distribution of shape ``concentration`` and ``rate``; samples have implicit gradients.",
     "(1.0, 2.0).mean()",
@@ -306,7 +306,7 @@ Gamma = family(
     concentration=REQUIRED,
     rate=REQUIRED,
 )
-Beta = family(
+Beta = _family(
     distributions.Beta,
     "The beta distribution, of density proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).",
     "(1.0, 3.0).mean()",
@@ -314,7 +314,7 @@ Beta = family(
     concentration1=REQUIRED,
     concentration0=REQUIRED,
 )
-Dirichlet = family(
+Dirichlet = _family(
     distributions.Dirichlet,
     "The Dirichlet distribution over the simplex, with ``concentration`` along its last axis.",
     "([1.0, 3.0]).mean()",
@@ -322,7 +322,7 @@ Dirichlet = family(
     event_axes=1,
     concentration=REQUIRED,
 )
-StudentT = family(
+StudentT = _family(
     distributions.StudentT,
     "Student's t distribution with ``df`` degrees of freedom.",
     "(3.0, 1.0, 1.0).mean()",
@@ -333,7 +333,7 @@ StudentT = family(
 )
 
 
-class Choice(Distribution):
+class _Choice(Distribution):
     """Distributions of logits or probs, of which one is given."""
 
     _whole_numbers = True
@@ -358,11 +358,11 @@ class Choice(Distribution):
 
 
 @example("tf.distributions.Bernoulli(probs=0.25).prob(1)", "0.25")
-class Bernoulli(Choice):
+class Bernoulli(_Choice):
     """1 with probability ``probs`` or ``sigmoid(logits)``, else 0."""
 
     _kind = distributions.Bernoulli
-    __init__ = with_shared_parameters("Bernoulli", logits=None, probs=None, dtype=int32)
+    __init__ = _parameters("Bernoulli", logits=None, probs=None, dtype=int32)
 
     def mode(self, name: str = "mode") -> Any:
         """The more probable number; 0 if both are."""
@@ -371,11 +371,11 @@ class Bernoulli(Choice):
 
 
 @example("tf.distributions.Categorical(probs=[0.25, 0.75]).prob(1)", "0.75")
-class Categorical(Choice):
+class Categorical(_Choice):
     """Class numbers with probabilities ``probs`` or ``softmax(logits)`` along the last axis."""
 
     _kind = distributions.Categorical
-    __init__ = with_shared_parameters("Categorical", logits=None, probs=None, dtype=int32)
+    __init__ = _parameters("Categorical", logits=None, probs=None, dtype=int32)
 
     @property
     def event_size(self) -> Any:
@@ -384,11 +384,11 @@ class Categorical(Choice):
 
 
 @example("tf.distributions.Multinomial(4.0, probs=[0.25, 0.75]).mean()", "[1. 3.]")
-class Multinomial(Choice):
+class Multinomial(_Choice):
     """Counts of classes in ``total_count``, one number, independent choices."""
 
     _event_axes = 1
-    __init__ = with_shared_parameters("Multinomial", total_count=REQUIRED, logits=None, probs=None)
+    __init__ = _parameters("Multinomial", total_count=REQUIRED, logits=None, probs=None)
 
     def _begin(self, name: str, total_count: Any, logits: Any, probs: Any) -> None:  # type: ignore[override]
         self.total_count = int(total_count)
@@ -404,7 +404,7 @@ class MultivariateNormalDiag(Distribution):
     """
 
     _event_axes = 1
-    __init__ = with_shared_parameters(
+    __init__ = _parameters(
         "MultivariateNormalDiag", loc=None, scale_diag=None, scale_identity_multiplier=None
     )
 

@@ -121,7 +121,7 @@ class SparseTensor(OfValues):
         return SparseTensor(self.indices, values, self.dense_shape)
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
+        return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
 
 
 def _int64(value: Any) -> Any:

@@ -93,7 +93,8 @@ class IndexedSlices(OfValues):
         return TensorShape(None if constant is None else constant.detach().numpy().tolist())
 
     def __repr__(self) -> str:
-        return f"IndexedSlices(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
+        known = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
+        return f"IndexedSlices(indices={self.indices}, values={self.values}{known})"
 
 
 install_operators(IndexedSlices)

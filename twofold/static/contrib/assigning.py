@@ -10,6 +10,7 @@ import numpy
 
 from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
+from twofold.static.arrays.shape_ops import placeholder
 from twofold.static.control_flow.dependencies import group
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.collections import add_to_collection
@@ -18,7 +19,6 @@ from twofold.static.graph.graph import get_default_graph
 from twofold.static.platform import logs
 from twofold.static.saving.checkpoint_reader import load_checkpoint
 from twofold.static.saving.saver import Saver
-from twofold.static.arrays.shape_ops import placeholder
 from twofold.static.variables.variable import Variable
 
 _Feeds = dict[Any, numpy.ndarray]

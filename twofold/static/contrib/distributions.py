@@ -18,20 +18,20 @@ from twofold.static.arrays import creation, shape_ops
 from twofold.static.distributions import *  # noqa: F403
 from twofold.static.distributions import (
     Beta,
-    Choice,
     Distribution,
     Exponential,
     Gamma,
     Laplace,
     Normal,
     StudentT,
-    family,
-    unchecked,
-    with_shared_parameters,
+    _Choice,
+    _family,
+    _parameters,
+    _unchecked,
 )
 from twofold.static.graph.docstrings import example
 
-Cauchy = family(
+Cauchy = _family(
     distributions.Cauchy,
     "Cauchy's distribution around ``loc``.",
     "(0.0, 2.0).cdf(0.0)",
@@ -39,7 +39,7 @@ Cauchy = family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-Gumbel = family(
+Gumbel = _family(
     distributions.Gumbel,
     "Gumbel's distribution of largest values around ``loc``.",
     "(0.0, 1.0).mode()",
@@ -47,21 +47,21 @@ Gumbel = family(
     loc=REQUIRED,
     scale=REQUIRED,
 )
-HalfNormal = family(
+HalfNormal = _family(
     distributions.HalfNormal,
     "Absolute values of normal numbers of standard deviation ``scale``.",
     "(2.0).mean()",
     "1.5957692",
     scale=REQUIRED,
 )
-Chi2 = family(
+Chi2 = _family(
     distributions.Chi2,
     "Sums of the squares of ``df`` normal numbers.",
     "(3.0).mean()",
     "3.0",
     df=REQUIRED,
 )
-InverseGamma = family(
+InverseGamma = _family(
     distributions.InverseGamma,
     "Reciprocals of numbers of the gamma distribution.",
     "(3.0, 4.0).mean()",
@@ -69,7 +69,7 @@ InverseGamma = family(
     concentration=REQUIRED,
     rate=REQUIRED,
 )
-Kumaraswamy = family(
+Kumaraswamy = _family(
     distributions.Kumaraswamy,
     "Kumaraswamy's distribution, of density ``a b x**(a - 1) (1 - x**a)**(b - 1)``.",
     "(1.0, 1.0).prob(0.5)",
@@ -91,7 +91,7 @@ def _softplus(kind: type[Distribution], own: str, *changed: str, given: str) -> 
     members = {
         "__doc__": f"``{kind.__name__}`` with the softplus of {words}.",
         "__module__": __name__,
-        "__init__": with_shared_parameters(own, **dict.fromkeys(given.split(), REQUIRED)),
+        "__init__": _parameters(own, **dict.fromkeys(given.split(), REQUIRED)),
         "_begin": begin,
     }
     return type(own, (kind,), members)
@@ -126,7 +126,7 @@ StudentTWithAbsDfSoftplusScale = _softplus(
 class Logistic(Distribution):
     """The distribution whose ``cdf`` is ``sigmoid((x - loc) / scale)``."""
 
-    __init__ = with_shared_parameters("Logistic", loc=REQUIRED, scale=REQUIRED)
+    __init__ = _parameters("Logistic", loc=REQUIRED, scale=REQUIRED)
 
     def _begin(self, name: str, loc: Any, scale: Any) -> None:
         def make(loc: Any, scale: Any) -> Any:
@@ -169,7 +169,7 @@ class Poisson(Distribution):
 
     _whole_numbers = True
     _differentiable = False
-    __init__ = with_shared_parameters("Poisson", rate=None, log_rate=None, interpolate_nondiscrete=True)
+    __init__ = _parameters("Poisson", rate=None, log_rate=None, interpolate_nondiscrete=True)
 
     def _begin(self, name: str, rate: Any, log_rate: Any, interpolate_nondiscrete: bool) -> None:
         refuse("Poisson", **{"interpolate_nondiscrete=False": not interpolate_nondiscrete})
@@ -177,7 +177,7 @@ class Poisson(Distribution):
             what = "exactly one of rate and log_rate must be given"
             raise failed("Poisson", ArgumentError(what, "Give one of them."))
         found = math.exp(convert_to_tensor(log_rate)) if rate is None else rate
-        super().__init__(unchecked(distributions.Poisson), {"rate": found}, name)
+        super().__init__(_unchecked(distributions.Poisson), {"rate": found}, name)
         self.log_rate = math.log(self._given[0]) if log_rate is None else convert_to_tensor(log_rate)
 
     def mode(self, name: str = "mode") -> Any:
@@ -186,14 +186,14 @@ class Poisson(Distribution):
 
 
 @example("tf.contrib.distributions.Geometric(probs=0.25).mean()", "3.0")
-class Geometric(Choice):
+class Geometric(_Choice):
     """Counts of failures before the first success, whose probability is ``probs`` or ``sigmoid(logits)``."""
 
     _kind = distributions.Geometric
-    __init__ = with_shared_parameters("Geometric", logits=None, probs=None)
+    __init__ = _parameters("Geometric", logits=None, probs=None)
 
 
-class _Counted(Choice):
+class _Counted(_Choice):
     """A choice repeated ``total_count`` times."""
 
     _repeated: Callable[..., Any]
@@ -214,7 +214,7 @@ class Binomial(_Counted):
     """Counts of successes in ``total_count`` trials of probability ``probs`` or ``sigmoid(logits)``."""
 
     _repeated = distributions.Binomial
-    __init__ = with_shared_parameters("Binomial", total_count=REQUIRED, logits=None, probs=None)
+    __init__ = _parameters("Binomial", total_count=REQUIRED, logits=None, probs=None)
 
     def entropy(self, name: str = "entropy") -> Any:
         """Not offered, as in TensorFlow."""
@@ -230,16 +230,16 @@ class NegativeBinomial(_Counted):
     """Counts of successes, of probability ``probs`` or ``sigmoid(logits)``, before ``total_count`` failures."""
 
     _repeated = distributions.NegativeBinomial
-    __init__ = with_shared_parameters("NegativeBinomial", total_count=REQUIRED, logits=None, probs=None)
+    __init__ = _parameters("NegativeBinomial", total_count=REQUIRED, logits=None, probs=None)
 
 
 @example("tf.contrib.distributions.OneHotCategorical(probs=[0.25, 0.75]).prob([0, 1])", "0.75")
-class OneHotCategorical(Choice):
+class OneHotCategorical(_Choice):
     """Classes as vectors with a single 1."""
 
     _event_axes = 1
     _kind = distributions.OneHotCategorical
-    __init__ = with_shared_parameters("OneHotCategorical", logits=None, probs=None, dtype=int32)
+    __init__ = _parameters("OneHotCategorical", logits=None, probs=None, dtype=int32)
 
 
 class _Relaxed(_Counted):
@@ -260,7 +260,7 @@ class RelaxedBernoulli(_Relaxed):
     """Numbers between 0 and 1 near the ends: the sigmoid of logistic numbers over ``temperature``."""
 
     _repeated = distributions.RelaxedBernoulli
-    __init__ = with_shared_parameters("RelaxedBernoulli", temperature=REQUIRED, logits=None, probs=None)
+    __init__ = _parameters("RelaxedBernoulli", temperature=REQUIRED, logits=None, probs=None)
 
 
 class RelaxedOneHotCategorical(_Relaxed):
@@ -268,9 +268,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     _event_axes = 1
     _repeated = distributions.RelaxedOneHotCategorical
-    __init__ = with_shared_parameters(
-        "RelaxedOneHotCategorical", temperature=REQUIRED, logits=None, probs=None
-    )
+    __init__ = _parameters("RelaxedOneHotCategorical", temperature=REQUIRED, logits=None, probs=None)
 
 
 class _Matrix(Distribution):
@@ -302,7 +300,7 @@ class MultivariateNormalTriL(_Matrix):
     """Normal vectors of mean ``loc`` and covariance ``scale_tril @ scale_tril.T``; of the matrix the lower triangle."""
 
     _named = "scale_tril"
-    __init__ = with_shared_parameters("MultivariateNormalTriL", loc=None, scale_tril=None)
+    __init__ = _parameters("MultivariateNormalTriL", loc=None, scale_tril=None)
 
     def _begin(self, name: str, loc: Any, scale_tril: Any) -> None:  # type: ignore[override]
         lower = (
@@ -319,7 +317,7 @@ class MultivariateNormalFullCovariance(_Matrix):
     """Normal vectors of mean ``loc`` and ``covariance_matrix``."""
 
     _named = "covariance_matrix"
-    __init__ = with_shared_parameters("MultivariateNormalFullCovariance", loc=None, covariance_matrix=None)
+    __init__ = _parameters("MultivariateNormalFullCovariance", loc=None, covariance_matrix=None)
 
 
 class _Combined(Distribution):
@@ -352,7 +350,7 @@ class Independent(_Combined):
     (2,)
     """
 
-    __init__ = with_shared_parameters("Independent", distribution=REQUIRED, reinterpreted_batch_ndims=None)
+    __init__ = _parameters("Independent", distribution=REQUIRED, reinterpreted_batch_ndims=None)
 
     def _begin(self, name: str, distribution: Any, reinterpreted_batch_ndims: Any) -> None:
         count = reinterpreted_batch_ndims
@@ -366,7 +364,7 @@ class Independent(_Combined):
 class MixtureSameFamily(_Combined):
     """A mixture by a ``Categorical`` of the last axis of the parameters of ``components_distribution``."""
 
-    __init__ = with_shared_parameters(
+    __init__ = _parameters(
         "MixtureSameFamily", mixture_distribution=REQUIRED, components_distribution=REQUIRED
     )
 

@@ -7,6 +7,7 @@ a tensor or a nested structure of tensors. A run raises OutOfRangeError after th
 
 from __future__ import annotations
 
+import functools
 import glob
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -354,7 +355,7 @@ class Dataset(Typed):
         found = ElementFunction(map_func, self._types, self._structure)
 
         def make(fed: Fed) -> Elements[Element]:
-            return map(lambda element: found(element, fed), self._make(fed))  # goes on after an error
+            return map(functools.partial(found, fed=fed), self._make(fed))  # goes on after an error
 
         tensors = [*self._tensors, *found.tensors]
         return self._next(Dataset(make, found.types, found.structure, tensors))

@@ -11,7 +11,7 @@ from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import Number, convert_to_tensor, operation, sizes
 from twofold.static.graph.docstrings import example
 from twofold.static.nn import convolutions
-from twofold.static.nn.convolutions import channels_behind_batch, padded_sides, spatial_numbers, with_depth
+from twofold.static.nn.layouts import channels_behind_batch, padded_sides, spatial_numbers, with_depth
 from twofold.static.nn.pooling import LAYOUTS
 
 

@@ -10,7 +10,7 @@ from twofold.static import math
 from twofold.static.api.op_functions import Number, convert_to_tensor, numbers, operation
 from twofold.static.arrays import shape_ops
 from twofold.static.graph.docstrings import example
-from twofold.static.nn.convolutions import padded_sides
+from twofold.static.nn.layouts import padded_sides
 
 
 @operation("Dilation2D")

@@ -30,6 +30,7 @@ from twofold.tracebacks import guard_methods
 _plain_shape = vars(Tensor)["shape"].__get__
 _plain_numpy: Callable[..., Any] = Tensor.numpy
 _plain_text: Callable[[Tensor], str] = Tensor.__str__
+_plain_repr: Callable[[Tensor], str] = Tensor.__repr__
 _plain_format: Callable[[Tensor, str], str] = Tensor.__format__
 _plain_getitem: Callable[[Tensor, Any], Tensor] = Tensor.__getitem__
 
@@ -47,6 +48,15 @@ def _text(self: Tensor) -> str:
     shape = _get_shape(self)
     known = "" if shape.dims is None else f", shape={shape}"
     return f'Tensor("{name_of(self)}"{known}, dtype={self.dtype.name})'
+
+
+def _represented(self: Tensor) -> str:
+    """As TensorFlow represents a declared tensor; the values of any other."""
+    if not self._is_symbolic or owner_of(self) is None:
+        return _plain_repr(self)
+    shape = _get_shape(self)
+    known = "<unknown>" if shape.dims is None else str(shape)
+    return f"<tf.Tensor '{name_of(self)}' shape={known} dtype={self.dtype.name}>"
 
 
 def _formatted(self: Tensor, form: str) -> str:
@@ -200,6 +210,7 @@ def install() -> None:
         "shape": property(_shape, doc="Sizes of the axes."),
         "__getitem__": _core.operation_callable(None, 0, _getitem, "", False, True, True),
         "__str__": _text,
+        "__repr__": _represented,
         "__format__": _formatted,
         "name": _of_declared("name", name_of, "Name in its graph."),
         "op": _of_declared("op", operation_of, "The operation that computes it."),

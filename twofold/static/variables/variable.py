@@ -303,7 +303,8 @@ class Variable(metaclass=_Created):
         raise AttributeError(f"a variable has no attribute {name!r}, at {here()}", name=name, obj=self)
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}{'' if self.use_resource else '_ref'}>"
+        kind = self.dtype.name + ("" if self.use_resource else "_ref")
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={kind}>"
 
 
 def imported_variable(name: str, dtype: DType, shape: Any, use_resource: bool) -> Variable:
