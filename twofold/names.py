@@ -91,10 +91,10 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "twofold.static": {
         "twofold.static": (
-            "bitwise compat contrib data debugging distributions dtypes errors estimator examples "
+            "bitwise compat config contrib data debugging distributions dtypes errors estimator examples "
             "feature_column graph_util image initializers io keras layers linalg lookup losses manip math "
-            "metrics nest nn python_io queue random saved_model sequence sets signal sparse spectral "
-            "strings summary train"
+            "metrics nest nn python_io queue random resource_loader saved_model sequence sets signal sparse "
+            "spectral strings summary train version"
         ),
         "twofold.static.api.op_functions": "is_tensor=is_tensor_like",
         "twofold.static.arrays.creation": (
@@ -166,6 +166,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.graph.collections": (
             "add_to_collection add_to_collections get_collection get_collection_ref"
         ),
+        "twofold.static.graph.devices": "DeviceSpec",
         "twofold.static.graph.scopes": (
             "control_dependencies name_scope op_scope device container colocate_with init_scope"
         ),
@@ -227,6 +228,7 @@ NAMES: dict[str, dict[str, str]] = {
             "sparse_to_indicator sparse_reduce_max sparse_maximum sparse_minimum"
         ),
         "twofold.static.strings.hash_buckets": "string_to_hash_bucket_fast",
+        "twofold.static.strings.serialized": "decode_compressed parse_tensor serialize_tensor",
         "twofold.static.strings.string_functions": (
             "as_string decode_base64 decode_raw encode_base64 matching_files read_file reduce_join "
             "regex_replace string_join string_strip string_to_number substr write_file"
@@ -246,6 +248,7 @@ NAMES: dict[str, dict[str, str]] = {
             "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
             "scatter_nd_update scatter_nd_add scatter_nd_sub"
         ),
+        "twofold.static.variables.synchronization": "VariableAggregation VariableSynchronization",
         "twofold.static.variables.variable": (
             "Variable all_variables assign assign_add assign_sub disable_resource_variables "
             "enable_resource_variables global_variables global_variables_initializer "
@@ -332,6 +335,10 @@ NAMES: dict[str, dict[str, str]] = {
             "extract_jpeg_shape is_jpeg"
         ),
         "twofold.static.image.glimpses": "extract_glimpse",
+        "twofold.static.image.patches": (
+            "adjust_jpeg_quality combined_non_max_suppression extract_patches non_max_suppression_overlaps "
+            "non_max_suppression_padded non_max_suppression_with_scores resize_image_with_pad sobel_edges"
+        ),
         "twofold.static.image.similarity": "ssim ssim_multiscale",
         "twofold.static.image.transformations": (
             "ResizeMethod resize_bilinear resize_bicubic resize_nearest_neighbor resize_images resize "
@@ -430,6 +437,7 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.strings": {
         "twofold.static.sparse": "split=string_split",
         "twofold.static.strings.hash_buckets": "to_hash_bucket_fast=string_to_hash_bucket_fast",
+        "twofold.static.strings.serialized": "bytes_split format=string_format",
         "twofold.static.strings.string_functions": (
             "as_string reduce_join regex_full_match regex_replace substr join=string_join "
             "length=string_length lower=string_lower strip=string_strip to_number=string_to_number "

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from twofold.static import (
         bitwise,
         compat,
+        config,
         contrib,
         data,
         debugging,
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
         python_io,
         queue,
         random,
+        resource_loader,
         saved_model,
         sequence,
         sets,
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         strings,
         summary,
         train,
+        version,
     )
     from twofold.static.api.op_functions import is_tensor_like as is_tensor
     from twofold.static.arrays.creation import *  # type: ignore[no-redef]  # noqa: F403
@@ -149,6 +152,7 @@ if TYPE_CHECKING:
         get_collection,
         get_collection_ref,
     )
+    from twofold.static.graph.devices import DeviceSpec
     from twofold.static.graph.scopes import *  # noqa: F403
     from twofold.static.graph.tensor_shape import dimension_at_index, dimension_value
     from twofold.static.graph_def.importer import import_graph_def
@@ -207,6 +211,7 @@ if TYPE_CHECKING:
     from twofold.static.sparse import *  # noqa: F403
     from twofold.static.sparse_rearranging import *  # noqa: F403
     from twofold.static.strings.hash_buckets import string_to_hash_bucket_fast
+    from twofold.static.strings.serialized import decode_compressed, parse_tensor, serialize_tensor
     from twofold.static.strings.string_functions import (
         as_string,
         decode_base64,
@@ -235,6 +240,7 @@ if TYPE_CHECKING:
         variable_axis_size_partitioner,
     )
     from twofold.static.variables.scatter_updates import *  # noqa: F403
+    from twofold.static.variables.synchronization import VariableAggregation, VariableSynchronization
     from twofold.static.variables.variable import (
         Variable,
         all_variables,

@@ -152,14 +152,14 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
     A vector as ``shape`` fixes the sizes where its values are known.
     """
-    label = name or "sparse_placeholder"
+    label = lambda part: None if name is None else f"{name}/{part}"
     if is_tensor_like(shape):
         shape = known_sizes_of(convert_to_tensor(shape))
     rank = None if shape is None else len(list(shape))
     known = shape is not None and all(size is not None for size in shape)
-    sizes_ = constant(list(shape), int64) if known else shape_ops.placeholder(int64, [rank], f"{label}/shape")
-    positions = shape_ops.placeholder(int64, [None, rank], f"{label}/indices")
-    return SparseTensor(positions, shape_ops.placeholder(dtype, [None], f"{label}/values"), sizes_)
+    sizes_ = constant(list(shape), int64) if known else shape_ops.placeholder(int64, [rank], label("shape"))
+    values = shape_ops.placeholder(dtype, [None], label("values"))
+    return SparseTensor(shape_ops.placeholder(int64, [None, rank], label("indices")), values, sizes_)
 
 
 @operation("SparseToDense")

@@ -18,10 +18,13 @@ NAMESPACES = {
         decode_bmp=image.decode_bmp decode_gif=image.decode_gif decode_image=image.decode_image
         decode_jpeg=image.decode_jpeg decode_png=image.decode_png encode_jpeg=image.encode_jpeg
         encode_png=image.encode_png is_jpeg=image.is_jpeg matching_files write_file
-        match_filenames_once=train.match_filenames_once""",
+        match_filenames_once=train.match_filenames_once decode_compressed parse_tensor serialize_tensor""",
     "linalg": """band_part=matrix_band_part cross diag=matrix_diag diag_part=matrix_diag_part einsum eye global_norm
         l2_normalize=nn.l2_normalize tensor_diag=diag tensor_diag_part=diag_part tensordot
-        transpose=matrix_transpose matrix_transpose LinearOperator=linear_operators.LinearOperator
+        transpose=matrix_transpose matrix_transpose lu=decompositions.lu
+        lu_matrix_inverse=decompositions.lu_matrix_inverse lu_reconstruct=decompositions.lu_reconstruct
+        lu_solve=decompositions.lu_solve matrix_rank=decompositions.matrix_rank
+        normalize=decompositions.normalize pinv=decompositions.pinv LinearOperator=linear_operators.LinearOperator
         LinearOperatorAdjoint=composed_operators.LinearOperatorAdjoint
         LinearOperatorComposition=composed_operators.LinearOperatorComposition
         LinearOperatorDiag=linear_operators.LinearOperatorDiag

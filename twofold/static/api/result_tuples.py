@@ -6,6 +6,7 @@ from collections import namedtuple
 
 ListDiff = namedtuple("ListDiff", "out idx")
 LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", "sign log_abs_determinant")
+Lu = namedtuple("Lu", "lu p")
 MaxPoolWithArgmax = namedtuple("MaxPoolWithArgmax", "output argmax")
 Qr = namedtuple("Qr", "q r")
 TopKV2 = namedtuple("TopKV2", "values indices")

@@ -73,7 +73,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
     most = 3 if options["summarize"] is None else options["summarize"]
 
     def show(*arrays: Any) -> list[Any]:
-        texts = [_text(array, most, quoted=not (alone and numpy.ndim(array) == 0)) for array in arrays]
+        texts = [value_text(array, most, quoted=not (alone and numpy.ndim(array) == 0)) for array in arrays]
         write("".join(piece + text for piece, text in zip(pieces, [*texts, ""])))
         return []
 
@@ -121,7 +121,7 @@ def _writer(stream: Any, end: str) -> Callable[[str], None]:
     )
 
 
-def _text(array: Any, most: int, quoted: bool = True) -> str:
+def value_text(array: Any, most: int, quoted: bool = True) -> str:
     """The elements of an array, of each axis ``most`` at either end."""
     values = numpy.asarray(array)
     return _axis(values, most, values.ndim, quoted)

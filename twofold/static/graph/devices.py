@@ -23,8 +23,8 @@ class DeviceSpec(NamedTuple):
     job: str | None = None
     replica: int | None = None
     task: int | None = None
-    kind: str | None = None
-    number: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
 
     def __str__(self) -> str:
         text = "" if self.job is None else f"/job:{self.job}"
@@ -32,19 +32,28 @@ class DeviceSpec(NamedTuple):
         text += "" if self.task is None else f"/task:{self.task}"
         return (
             text
-            if self.kind is None
-            else f"{text}/device:{self.kind}:{'*' if self.number is None else self.number}"
+            if self.device_type is None
+            else f"{text}/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
         )
+
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
+        """The parts of a device string; raises ValueError for what is none."""
+        return parse(spec)
+
+    def to_string(self) -> str:
+        """The device string."""
+        return str(self)
 
     def inside(self, outer: DeviceSpec) -> DeviceSpec:
         """This one, with what it leaves open as ``outer`` says."""
-        device = outer if self.kind is None else self
+        device = outer if self.device_type is None else self
         return DeviceSpec(
             outer.job if self.job is None else self.job,
             outer.replica if self.replica is None else self.replica,
             outer.task if self.task is None else self.task,
-            device.kind,
-            device.number,
+            device.device_type,
+            device.device_index,
         )
 
     def is_local(self, tasks: Collection[tuple[str, int]]) -> bool:
@@ -56,7 +65,7 @@ class DeviceSpec(NamedTuple):
 
     def is_here(self, tasks: Collection[tuple[str, int]]) -> bool:
         """Whether this is the processor, the only device."""
-        return self.is_local(tasks) and self.kind in (None, "CPU") and self.number in (None, 0)
+        return self.is_local(tasks) and self.device_type in (None, "CPU") and self.device_index in (None, 0)
 
 
 def parse(text: str) -> DeviceSpec:
@@ -74,12 +83,12 @@ def parse(text: str) -> DeviceSpec:
                 f"Unknown attribute '{name}' is encountered while parsing the device spec: '{text}', at {here()}. "
                 "Write '/job:worker/task:0/device:CPU:0', or a part of it."
             )
-        if "kind" in found:
+        if "device_type" in found:
             raise ValueError(
                 f"Multiple device types are not allowed while parsing the device spec: {text}, at {here()}."
             )
-        found["kind"] = name.upper()
-        found["number"] = None if not values or values[0] == "*" else _number(values[0], text)
+        found["device_type"] = name.upper()
+        found["device_index"] = None if not values or values[0] == "*" else _number(values[0], text)
     return DeviceSpec(**found)
 
 

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from twofold.static.image.distorted_boxes import draw_bounding_boxes, sample_distorted_bounding_box
     from twofold.static.image.files import *  # noqa: F403
     from twofold.static.image.glimpses import extract_glimpse
+    from twofold.static.image.patches import (
+        adjust_jpeg_quality,
+        combined_non_max_suppression,
+        extract_patches,
+        non_max_suppression_overlaps,
+        non_max_suppression_padded,
+        non_max_suppression_with_scores,
+        resize_image_with_pad,
+        sobel_edges,
+    )
     from twofold.static.image.similarity import *  # noqa: F403
     from twofold.static.image.transformations import *  # noqa: F403
 
