@@ -435,9 +435,8 @@ NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "twofold.static.strings": {
-        "twofold.static.sparse": "split=string_split",
         "twofold.static.strings.hash_buckets": "to_hash_bucket_fast=string_to_hash_bucket_fast",
-        "twofold.static.strings.serialized": "bytes_split format=string_format",
+        "twofold.static.strings.serialized": "bytes_split split format=string_format",
         "twofold.static.strings.string_functions": (
             "as_string reduce_join regex_full_match regex_replace substr join=string_join "
             "length=string_length lower=string_lower strip=string_strip to_number=string_to_number "

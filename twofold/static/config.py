@@ -54,7 +54,9 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """
     chosen = list(devices) if isinstance(devices, (list, tuple)) else [devices]
     if any(one not in list_physical_devices() for one in chosen):
-        raise ValueError(f"set_visible_devices: {devices}, at {here()}. Give devices of list_physical_devices().")
+        raise ValueError(
+            f"set_visible_devices: {devices}, at {here()}. Give devices of list_physical_devices()."
+        )
     if device_type in (None, "CPU") and not chosen:
         raise ValueError(f"set_visible_devices: without the processor nothing can run, at {here()}.")
 
@@ -67,7 +69,9 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def _set_memory_growth(device: Any, enable: bool) -> None:
     """Nothing: memory of the processor grows as it is needed; ValueError for another device."""
     if device not in list_physical_devices():
-        raise ValueError(f"set_memory_growth: {device}, at {here()}. Give a device of list_physical_devices().")
+        raise ValueError(
+            f"set_memory_growth: {device}, at {here()}. Give a device of list_physical_devices()."
+        )
 
 
 experimental = SimpleNamespace(

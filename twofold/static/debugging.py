@@ -12,6 +12,7 @@ from twofold import _core
 from twofold.dtypes import finfo, string
 from twofold.errors import InvalidArgumentError
 from twofold.ir.shape_inference import UNKNOWN_RANK
+from twofold.ops.axes import given_once
 from twofold.ops.base import ops
 from twofold.runtime.failures import end_at
 from twofold.static import math
@@ -222,10 +223,15 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 @example('tf.verify_tensor_all_finite([1.0, 2.0], "not finite")', "[1. 2.]")
-def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Any:
-    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity."""
-    tensor = convert_to_tensor(t)
-    what = f"{msg} : Tensor {describe(tensor)} had Inf or NaN values"
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Any:
+    """``t``; a run raises InvalidArgumentError where it holds NaN or infinity.
+
+    ``x`` and ``message`` are later names of ``t`` and ``msg``.
+    """
+    tensor = convert_to_tensor(given_once(t=t, x=x))
+    what = f"{given_once(msg=msg, message=message)} : Tensor {describe(tensor)} had Inf or NaN values"
     with control_dependencies([Assert(math.reduce_all(math.is_finite(tensor)), [what])]):
         return shape_ops.identity(tensor, name=name or "VerifyFinite")
 

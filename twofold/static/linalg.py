@@ -30,9 +30,9 @@ def adjoint(matrix: Any) -> Any:
 
 cholesky = renamed("Cholesky", "linalg.cholesky", "input")
 matrix_determinant = det = renamed("MatrixDeterminant", "linalg.det", "input")
-logdet = renamed("LogDet", "logdet", "input")
+logdet = renamed("LogDet", "logdet", "matrix")
 matrix_exponential = expm = renamed("MatrixExponential", "linalg.matrix_exp", "input")
-self_adjoint_eigvals = eigvalsh = renamed("SelfAdjointEigvals", "linalg.eigvalsh", "input")
+self_adjoint_eigvals = eigvalsh = renamed("SelfAdjointEigvals", "linalg.eigvalsh", "tensor")
 
 
 @operation("MatrixInverse")
@@ -139,9 +139,19 @@ def _length(fft_length: Any) -> Any:
 
 @operation("MatVec")
 @example("tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])", "[3. 7.]")
-def matvec(a: Any, b: Any, transpose_a: Number = False) -> Any:
-    """The products of matrices and vectors."""
-    left = ops.matrix_transpose(a) if transpose_a else a
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: Number = False,
+    adjoint_a: Number = False,
+    a_is_sparse: Number = False,
+    b_is_sparse: Number = False,
+) -> Any:
+    """The products of matrices and vectors, of the transposed or of the adjoint matrices if asked for.
+
+    ``a_is_sparse`` and ``b_is_sparse`` change no values.
+    """
+    left = _adjoint(a) if adjoint_a else ops.matrix_transpose(a) if transpose_a else a
     return ops.squeeze(ops.matmul(left, ops.unsqueeze(b, -1)), -1)
 
 

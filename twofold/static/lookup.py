@@ -266,6 +266,31 @@ class HashTable:
 StaticHashTable = HashTable
 
 
+class StaticVocabularyTable(HashTable):
+    """The numbers of known keys, and for other keys numbers of ``num_oov_buckets`` buckets by their fingerprints.
+
+    Without buckets other keys have -1.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     known = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+    ...     table = tf.lookup.StaticVocabularyTable(known, 1)
+    ...     session.run(tf.tables_initializer())
+    ...     print(session.run(table.lookup(tf.constant(["b", "none"]))))
+    [1 2]
+    """
+
+    def __init__(
+        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise ValueError(f"StaticVocabularyTable: num_oov_buckets is {num_oov_buckets}. Give at least 1.")
+        super().__init__(initializer, -1, name=name)
+        self.buckets = int(num_oov_buckets)
+        if lookup_key_dtype is not None:
+            self.key_dtype = as_dtype(lookup_key_dtype)
+
+
 def _numbered(mapping: Any, dtype: Any = None) -> KeyValueTensorInitializer:
     keys = convert_to_tensor(mapping, None if dtype is None else as_dtype(dtype))
     return KeyValueTensorInitializer(keys, numpy.arange(keys.type_.shape[0], dtype=numpy.int64))

@@ -329,8 +329,9 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 
 
 @example("tf.losses.add_loss(tf.constant(2.0))", "tf.losses.get_total_loss()", "2.0")
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
-    """The sum of all losses collected."""
-    return math.add_n(
-        get_losses() + (get_regularization_losses() if add_regularization_losses else []), name=name
-    )
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Any:
+    """The sum of all losses collected, those whose names begin with ``scope`` if given."""
+    more = get_regularization_losses(scope) if add_regularization_losses else []
+    return math.add_n(get_losses(scope) + more, name=name)

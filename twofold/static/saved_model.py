@@ -327,3 +327,5 @@ submodules(
         "constants": _CONSTANTS,
     },
 )
+
+globals().update(_TAG_CONSTANTS | _SIGNATURE_CONSTANTS | _CONSTANTS)

@@ -29,6 +29,7 @@ from twofold.static.api.op_functions import (
     is_tensor_like,
     numbers,
     operation,
+    refuse,
     sizes,
 )
 from twofold.static.arrays import creation, segments, selection, shape_ops
@@ -349,11 +350,16 @@ def _first_of(group: Any, cells: Any) -> Any:
     "x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])", "tf.sparse_reduce_sum(x, 0)", "[ 0. 11.]"
 )
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    reduction_axes: Any = None,
+    keep_dims: bool | None = None,
 ) -> Any:
     """The sum of a sparse tensor along axes, dense; a run raises InvalidArgumentError for coordinates outside."""
     given = SparseTensor.from_value(sp_input)
     whole = bool(given_once(keepdims=keepdims, keep_dims=keep_dims))
+    axis = given_once(axis=axis, reduction_axes=reduction_axes)
     with _checked(given.indices, given.dense_shape, False):
         return _sum(given.indices, given.values, given.dense_shape, axis, whole)
 
@@ -509,14 +515,21 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
 
 
 def string_split(
-    source: Any, delimiter: str = " ", skip_empty: bool = True, name: str | None = None
+    source: Any,
+    sep: str | None = None,
+    skip_empty: bool = True,
+    delimiter: str = " ",
+    result_type: str = "SparseTensor",
+    name: str | None = None,
 ) -> SparseTensor:
     """The parts of each string between delimiters, as a sparse tensor: a row for each string.
 
     Args:
         source: a ``tf.string`` vector.
-        delimiter: the bytes that each separate parts; an empty one separates every byte.
+        sep: the bytes that each separate parts, ``delimiter`` unless given; an empty one separates every byte.
         skip_empty: leave out empty parts.
+        delimiter: an older name of ``sep``.
+        result_type: "SparseTensor"; anything else raises.
         name: the name of the operation.
 
     >>> import twofold.static as tf
@@ -526,7 +539,9 @@ def string_split(
     ([b'a', b'b', b'c'], [[0, 0], [0, 1], [1, 0]], [2, 2])
     """
     tensor = as_string_tensor("string_split", source)
-    separators = delimiter.encode() if isinstance(delimiter, str) else bytes(delimiter)
+    refuse("string_split", **{f"result_type={result_type!r}": result_type != "SparseTensor"})
+    chosen = delimiter if sep is None else sep
+    separators = chosen.encode() if isinstance(chosen, str) else bytes(chosen)
 
     def split(lines: Any) -> list[Any]:
         rows = [_parts(line, separators, skip_empty) for line in lines]

@@ -220,12 +220,16 @@ def sparse_to_indicator(sp_input: Any, vocab_size: int, name: str | None = None)
 
 @example("x = tf.SparseTensor([[0, 1], [1, 1]], [5.0, 6.0], [2, 2])", "tf.sparse_reduce_max(x, 0)", "[0. 6.]")
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: bool | None = None, keep_dims: bool | None = None
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    reduction_axes: Any = None,
+    keep_dims: bool | None = None,
 ) -> Any:
     """The largest element of a sparse tensor along axes, dense; 0 where there is none."""
     given = SparseTensor.from_value(sp_input)
     rank = given.rank
-    found = axis_of(axis)
+    found = axis_of(given_once(axis=axis, reduction_axes=reduction_axes))
     gone = {
         k % rank for k in (range(rank) if found is None else [found] if isinstance(found, int) else found)
     }

@@ -236,9 +236,13 @@ class FileWriter:
         if self._waiting >= self._most or monotonic() - self._last >= self._seconds:
             self.flush()
 
-    def add_graph(self, graph: Any, global_step: Any = None) -> None:
-        """Write a graph, which has no step in TensorBoard."""
-        self._file.add_graph(graph.as_graph_def().SerializeToString())
+    def add_graph(self, graph: Any = None, global_step: Any = None, graph_def: Any = None) -> None:
+        """Write a graph, or its message, which has no step in TensorBoard."""
+        given = graph_def if graph is None else graph
+        if given is None or (graph is not None and graph_def is not None):
+            raise ValueError(f"add_graph: give graph or graph_def, at {here()}.")
+        message = given.as_graph_def() if hasattr(given, "as_graph_def") else given
+        self._file.add_graph(message.SerializeToString())
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write the profile of a run."""

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 NAMESPACES = {
-    "debugging": "is_finite is_inf is_nan",
+    "debugging": "assert_all_finite=verify_tensor_all_finite is_finite is_inf is_nan",
     "dtypes": """DType as_dtype as_string bfloat16 bool cast complex complex64 complex128 double float16 float32 float64
         half int16 int32 int64 int8 saturate_cast string uint16 uint32 uint64 uint8""",
     "graph_util": "import_graph_def",

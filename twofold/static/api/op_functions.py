@@ -189,13 +189,18 @@ def constant(
 
 @example("tf.convert_to_tensor([1.0, 2.0])", "[1. 2.]")
 def convert_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
 ) -> Any:
     """``value`` as a tensor of the graph; lists may hold tensors.
 
     Raises ValueError for a tensor of another dtype than the one asked for. Numbers are of ``preferred_dtype`` where
-    no dtype is asked for and that loses no fraction.
+    no dtype is asked for and that loses no fraction; ``dtype_hint`` is a later name of it.
     """
+    preferred_dtype = given_once(preferred_dtype=preferred_dtype, dtype_hint=dtype_hint)
     found = as_tensor(value)
     if isinstance(found, Tensor):
         if dtype is not None and found.dtype is not as_dtype(dtype):

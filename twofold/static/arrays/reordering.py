@@ -61,7 +61,7 @@ def _with_last(data_format: Any, change: Callable[[Any], Any], images: Any) -> A
     return ops.movedim(change(ops.movedim(images, 1, -1)), -1, 1)
 
 
-@operation("SpaceToDepth")
+@operation("SpaceToDepth", name_at=2)
 @example("tf.squeeze(tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2))", "[1 2 3 4]")
 def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
     """Blocks of ``block_size`` by ``block_size`` pixels as channels."""
@@ -78,7 +78,7 @@ def space_to_depth(input: Any, block_size: Number, data_format: Number = "NHWC")
     return _with_last(data_format, change, input)
 
 
-@operation("DepthToSpace")
+@operation("DepthToSpace", name_at=2)
 @example("tf.squeeze(tf.depth_to_space([[[[1, 2, 3, 4]]]], 2))", "[[1 2]\n [3 4]]")
 def depth_to_space(input: Any, block_size: Number, data_format: Number = "NHWC") -> Any:
     """Channels as blocks of ``block_size`` by ``block_size`` pixels."""

@@ -178,10 +178,14 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     return _stitched(positions, values, count_up_to(positions), values[0].dtype, name=name)
 
 
-@operation("CountNonzero", name_at=4, older={"keep_dims": "keepdims"})
+@operation(
+    "CountNonzero",
+    name_at=4,
+    older={"reduction_indices": "axis", "keep_dims": "keepdims", "input": "input_tensor"},
+)
 @example("tf.count_nonzero([[0, 2], [3, 4]], axis=0)", "[1 2]")
 def count_nonzero(
-    input_tensor: Alone, axis: Number = None, keepdims: Number = None, dtype: Dtype = int64
+    input_tensor: Alone = None, axis: Number = None, keepdims: Number = None, dtype: Dtype = int64
 ) -> Any:
     """How many elements are not zero along ``axis``."""
     found = numbers(axis)

@@ -25,6 +25,7 @@ from twofold.static.api.op_functions import (
     as_dtype,
     as_tensor,
     axis_of,
+    checked_below,
     convert_to_tensor,
     counted,
     full_of,
@@ -159,11 +160,11 @@ def transpose(a: Any, perm: Number = None, conjugate: Number = False) -> Any:
     return ops.permute(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, axes)
 
 
-@operation("MatrixTranspose")
+@operation("MatrixTranspose", name_at=1)
 @example("tf.matrix_transpose([[1, 2], [3, 4]])", "[[1 3]\n [2 4]]")
-def matrix_transpose(a: Any) -> Any:
-    """The last two axes swapped."""
-    return ops.transpose(a, -2, -1)
+def matrix_transpose(a: Any, conjugate: Number = False) -> Any:
+    """The last two axes swapped, complex numbers conjugated if asked for."""
+    return ops.transpose(ops.conj(a) if conjugate and a.dtype.kind == "c" else a, -2, -1)
 
 
 @operation("ExpandDims", older={"dim": "axis"})
@@ -341,19 +342,67 @@ def slice(input_: Any, begin: Number, size: Number) -> Any:
 
 @operation("GatherV2", name_at=3)
 @example("tf.gather([10, 20, 30], [2, 0])", "[30 10]")
-def gather(params: Alone, indices: Alone, validate_indices: Number = None, axis: Number = 0) -> Any:
-    """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``."""
-    along = normalize_axis(whole(axis), params.ndim)
+def gather(
+    params: Alone,
+    indices: Alone,
+    validate_indices: Number = None,
+    axis: Number = None,
+    batch_dims: Number = 0,
+) -> Any:
+    """Slices of ``params`` along ``axis`` by number; numbers are checked with and without ``validate_indices``.
+
+    The first ``batch_dims`` axes of both are the same, and each has numbers of its own; ``axis`` is the one behind
+    them unless given.
+    """
+    batch = 0 if isinstance(indices, int) else normalize_axis(whole(batch_dims), indices.ndim + 1)
+    along = batch if axis is None else normalize_axis(whole(axis), params.ndim)
+    if batch:
+        return _gathered_in_batches(params, indices, batch, along)
     if isinstance(indices, int):
         return ops.select(params, along, indices)
     flat = ops.index_select(params, along, ops.reshape(indices, (-1,)))
     return ops.reshape(flat, (*params.shape[:along], *indices.shape, *params.shape[along + 1 :]))
 
 
-@operation("GatherNd")
+def _gathered_in_batches(params: Any, indices: Any, batch: int, axis: int) -> Any:
+    """Slices along ``axis``, by numbers of their own for each of the first ``batch`` axes."""
+    shape, own = tuple(params.shape), tuple(indices.shape[batch:])
+    rows = ops.permute(params, (*range(batch), axis, *[k for k in range(batch, params.ndim) if k != axis]))
+    rest = tuple(rows.shape[batch + 1 :])
+    count, size = math.prod(shape[:batch]), shape[axis]
+    first = ops.reshape(ops.multiply(counted(count, indices), size), (count, *[1] * len(own)))
+    flat = ops.reshape(ops.cast(checked_below(indices, size, "index"), int64), (count, *own))
+    found = ops.index_select(
+        ops.reshape(rows, (count * size, *rest)), 0, ops.reshape(ops.add(flat, first), (-1,))
+    )
+    found = ops.reshape(found, (*shape[:batch], *own, *rest))
+    moved, inner = len(own), axis - batch
+    order = [
+        *range(batch),
+        *range(batch + moved, batch + moved + inner),
+        *range(batch, batch + moved),
+        *range(batch + moved + inner, found.ndim),
+    ]
+    return ops.permute(found, tuple(order))
+
+
+@operation("GatherNd", name_at=2)
 @example("tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])", "[2 3]")
-def gather_nd(params: Any, indices: Alone) -> Any:
-    """Elements or slices of ``params`` at the positions in the last axis of ``indices``."""
+def gather_nd(params: Any, indices: Alone, batch_dims: Number = 0) -> Any:
+    """Elements or slices of ``params`` at the positions in the last axis of ``indices``.
+
+    The first ``batch_dims`` axes of both are the same, and positions count behind them.
+    """
+    batch = whole(batch_dims)
+    if batch:
+        before = [
+            ops.broadcast_to(
+                ops.reshape(counted(size, indices), [-1 if k == axis else 1 for k in range(indices.ndim)]),
+                (*indices.shape[:-1], 1),
+            )
+            for axis, size in enumerate(params.shape[:batch])
+        ]
+        indices = ops.concat([*before, ops.cast(indices, int64)], -1)
     depth, shape = index(indices.shape[-1]), tuple(params.shape)
     rows = ops.reshape(params, (math.prod(shape[:depth]), *shape[depth:]))
     found = ops.index_select(rows, 0, flat_indices(indices, shape))

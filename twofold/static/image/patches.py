@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from twofold.dtypes import float32, int32
-from twofold.runtime.calls import failed
 from twofold.errors import ArgumentError
+from twofold.runtime.calls import failed
 from twofold.static.api.op_functions import convert_to_tensor
 from twofold.static.arrays import creation, shape_ops
 from twofold.static.functions.host_calls import in_python
@@ -142,7 +142,10 @@ def non_max_suppression_with_scores(
     return chosen, found
 
 
-@example(f"tf.image.non_max_suppression_padded({_BOXES}, [0.5, 0.9, 0.3], 3, pad_to_max_output_size=True)[0]", "[1 2 0]")
+@example(
+    f"tf.image.non_max_suppression_padded({_BOXES}, [0.5, 0.9, 0.3], 3, pad_to_max_output_size=True)[0]",
+    "[1 2 0]",
+)
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -154,7 +157,9 @@ def non_max_suppression_padded(
 ) -> tuple[Any, Any]:
     """``non_max_suppression`` and how many are chosen; filled with zeros to ``max_output_size`` if asked."""
     with name_scope(name, "non_max_suppression_padded"):
-        found, _ = non_max_suppression_with_scores(boxes, scores, max_output_size, iou_threshold, score_threshold)
+        found, _ = non_max_suppression_with_scores(
+            boxes, scores, max_output_size, iou_threshold, score_threshold
+        )
         count = shape_ops.shape(found)[0]
         if pad_to_max_output_size:
             found = creation.pad(found, [[0, max_output_size - count]])
@@ -246,5 +251,3 @@ def combined_non_max_suppression(
         "CombinedNonMaxSuppression", choose, [*given, *options], [*results, (int32, (images,))], name
     )
     return tuple(found)  # type: ignore[return-value]
-
-

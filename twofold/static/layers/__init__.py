@@ -22,6 +22,7 @@ from twofold.static.layers.convolutional import conv3d_transpose as conv3d_trans
 from twofold.static.layers.convolutional import layer_parameters as _layer_parameters
 from twofold.static.layers.convolutional import separable_conv1d as separable_conv1d
 from twofold.static.layers.convolutional import separable_conv2d as separable_conv2d
+from twofold.static.layers.layer import InputSpec as InputSpec
 from twofold.static.layers.layer import Layer as Layer
 from twofold.static.layers.layer import layer_of
 from twofold.static.layers.normalization import batch_normalization as batch_normalization

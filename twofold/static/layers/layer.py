@@ -14,6 +14,33 @@ from twofold.static.graph.graph import get_default_graph
 from twofold.static.variables.variable_scope import VariableScope, variable_scope
 
 
+class InputSpec:
+    """What a layer of a program's own takes: a dtype, a shape, and the sizes of some axes.
+
+    >>> import twofold.static as tf
+    >>> tf.layers.InputSpec(ndim=2, axes={-1: 3})
+    InputSpec(ndim=2, axes={-1: 3})
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: dict[int, Any] | None = None,
+    ) -> None:
+        self.dtype, self.shape, self.max_ndim, self.min_ndim = dtype, shape, max_ndim, min_ndim
+        self.ndim = ndim if shape is None else len(shape)
+        self.axes = axes or {}
+
+    def __repr__(self) -> str:
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        shown = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name)]
+        return f"InputSpec({', '.join(shown)})"
+
+
 class Layer:
     """A layer with the options of the function of ``tf.layers`` that it is made of.
 

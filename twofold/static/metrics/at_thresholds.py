@@ -153,7 +153,12 @@ specificity_at_sensitivity = _trade_off("specificity", "sensitivity", _specifici
 
 @example("value, update = tf.metrics.auc([True, False], [0.9, 0.1])", START_LOCAL, "tf.round(update)", "1.0")
 @takes(
-    metrics_collections=None, updates_collections=None, curve="ROC", name=None, summation_method="trapezoidal"
+    metrics_collections=None,
+    updates_collections=None,
+    curve="ROC",
+    name=None,
+    summation_method="trapezoidal",
+    thresholds=None,
 )
 def auc(
     labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, **options: Any
@@ -161,7 +166,8 @@ def auc(
     """The area under the curve of true over false positive rates, or with "PR" of precision over recall.
 
     It is found by the trapezoidal rule or, for "PR" with "careful_interpolation", between thresholds by the true and
-    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for others.
+    false positives as Davis and Goadrich 2006 interpolate them; raises ValueError for others. ``thresholds`` may be
+    given instead of their number.
     """
     curve, summation = options["curve"], options["summation_method"]
     careful = (curve, summation) == ("PR", "careful_interpolation")
@@ -170,8 +176,13 @@ def auc(
             f"auc: curve {curve!r} with {summation!r} is not offered. Use 'ROC', or 'PR', with 'trapezoidal', "
             "or 'PR' with 'careful_interpolation'."
         )
+    own = options["thresholds"]
     with variable_scope(options["name"], "auc"):
-        limits = _spaced(num_thresholds, convert_to_tensor(predictions))
+        if own is None:
+            limits = _spaced(num_thresholds, convert_to_tensor(predictions))
+        else:
+            num_thresholds = len(own) + 2
+            limits = constant([-_TINY, *own, 1 + _TINY], float32)
         pairs = _counts(labels, predictions, weights, limits, num_thresholds)
         area = _interpolated_area if careful else _precision_area if curve == "PR" else _area
         value, update = _applied(area, pairs)

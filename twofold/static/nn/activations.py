@@ -16,6 +16,7 @@ from twofold.static.api.op_functions import (
     define,
     operation,
     sizes,
+    whole,
 )
 from twofold.static.arrays.shape_ops import reshape
 from twofold.static.graph.docstrings import example
@@ -49,11 +50,11 @@ def leaky_relu(features: Any, alpha: Any = 0.2) -> Any:
     return ops.leaky_relu(features, alpha)
 
 
-@operation("CRelu")
+@operation("CRelu", name_at=1)
 @example("tf.nn.crelu([-1.0, 2.0])", "[0. 2. 1. 0.]")
-def crelu(features: Any) -> Any:
-    """relu(x) beside relu(-x)."""
-    return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], -1)
+def crelu(features: Any, axis: Number = -1) -> Any:
+    """relu(x) beside relu(-x) along ``axis``."""
+    return ops.concat([ops.relu(features), ops.relu(ops.negative(features))], whole(axis))
 
 
 @operation("Softmax", older={"dim": "axis"})

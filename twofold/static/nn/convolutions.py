@@ -215,17 +215,22 @@ def conv1d_transpose(
     return _transposed_line(input, filters, output_shape, strides, padding, data_format, dilations, name=name)
 
 
-@operation("Conv3DBackpropInputV2", default="conv3d_transpose")
+@operation(
+    "Conv3DBackpropInputV2",
+    default="conv3d_transpose",
+    name_at=6,
+    older={"input": "value", "filters": "filter"},
+)
 @example(
     "x, filters = tf.zeros([1, 2, 2, 2, 3]), tf.zeros([2, 2, 2, 5, 3])",
     "print(tf.nn.conv3d_transpose(x, filters, [1, 4, 4, 4, 5], [1, 2, 2, 2, 1]).shape)",
     "(1, 4, 4, 4, 5)",
 )
 def conv3d_transpose(
-    value: Any,
-    filter: Any,
-    output_shape: Number,
-    strides: Number,
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Number = None,
+    strides: Number = None,
     padding: Number = "SAME",
     data_format: Number = "NDHWC",
     dilations: Number = None,
@@ -290,13 +295,14 @@ def conv2d_backprop_input(
     data_format: str = "NHWC",
     dilations: Any = None,
     name: str | None = None,
+    filters: Any = None,
 ) -> Any:
-    """The gradient of ``conv2d`` with respect to its input.
+    """The gradient of ``conv2d`` with respect to its input; ``filters`` is a later name of ``filter``.
 
     ``use_cudnn_on_gpu`` changes nothing.
     """
-    made = name or "Conv2DBackpropInput"
-    return _transposed(out_backprop, filter, input_sizes, strides, padding, data_format, dilations, name=made)
+    made, kernel = name or "Conv2DBackpropInput", given_once(filter=filter, filters=filters)
+    return _transposed(out_backprop, kernel, input_sizes, strides, padding, data_format, dilations, name=made)
 
 
 @operation("DepthwiseConv2dNative")
@@ -353,20 +359,44 @@ def separable_conv2d(
     )
 
 
-depthwise_conv2d_native = depthwise_conv2d
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """``depthwise_conv2d`` with its parameters in another order.
+
+    >>> import twofold.static as tf
+    >>> filters = tf.zeros([2, 2, 2, 3])
+    >>> tf.nn.depthwise_conv2d_native(tf.zeros([1, 4, 4, 2]), filters, [1, 1, 1, 1], "SAME", "NHWC").shape.as_list()
+    [1, 4, 4, 6]
+    """
+    made = name or "DepthwiseConv2dNative"
+    return _depthwise(input, filter, strides, padding, dilations, data_format, name=made)
 
 
 def convolution(
     input: Any,
-    filter: Any,
-    padding: str,
+    filter: Any = None,
+    padding: str = "VALID",
     strides: Sequence[int] | None = None,
     dilation_rate: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
 ) -> Any:
-    """The convolution of as many spatial axes as ``filter`` has, one to three."""
-    value, kernel = convert_to_tensor(input), convert_to_tensor(filter)
+    """The convolution of as many spatial axes as ``filter`` has, one to three.
+
+    ``filters`` and ``dilations`` are later names of ``filter`` and ``dilation_rate``.
+    """
+    value = convert_to_tensor(input)
+    kernel = convert_to_tensor(given_once(filter=filter, filters=filters))
+    dilation_rate = given_once(dilation_rate=dilation_rate, dilations=dilations)
     count = kernel.type_.ndim - 2
     functions: dict[int, Any] = {1: conv1d, 2: conv2d, 3: conv3d}
     if count not in functions:

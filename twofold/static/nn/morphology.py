@@ -13,14 +13,14 @@ from twofold.static.graph.docstrings import example
 from twofold.static.nn.layouts import padded_sides
 
 
-@operation("Dilation2D")
+@operation("Dilation2D", older={"filters": "filter", "dilations": "rates"})
 @example(
     "x, filter = tf.constant([[[[1.0], [5.0], [2.0]]]]), tf.zeros([1, 2, 1])",
     'tf.squeeze(tf.nn.dilation2d(x, filter, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"))',
     "[5. 5. 2.]",
 )
 def dilation2d(
-    input: Any, filter: Any, strides: Number = None, rates: Number = None, padding: Number = None
+    input: Any, filter: Any = None, strides: Number = None, rates: Number = None, padding: Number = None
 ) -> Any:
     """The largest sum of an image and ``filter`` (height, width, channels) in each window, channel by channel."""
     if input.ndim != 4 or filter.ndim != 3:

@@ -115,18 +115,25 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    t: Any,
-    m: Any,
-    v: Any,
-    beta: Any,
-    gamma: Any,
-    variance_epsilon: float,
-    scale_after_normalization: bool,
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: Any = None,
     name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
 ) -> Any:
-    """``batch_normalization`` with ``gamma`` only where it is wanted."""
+    """``batch_normalization`` with ``gamma`` only where it is wanted.
+
+    ``input``, ``mean`` and ``variance`` are later names of ``t``, ``m`` and ``v``.
+    """
+    given = given_once(t=t, input=input), given_once(m=m, mean=mean), given_once(v=v, variance=variance)
     return batch_normalization(
-        t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+        *given, beta, gamma if scale_after_normalization else None, variance_epsilon, name
     )
 
 

@@ -14,7 +14,15 @@ from twofold.ops.convolution.window_loops import Span
 from twofold.ops.convolution.windows import INSIDE
 from twofold.runtime.calls import failed
 from twofold.runtime.tracing import here
-from twofold.static.api.op_functions import Number, convert_to_tensor, counted, numbers, operation, whole
+from twofold.static.api.op_functions import (
+    Number,
+    convert_to_tensor,
+    counted,
+    numbers,
+    operation,
+    refuse,
+    whole,
+)
 from twofold.static.api.result_tuples import MaxPoolWithArgmax
 from twofold.static.graph.docstrings import described, example
 from twofold.static.math import cast
@@ -251,11 +259,17 @@ def max_pool_with_argmax(
     ksize: Any,
     strides: Any,
     padding: str,
-    Targmax: Any = int64,
+    data_format: str = "NHWC",
+    Targmax: Any = None,
     name: str | None = None,
+    output_dtype: Any = None,
     include_batch_in_index: bool = False,
 ) -> Any:
-    """The largest elements of windows, and their indices ``(row * width + column) * channels + channel``."""
+    """The largest elements of windows, and their indices ``(row * width + column) * channels + channel``.
+
+    They are of ``output_dtype`` or ``Targmax``, int64 unless given.
+    """
+    refuse("max_pool_with_argmax", **{f"data_format={data_format!r}": data_format != "NHWC"})
     if include_batch_in_index or padding not in ("SAME", "VALID"):
         what = f"padding is {padding!r} and include_batch_in_index {include_batch_in_index}"
         raise failed(
@@ -263,4 +277,5 @@ def max_pool_with_argmax(
             ArgumentError(what, "Use 'SAME' or 'VALID', and indices within the image."),
         )
     found, positions = _with_positions(convert_to_tensor(input), ksize, strides, padding == "SAME", name=name)
-    return MaxPoolWithArgmax(found, cast(positions, Targmax))
+    kind = given_once(Targmax=Targmax, output_dtype=output_dtype)
+    return MaxPoolWithArgmax(found, cast(positions, int64 if kind is None else kind))

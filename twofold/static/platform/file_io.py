@@ -43,9 +43,12 @@ class GFile:
             file_content = file_content.decode()
         self._file.write(file_content)
 
-    def seek(self, offset: int) -> None:
-        """Go on at an offset from the beginning."""
-        self._file.seek(offset)
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Go on at an offset from the beginning, from here (``whence=1``) or from the end (2).
+
+        ``position`` is an older name of ``offset``.
+        """
+        self._file.seek(position if offset is None else offset, whence)
 
     def tell(self) -> int:
         """The offset of what is read or written next."""
@@ -103,19 +106,39 @@ def _stat(filename: str) -> SimpleNamespace:
     )
 
 
+def _walk(top: str, in_order: bool = True, topdown: bool | None = None, onerror: Any = None) -> Any:
+    """For ``top`` and each directory below it its path, directories and files; without ``in_order`` the last first.
+
+    ``topdown`` and ``onerror`` are those of ``tf.io.gfile.walk``.
+    """
+    return os.walk(top, in_order if topdown is None else topdown, onerror)
+
+
 _FUNCTIONS = {
-    "Exists exists": os.path.exists,
-    "IsDirectory isdir": os.path.isdir,
-    "ListDirectory listdir": lambda dirname: sorted(os.listdir(dirname)),
-    "MakeDirs makedirs": lambda dirname: os.makedirs(dirname, exist_ok=True),
-    "MkDir mkdir": os.mkdir,
-    "Remove remove": os.remove,
-    "DeleteRecursively rmtree": shutil.rmtree,
-    "Glob glob": _glob,
-    "Walk walk": os.walk,
-    "Stat stat": _stat,
-    "Copy copy": _copy,
-    "Rename rename": _rename,
+    "Exists": lambda filename: os.path.exists(filename),
+    "exists": lambda path: os.path.exists(path),
+    "IsDirectory": lambda dirname: os.path.isdir(dirname),
+    "isdir": lambda path: os.path.isdir(path),
+    "ListDirectory": lambda dirname: sorted(os.listdir(dirname)),
+    "listdir": lambda path: sorted(os.listdir(path)),
+    "MakeDirs": lambda dirname: os.makedirs(dirname, exist_ok=True),
+    "makedirs": lambda path: os.makedirs(path, exist_ok=True),
+    "MkDir": lambda dirname: os.mkdir(dirname),
+    "mkdir": lambda path: os.mkdir(path),
+    "Remove": lambda filename: os.remove(filename),
+    "remove": lambda path: os.remove(path),
+    "DeleteRecursively": lambda dirname: shutil.rmtree(dirname),
+    "rmtree": lambda path: shutil.rmtree(path),
+    "Glob": _glob,
+    "glob": lambda pattern: _glob(pattern),
+    "join": os.path.join,
+    "Walk walk": _walk,
+    "Stat": _stat,
+    "stat": lambda path: _stat(path),
+    "Copy": _copy,
+    "copy": lambda src, dst, overwrite=False: _copy(src, dst, overwrite),
+    "Rename": _rename,
+    "rename": lambda src, dst, overwrite=False: _rename(src, dst, overwrite),
 }
 """The functions of ``tf.gfile``, each with its name in ``tf.io.gfile``."""
 

@@ -161,31 +161,75 @@ def _also_older(define: Callable[..., None]) -> Callable[..., None]:
     return with_older
 
 
-def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
-    def define(name: str, default: Any, help: str | None = None) -> None:
+def _required(name: str, required: bool) -> None:
+    if required:
+        _mark_as_required(name)
+
+
+def _bounded(name: str, lower: Any, upper: Any, several: bool = False) -> None:
+    """Have a program end at its start where a number is outside of bounds."""
+    if lower is None and upper is None:
+        return
+    inside = lambda value: (lower is None or value >= lower) and (upper is None or value <= upper)
+    fits = lambda value: value is None or all(map(inside, value if several else [value]))
+    FLAGS.validate([name], fits, f"--{name} must be from {lower} to {upper} (None: no bound).")
+
+
+def _number_definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
+    def define(
+        name: str,
+        default: Any,
+        help: str | None = None,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        required: bool = False,
+    ) -> None:
         FLAGS.define(name, default, help, convert)
+        _bounded(name, lower_bound, upper_bound)
+        _required(name, required)
+
+    define.__doc__ = f"Add a flag that is {words}, perhaps between bounds."
+    return _also_older(define)
+
+
+def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
+    def define(name: str, default: Any, help: str | None = None, required: bool = False) -> None:
+        FLAGS.define(name, default, help, convert)
+        _required(name, required)
 
     define.__doc__ = f"Add a flag that is {words}."
     return _also_older(define)
 
 
 def _multi_definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
-    def define(name: str, default: Any, help: str | None = None) -> None:
+    def define(
+        name: str,
+        default: Any,
+        help: str | None = None,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        required: bool = False,
+    ) -> None:
         first = default if default is None or isinstance(default, (list, tuple)) else [default]
         FLAGS.define(name, first, help, convert, action="append")
+        _bounded(name, lower_bound, upper_bound, several=True)
+        _required(name, required)
 
     define.__doc__ = f"Add a flag that may be given several times, a list of {words}."
     return _also_older(define)
 
 
 @_also_older
-def _define_switch(name: str, default: Any, help: str | None = None) -> None:
+def _define_switch(name: str, default: Any, help: str | None = None, required: bool = False) -> None:
     """Add a flag that is true or false."""
     FLAGS.define_switch(name, default, help)
+    _required(name, required)
 
 
 @_also_older
-def _define_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None) -> None:
+def _define_enum(
+    name: str, default: Any, enum_values: Sequence[str], help: str | None = None, required: bool = False
+) -> None:
     """Add a flag that is one of some texts."""
 
     def chosen(text: str) -> str:
@@ -194,6 +238,7 @@ def _define_enum(name: str, default: Any, enum_values: Sequence[str], help: str 
         return text
 
     FLAGS.define(name, default, help, chosen)
+    _required(name, required)
 
 
 def _listed(text: str) -> list[str]:
@@ -229,8 +274,8 @@ flags = SimpleNamespace(
     DEFINE_multi_float=_multi_definer(float, "numbers"),
     DEFINE_spaceseplist=_definer(str.split, "a list with spaces"),
     DEFINE_string=_definer(str, "text"),
-    DEFINE_integer=_definer(int, "a whole number"),
-    DEFINE_float=_definer(float, "a number"),
+    DEFINE_integer=_number_definer(int, "a whole number"),
+    DEFINE_float=_number_definer(float, "a number"),
     DEFINE_list=_definer(_listed, "a list with commas"),
     DEFINE_boolean=_define_switch,
     DEFINE_bool=_define_switch,

@@ -8,9 +8,8 @@ from twofold.lazy import attach as _attach
 from twofold.tracebacks import prepared as _prepared
 
 if TYPE_CHECKING:
-    from twofold.static.sparse import string_split as split
     from twofold.static.strings.hash_buckets import string_to_hash_bucket_fast as to_hash_bucket_fast
-    from twofold.static.strings.serialized import bytes_split
+    from twofold.static.strings.serialized import bytes_split, split
     from twofold.static.strings.serialized import string_format as format
     from twofold.static.strings.string_functions import (
         as_string,

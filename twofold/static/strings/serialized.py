@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy
 
-from twofold.dtypes import string
+from twofold.dtypes import int64, string
 from twofold.errors import InvalidArgumentError
-from twofold.static.api.op_functions import as_dtype, convert_to_tensor
+from twofold.ops.axes import given_once
+from twofold.static.api.op_functions import as_dtype, convert_to_tensor, refuse
 from twofold.static.functions.host_calls import in_python
 from twofold.static.functions.printing import value_text
 from twofold.static.graph.docstrings import example
 from twofold.static.graph_util import make_ndarray, make_tensor_proto
 from twofold.static.protobuf.graph_def import TensorProto
+from twofold.static.sparse import SparseTensor
 from twofold.static.strings.string_functions import as_string_tensor, known_sizes
 
 
@@ -44,7 +46,9 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
             raise InvalidArgumentError(what, "Ask for its dtype.")
         return found
 
-    return in_python("ParseTensor", read, [as_string_tensor("parse_tensor", serialized)], [(wanted, None)], name)[0]
+    return in_python(
+        "ParseTensor", read, [as_string_tensor("parse_tensor", serialized)], [(wanted, None)], name
+    )[0]
 
 
 @example("tf.io.decode_compressed(tf.constant(b'as it is'))", "b'as it is'")
@@ -96,3 +100,42 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
         return numpy.array([whole[k : k + 1] for k in range(len(whole))], object)
 
     return in_python("BytesSplit", split, [tensor], [(string, (None,))], name)[0]
+
+
+@example(
+    "found = tf.strings.split(tf.constant(['a  b', 'c']))",
+    "found.values",
+    "[b'a' b'b' b'c']",
+)
+def split(
+    input: Any = None,
+    sep: str | None = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """The parts of each string, as a sparse tensor with a row for each string.
+
+    Args:
+        input: A vector of strings, or one string.
+        sep: What stands between parts, which may be empty; without it they are separated by white space.
+        maxsplit: How often a string is split at most; -1 for no limit.
+        result_type: "SparseTensor"; anything else raises.
+        source: An older name of ``input``.
+        name: That of the operation.
+    """
+    refuse("strings.split", **{f"result_type={result_type!r}": result_type != "SparseTensor"})
+    tensor = as_string_tensor("strings.split", given_once(input=input, source=source))
+    between = sep.encode() if sep else None
+
+    def parts(lines: Any) -> list[Any]:
+        rows = [line.split(between, maxsplit) for line in numpy.ravel(lines)]
+        indices = [(row, column) for row, found in enumerate(rows) for column in range(len(found))]
+        values = numpy.array([part for found in rows for part in found] or [b""], object)[: len(indices)]
+        width = max(map(len, rows), default=0)
+        positions = numpy.array(indices, numpy.int64).reshape(-1, 2)
+        return [positions, values, numpy.array([len(rows), width], numpy.int64)]
+
+    results: Any = [(int64, (None, 2)), (string, (None,)), (int64, (2,))]
+    return SparseTensor(*in_python("StringSplitV2", parts, [tensor], results, name))

@@ -114,15 +114,19 @@ def as_string(
 
 
 @example('tf.string_to_number(["1.5", "-2"])', "[ 1.5 -2. ]")
-def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | None = None) -> Any:
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
+) -> Any:
     """The number that each string spells; a run raises InvalidArgumentError for any other string.
 
     Args:
         string_tensor: a ``tf.string`` tensor.
         out_type: float32, float64, int32 or int64.
         name: the name of the operation.
+        input: a later name of ``string_tensor``.
     """
-    tensor, dtype = as_string_tensor("string_to_number", string_tensor), as_dtype(out_type)
+    strings = given_once(string_tensor=string_tensor, input=input)
+    tensor, dtype = as_string_tensor("string_to_number", strings), as_dtype(out_type)
     if dtype not in (float32, float64, int32, int64):
         raise failed("string_to_number", DTypeError(f"out_type is {dtype.name}", "Use float32 or int32."))
 
@@ -137,13 +141,18 @@ def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | No
     return found[0]
 
 
+def _counts_characters(what: str, unit: str) -> bool:
+    """Whether a unit is that of characters and not of bytes; raises ArgumentError for another one."""
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise failed(what, ArgumentError(f"unit is {unit!r}", "Give 'BYTE' or 'UTF8_CHAR'."))
+    return unit == "UTF8_CHAR"
+
+
 @example('tf.strings.length(["one", "three"])', "[3 5]")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Any:
     """The length of each string, in bytes or, with ``unit="UTF8_CHAR"``, in characters."""
     tensor = as_string_tensor("string_length", input)
-    if unit not in ("BYTE", "UTF8_CHAR"):
-        raise failed("string_length", ArgumentError(f"unit is {unit!r}", "Give 'BYTE' or 'UTF8_CHAR'."))
-    count = len if unit == "BYTE" else lambda value: len(value.decode())
+    count = (lambda value: len(value.decode())) if _counts_characters("string_length", unit) else len
     return in_python("StringLength", _each(count, int32), [tensor], [(int32, known_sizes(tensor))], name)[0]
 
 
@@ -276,25 +285,36 @@ def reduce_join(
 
 
 @example('tf.substr(["hello", "world"], 1, 3)', "[b'ell' b'orl']")
-def substr(input: Any, pos: Any, len: Any, name: str | None = None) -> Any:
-    """``len`` bytes of each string from ``pos`` on; a negative ``pos`` counts from the end."""
-    tensor = as_string_tensor("substr", input)
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Any:
+    """``len`` bytes of each string from ``pos`` on; a negative ``pos`` counts from the end.
 
-    def cut(text: bytes, start: int, count: int) -> bytes:
+    With ``unit="UTF8_CHAR"`` characters are counted.
+    """
+    tensor, characters = as_string_tensor("substr", input), _counts_characters("substr", unit)
+
+    def cut(value: bytes, start: int, count: int) -> bytes:
+        text: Any = value.decode() if characters else value
         size = text.__len__()
         if not -size <= start <= size:
             raise failed(
-                "substr", ArgumentError(f"pos {start} in a string of {size} bytes", "Stay inside it.")
+                "substr", ArgumentError(f"pos {start} in a string of length {size}", "Stay inside it.")
             )
         start += size if start < 0 else 0
-        return text[start : start + count]
+        found = text[start : start + count]
+        return found.encode() if characters else found
 
     given = [tensor, convert_to_tensor(pos), convert_to_tensor(len)]
     return in_python("Substr", _each(cut, string), given, [(string, known_sizes(*given))], name)[0]
 
 
 @example('tf.decode_raw(tf.constant(b"abc"), tf.uint8)', "[97 98 99]")
-def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Any:
     """The bytes of strings as numbers: one more axis, whose size is the length over the size of a number.
 
     Args:
@@ -302,8 +322,10 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
         out_type: the dtype of the numbers.
         little_endian: the order of the bytes of a number.
         name: the name of the operation.
+        bytes: an older name of ``input_bytes``.
     """
-    tensor, dtype = as_string_tensor("decode_raw", input_bytes), as_dtype(out_type)
+    given = given_once(input_bytes=input_bytes, bytes=bytes)
+    tensor, dtype = as_string_tensor("decode_raw", given), as_dtype(out_type)
     order = dtype.numpy.newbyteorder("<" if little_endian else ">")
 
     def read(strings: Any) -> Any:

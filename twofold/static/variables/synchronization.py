@@ -31,4 +31,4 @@ class VariableAggregation(Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
+    ONLY_FIRST_TOWER = 3  # noqa: PIE796
