@@ -264,9 +264,9 @@ NAMES: dict[str, dict[str, str]] = {
     "twofold.static.contrib": {
         "twofold.static": "keras lookup saved_model signal",
         "twofold.static.contrib": (
-            "cluster_resolver compiler crf cudnn_rnn data distributions eager estimator framework layers "
-            "learn legacy_seq2seq losses metrics opt predictor rnn seq2seq slim staging tensorboard tpu "
-            "training util"
+            "cluster_resolver compiler crf cudnn_rnn data distributions eager estimator factorization "
+            "framework layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq slim staging "
+            "tensorboard tpu training util"
         ),
     },
     "twofold.static.contrib.learn": {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         distributions,
         eager,
         estimator,
+        factorization,
         framework,
         layers,
         learn,
