@@ -265,8 +265,8 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static": "keras lookup saved_model signal",
         "twofold.static.contrib": (
             "cluster_resolver compiler crf cudnn_rnn data distributions eager estimator factorization "
-            "framework layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq slim staging "
-            "tensorboard tpu training util"
+            "framework image layers learn legacy_seq2seq losses metrics opt predictor rnn seq2seq slim "
+            "staging tensorboard tpu training util"
         ),
     },
     "twofold.static.contrib.learn": {

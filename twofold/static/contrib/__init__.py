@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         estimator,
         factorization,
         framework,
+        image,
         layers,
         learn,
         legacy_seq2seq,

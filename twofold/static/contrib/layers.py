@@ -23,13 +23,18 @@ from twofold.static.contrib.normalizers import group_norm as group_norm
 from twofold.static.contrib.normalizers import instance_norm as instance_norm
 from twofold.static.contrib.normalizers import layer_norm as layer_norm
 from twofold.static.contrib.normalizers import unit_norm as unit_norm
+from twofold.static.contrib.optimizing import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
+from twofold.static.contrib.optimizing import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from twofold.static.contrib.optimizing import optimize_loss as optimize_loss
 from twofold.static.contrib.scopes import SHARED, layer
 from twofold.static.contrib.summaries import summarize_activation as summarize_activation
 from twofold.static.contrib.summaries import summarize_activations as summarize_activations
+from twofold.static.contrib.summaries import summarize_biases as summarize_biases
 from twofold.static.contrib.summaries import summarize_collection as summarize_collection
 from twofold.static.contrib.summaries import summarize_tensor as summarize_tensor
 from twofold.static.contrib.summaries import summarize_tensors as summarize_tensors
+from twofold.static.contrib.summaries import summarize_variables as summarize_variables
+from twofold.static.contrib.summaries import summarize_weights as summarize_weights
 from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import described, example
 from twofold.static.graph.graph import describe, get_default_graph
@@ -41,6 +46,7 @@ from twofold.static.layers.convolutional import conv1d as _conv1d
 from twofold.static.layers.convolutional import conv2d as _conv2d
 from twofold.static.layers.convolutional import conv2d_transpose as _conv2d_transpose
 from twofold.static.layers.convolutional import conv3d as _conv3d
+from twofold.static.layers.convolutional import conv3d_transpose as _conv3d_transpose
 from twofold.static.layers.convolutional import separable_conv2d as _separable_conv2d
 from twofold.static.nn import embeddings
 from twofold.static.nn.embeddings import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
@@ -277,6 +283,47 @@ def conv2d_transpose(inputs: Any, num_outputs: int, **options: Any) -> Any:
 
 
 convolution2d_transpose = conv2d_transpose
+
+
+@_weighted("Conv3d_transpose", f"kernel_size, {_WINDOW}data_format='NDHWC', ")
+def conv3d_transpose(inputs: Any, num_outputs: int, **options: Any) -> Any:
+    """Transposed convolution of volumes; see ``convolution``."""
+    return _made(_conv3d_transpose, inputs, options, filters=num_outputs)
+
+
+convolution3d_transpose = conv3d_transpose
+
+
+@example(
+    "y = tf.contrib.layers.conv2d_in_plane(tf.zeros([2, 8, 8, 3]), [1, 2])",
+    "print(y.shape, [variable.shape.as_list() for variable in tf.model_variables()])",
+    "(2, 8, 8, 3) [[1, 2, 1, 1], [3]]",
+)
+@_weighted("ConvInPlane", f"kernel_size, {_WINDOW}")
+def conv2d_in_plane(inputs: Any, **options: Any) -> Any:
+    """All channels convolved on their own by one kernel; see ``convolution`` for the arguments."""
+    tensor = convert_to_tensor(inputs)
+    window, step = (
+        list(one) if isinstance(one, (list, tuple)) else [one] * 2
+        for one in (options["kernel_size"], options["stride"])
+    )
+    channels = tensor.get_shape()[-1].value
+    first = options["weights_initializer"] or get_variable_scope().initializer or xavier_initializer()
+    trained = options["trainable"]
+    penalty = options["weights_regularizer"]
+    weights = get_variable("weights", [*window, 1, 1], tensor.dtype, first, penalty, trained)
+    made = nn.depthwise_conv2d(
+        tensor, shape_ops.tile(weights, [1, 1, channels, 1]), [1, *step, 1], options["padding"]
+    )
+    if options["normalizer_fn"] is not None:
+        return options["normalizer_fn"](made, **(options["normalizer_params"] or {}))
+    if options["biases_initializer"] is None:
+        return made
+    start, penalty = options["biases_initializer"], options["biases_regularizer"]
+    return nn.bias_add(made, get_variable("biases", [channels], tensor.dtype, start, penalty, trained))
+
+
+convolution2d_in_plane = conv2d_in_plane
 
 
 @_weighted("SeparableConv2d", f"kernel_size, depth_multiplier=1, {_WINDOW}data_format='NHWC', rate=1, ")

@@ -48,3 +48,24 @@ def summarize_activations(
 ) -> list[Any]:
     """A summary of each result of a layer."""
     return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)
+
+
+def summarize_variables(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
+) -> list[Any]:
+    """A summary of each variable that is trained."""
+    return summarize_collection(GraphKeys.TRAINABLE_VARIABLES, name_filter, summarizer)
+
+
+def summarize_weights(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
+) -> list[Any]:
+    """A summary of each variable of the collection of weights."""
+    return summarize_collection(GraphKeys.WEIGHTS, name_filter, summarizer)
+
+
+def summarize_biases(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
+) -> list[Any]:
+    """A summary of each variable of the collection of biases."""
+    return summarize_collection(GraphKeys.BIASES, name_filter, summarizer)

@@ -9,6 +9,10 @@ from twofold.errors import ArgumentError
 from twofold.runtime.tracing import here
 from twofold.static.contrib.checkpoints import checkpoints_iterator as checkpoints_iterator
 from twofold.static.contrib.checkpoints import wait_for_new_checkpoint as wait_for_new_checkpoint
+from twofold.static.contrib.slim.learning import add_gradients_summaries as add_gradients_summaries
+from twofold.static.contrib.slim.learning import clip_gradient_norms as clip_gradient_norms
+from twofold.static.contrib.slim.learning import create_train_op as create_train_op
+from twofold.static.contrib.slim.learning import multiply_gradients as multiply_gradients
 
 
 class HParams:
