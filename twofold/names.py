@@ -384,7 +384,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.nn.convolutions": (
             "conv2d conv1d conv3d atrous_conv2d conv1d_transpose conv3d_transpose atrous_conv2d_transpose "
             "conv2d_transpose conv2d_backprop_input depthwise_conv2d separable_conv2d "
-            "depthwise_conv2d_native convolution"
+            "depthwise_conv2d_native convolution conv_transpose"
         ),
         "twofold.static.nn.cross_entropy": (
             "softmax_cross_entropy_with_logits_v2 softmax_cross_entropy_with_logits "
@@ -399,7 +399,7 @@ NAMES: dict[str, dict[str, str]] = {
         "twofold.static.nn.filter_gradients": (
             "conv2d_backprop_filter conv3d_backprop_filter_v2 conv3d_backprop_filter "
             "depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input "
-            "depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input conv_transpose"
+            "depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input"
         ),
         "twofold.static.nn.linear": "bias_add xw_plus_b relu_layer",
         "twofold.static.nn.morphology": "dilation2d erosion2d",

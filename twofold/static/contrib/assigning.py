@@ -96,7 +96,7 @@ def _assigned(pairs: Iterable[tuple[Variable, Any]]) -> tuple[Any, _Feeds]:
     """An operation that assigns what its dictionary feeds."""
     feeds, steps = {}, []
     for variable, value in pairs:
-        shape = variable.get_shape().as_list()
+        shape: Any = variable.get_shape().as_list()
         if numpy.size(value) != numpy.prod(shape):
             what = f"{variable.describe()} and a value of shape {list(numpy.shape(value))}, at {here()}"
             raise ArgumentError(what, "Give a value of its shape.")

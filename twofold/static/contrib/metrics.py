@@ -127,6 +127,7 @@ def streaming_covariance(predictions: Any, labels: Any, weights: Any = None) -> 
     if weights is not None:
         shares = shares * math.cast(convert_to_tensor(weights), float32)
     batch = math.reduce_sum(shares)
+    total: Any
     total, more = gathered("count", batch)
     before = more - batch
     means, steps, centred = [], [], []
@@ -172,13 +173,13 @@ def cohen_kappa(labels: Any, predictions_idx: Any, num_classes: int, weights: An
     parts["pe_col"] = math.reduce_sum(table, 1)
     pairs = [gathered(name, part, [num_classes], kind) for name, part in parts.items()]
 
-    def coefficient(agreed: Any, rows: Any, columns: Any, name: str) -> Any:
+    def coefficient(name: str, agreed: Any, rows: Any, columns: Any) -> Any:
         right, total = (math.cast(math.reduce_sum(one), float64) for one in (agreed, rows))
         chance = math.reduce_sum(math.divide_no_nan(math.cast(rows * columns, float64), total))
         return math.divide_no_nan(right - chance, total - chance, name=name)
 
-    value = coefficient(*[total.value() for total, _ in pairs], name="value")
-    return value, coefficient(*[more for _, more in pairs], name="update_op")
+    values, updates = [total.value() for total, _ in pairs], [more for _, more in pairs]
+    return coefficient("value", *values), coefficient("update_op", *updates)
 
 
 set_difference, set_intersection, set_size, set_union = (

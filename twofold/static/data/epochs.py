@@ -15,8 +15,14 @@ from twofold.static.api.signatures import parameters, takes, with_parameters
 from twofold.static.arrays import shape_ops
 from twofold.static.arrays.selection import boolean_mask
 from twofold.static.control_flow.conditional import cond
-from twofold.static.data import queues
-from twofold.static.data.queues import FIFOQueue, filled_in_epochs
+from twofold.static.data.queues import (
+    FIFOQueue,
+    batch,
+    batch_join,
+    filled_in_epochs,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from twofold.static.errors import OutOfRangeError
 from twofold.static.functions.host_calls import in_python
 from twofold.static.graph.collection_keys import GraphKeys
@@ -62,14 +68,16 @@ def input_producer(input_tensor: Any, **options: Any) -> FIFOQueue:
     return filled_in_epochs(rows, lambda values: values, rows.dtype, options, shape)
 
 
-@example(
-    "counter = tf.Variable(0)",
-    "session.run(counter.initializer)",
-    "print(*[session.run(tf.count_up_to(counter, 3)) for _ in range(3)])",
-    "0 1 2",
-)
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Any:
-    """The value of a variable, which 1 is added to then; a run raises OutOfRangeError where it is ``limit``."""
+    """The value of a variable, which 1 is added to then; a run raises OutOfRangeError where it is ``limit``.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     counter = tf.Variable(0)
+    ...     session.run(counter.initializer)
+    ...     print(*[session.run(tf.count_up_to(counter, 3)) for _ in range(3)])
+    0 1 2
+    """
 
     def check(value: Any) -> Any:
         if value >= limit:
@@ -115,6 +123,14 @@ _MAYBE = {
 }
 
 
+_EXAMPLES = {
+    "maybe_batch": "[tf.constant(1)], tf.constant(True), 4",
+    "maybe_batch_join": "[[tf.constant(1)], [tf.constant(2)]], tf.constant(True), 4",
+    "maybe_shuffle_batch": "[tf.constant(1)], 4, 20, 8, tf.constant(True)",
+    "maybe_shuffle_batch_join": "[[tf.constant(1)], [tf.constant(2)]], 4, 20, 8, tf.constant(True)",
+}
+
+
 def _kept(tensors: Any, keep: Any, many: bool) -> Any:
     """Tensors as rows: none where they are not kept."""
     chosen = convert_to_tensor(keep)
@@ -131,8 +147,8 @@ def _kept(tensors: Any, keep: Any, many: bool) -> Any:
     return dict(zip(tensors, found)) if named else found
 
 
-def _conditional(own: str) -> Callable[..., Any]:
-    plain = getattr(queues, own.removeprefix("maybe_"))
+def _conditional(plain: Callable[..., Any]) -> Callable[..., Any]:
+    own = f"maybe_{plain.__name__}"
     several = own.endswith("_join")
 
     def made(keep_input: Any, **options: Any) -> Any:
@@ -147,10 +163,14 @@ def _conditional(own: str) -> Callable[..., Any]:
         return plain(value, enqueue_many=True, **options)
 
     text = f"``{own.removeprefix('maybe_')}`` of those elements for which ``keep_input`` is true."
-    return described(with_parameters(made, {**parameters(_MAYBE[own])}), own, text)
+    call = _EXAMPLES[own]
+    shown = (f"made = tf.train.{own}({call})", "print(made[0].shape)", "(4,)")
+    return described(with_parameters(made, {**parameters(_MAYBE[own])}), own, text, *shown)
 
 
-maybe_batch, maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join = map(_conditional, _MAYBE)
+maybe_batch, maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join = (
+    _conditional(one) for one in (batch, batch_join, shuffle_batch, shuffle_batch_join)
+)
 
 
 @example(

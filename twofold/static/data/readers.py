@@ -78,7 +78,12 @@ def string_input_producer(string_tensor: Any, **options: Any) -> FIFOQueue:
 
 
 class Reader:
-    """Reads the files that a queue names; a subclass says what the records of a file are."""
+    """Reads the files that a queue names; a subclass says what the records of a file are.
+
+    >>> import twofold.static as tf
+    >>> isinstance(tf.TextLineReader(), tf.ReaderBase)
+    True
+    """
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name

@@ -16,7 +16,8 @@ _KINDS = frozenset({"CPU", "GPU", "TPU"})
 class DeviceSpec(NamedTuple):
     """The parts of a device string; None where it leaves one open.
 
-    >>> str(parse("/job:ps/gpu:1"))
+    >>> import twofold.static as tf
+    >>> tf.DeviceSpec.from_string("/job:ps/gpu:1").to_string()
     '/job:ps/device:GPU:1'
     """
 

@@ -74,7 +74,9 @@ def resize_image_with_pad(
 
 
 @example(
-    "image = tf.zeros([4, 4, 3], tf.uint8)", "tf.shape(tf.image.adjust_jpeg_quality(image, 50))", "[4 4 3]"
+    "image = tf.zeros([4, 4, 3], tf.uint8)",
+    "print(tf.image.adjust_jpeg_quality(image, 50).shape)",
+    "(4, 4, 3)",
 )
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Any:
     """An image as it is after JPEG of a quality from 0 to 100."""
@@ -105,7 +107,9 @@ def _overlaps(boxes: Any) -> Any:
 
 def _softly_chosen(overlaps: Any, scores: Any, most: int, limit: float, least: float, sigma: float) -> Any:
     """Boxes in descending order of scores, which boxes chosen before lower (Bodla et al., 2017)."""
-    left, chosen, found = scores.astype(numpy.float32).copy(), [], []
+    left: Any = scores.astype(numpy.float32).copy()
+    chosen: list[int] = []
+    found: list[Any] = []
     decay = -0.5 / sigma if sigma > 0 else 0.0
     while len(chosen) < most and left.size:
         one = int(numpy.argmax(left))
@@ -250,4 +254,4 @@ def combined_non_max_suppression(
     found = in_python(
         "CombinedNonMaxSuppression", choose, [*given, *options], [*results, (int32, (images,))], name
     )
-    return tuple(found)  # type: ignore[return-value]
+    return found[0], found[1], found[2], found[3]

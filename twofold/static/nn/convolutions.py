@@ -83,7 +83,6 @@ def conv2d(
     return _plain(2, input, filter, strides, padding, data_format, dilations)
 
 
-@example('tf.squeeze(tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID"))', "[21. 32.]")
 def conv1d(
     value: Any = None,
     filters: Any = None,
@@ -98,6 +97,12 @@ def conv1d(
     """The convolution of ``(batch, width, channels)`` by ``(width, channels, filters)``.
 
     ``use_cudnn_on_gpu`` changes nothing.
+
+    >>> import twofold.static as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     y = tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[10.0]]], 1, "VALID")
+    ...     print(session.run(tf.squeeze(y)))
+    [21. 32.]
     """
     image = given_once(value=value, input=input)
     return _conv1d(image, filters, stride, padding, data_format, dilations, name=name or "conv1d")
@@ -254,11 +259,6 @@ def atrous_conv2d_transpose(
     return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
 
 
-@example(
-    "x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])",
-    "print(tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape)",
-    "(1, 4, 4, 5)",
-)
 def conv2d_transpose(
     value: Any = None,
     filter: Any = None,
@@ -274,6 +274,11 @@ def conv2d_transpose(
     """The gradient of ``conv2d`` as an operation; ``filter`` is ``(height, width, out, in)``.
 
     Raises ShapeError where no convolution of ``output_shape`` has the shape of ``value``.
+
+    >>> import twofold.static as tf
+    >>> x, filters = tf.zeros([1, 2, 2, 3]), tf.zeros([2, 2, 5, 3])
+    >>> tf.nn.conv2d_transpose(x, filters, [1, 4, 4, 5], [1, 2, 2, 1]).shape.as_list()
+    [1, 4, 4, 5]
     """
     image, kernel = given_once(value=value, input=input), given_once(filter=filter, filters=filters)
     made = name or "conv2d_transpose"
@@ -406,3 +411,36 @@ def convolution(
     steps, apart = [list(given or [1] * count) for given in (strides, dilation_rate)]
     options = {"data_format": layout, "dilations": apart, "name": name}
     return functions[count](value, kernel, steps, padding, **options)
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+    filter: Any = None,
+) -> Any:
+    """The transposed convolution of as many axes as ``output_shape`` has, one to three.
+
+    >>> import twofold.static as tf
+    >>> x, filters = tf.zeros([1, 4, 3]), tf.zeros([2, 5, 3])
+    >>> tf.nn.conv_transpose(x, filters, [1, 8, 5], 2).shape.as_list()
+    [1, 8, 5]
+    """
+    kernels = convert_to_tensor(given_once(filters=filters, filter=filter))
+    count = kernels.type_.ndim - 2
+    functions: dict[int, Any] = {
+        1: conv1d_transpose,
+        2: conv2d_transpose,
+        3: conv3d_transpose,
+    }
+    if count not in functions:
+        what = f"filters of {kernels.type_.ndim} axes"
+        raise failed("conv_transpose", ArgumentError(what, "Give one to three spatial axes."))
+    options: dict[str, Any] = {"data_format": data_format or LAYOUTS[count][0], "dilations": dilations}
+    options["name"] = name or "conv_transpose"
+    return functions[count](input, kernels, output_shape, strides, padding, **options)

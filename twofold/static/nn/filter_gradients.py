@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold.errors import ArgumentError
-from twofold.ops.axes import given_once
 from twofold.ops.base import apply, ops
-from twofold.runtime.calls import failed
-from twofold.static.api.op_functions import Number, convert_to_tensor, operation, sizes
+from twofold.static.api.op_functions import Number, operation, sizes
 from twofold.static.graph.docstrings import example
-from twofold.static.nn import convolutions
 from twofold.static.nn.layouts import channels_behind_batch, padded_sides, spatial_numbers, with_depth
 from twofold.static.nn.pooling import LAYOUTS
 
@@ -150,36 +146,3 @@ def depthwise_conv2d_backprop_input(
 
 depthwise_conv2d_native_backprop_filter = depthwise_conv2d_backprop_filter
 depthwise_conv2d_native_backprop_input = depthwise_conv2d_backprop_input
-
-
-def conv_transpose(
-    input: Any,
-    filters: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str | None = None,
-    dilations: Any = None,
-    name: str | None = None,
-    filter: Any = None,
-) -> Any:
-    """The transposed convolution of as many axes as ``output_shape`` has, one to three.
-
-    >>> import twofold.static as tf
-    >>> x, filters = tf.zeros([1, 4, 3]), tf.zeros([2, 5, 3])
-    >>> tf.nn.conv_transpose(x, filters, [1, 8, 5], 2).shape.as_list()
-    [1, 8, 5]
-    """
-    kernels = convert_to_tensor(given_once(filters=filters, filter=filter))
-    count = kernels.type_.ndim - 2
-    functions: dict[int, Any] = {
-        1: convolutions.conv1d_transpose,
-        2: convolutions.conv2d_transpose,
-        3: convolutions.conv3d_transpose,
-    }
-    if count not in functions:
-        what = f"filters of {kernels.type_.ndim} axes"
-        raise failed("conv_transpose", ArgumentError(what, "Give one to three spatial axes."))
-    options: dict[str, Any] = {"data_format": data_format or LAYOUTS[count][0], "dilations": dilations}
-    options["name"] = name or "conv_transpose"
-    return functions[count](input, kernels, output_shape, strides, padding, **options)

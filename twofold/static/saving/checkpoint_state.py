@@ -86,7 +86,12 @@ def _files(prefix: str) -> list[str]:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """When each checkpoint was written, in seconds; raises NotFoundError for one that is not there."""
+    """When each checkpoint was written, in seconds; raises NotFoundError for one that is not there.
+
+    >>> import twofold.static as tf
+    >>> tf.train.get_checkpoint_mtimes([])
+    []
+    """
     found = []
     for prefix in checkpoint_prefixes:
         if not os.path.exists(f"{prefix}.index"):
@@ -98,7 +103,13 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Remove the files of a checkpoint, those that are there; version 1 is a single file."""
+    """Remove the files of a checkpoint, those that are there; version 1 is a single file.
+
+    >>> import tempfile
+    >>> import twofold.static as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.train.remove_checkpoint(folder + "/model-1")
+    """
     files = [checkpoint_prefix] if checkpoint_format_version == 1 else _files(checkpoint_prefix)
     for path in (*files, f"{checkpoint_prefix}.{meta_graph_suffix}"):
         with contextlib.suppress(OSError):

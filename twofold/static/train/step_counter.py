@@ -46,6 +46,11 @@ def get_global_step(graph: Any = None) -> Variable | Tensor | None:
     return cast(Tensor, tensor)
 
 
+@example(
+    "tf.train.assert_global_step(tf.train.create_global_step())",
+    "print(tf.train.get_global_step().name)",
+    "global_step:0",
+)
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raise TypeError unless a tensor or variable is a scalar of integers."""
     dtype, shape = global_step_tensor.dtype, global_step_tensor.get_shape()

@@ -36,6 +36,14 @@ class LooperThread(threading.Thread):
         target: The function; ``run_loop`` of a subclass unless given.
         args: Its arguments.
         kwargs: Its arguments by name.
+
+    >>> import twofold.static as tf
+    >>> coordinator = tf.train.Coordinator()
+    >>> thread = tf.train.LooperThread(coordinator, None, coordinator.request_stop)
+    >>> thread.start()
+    >>> coordinator.join()
+    >>> coordinator.should_stop()
+    True
     """
 
     def __init__(
