@@ -158,10 +158,8 @@ def test_the_moving_variance_of_images_is_unbiased(session):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("renorm", True),
         ("virtual_batch_size", 4),
         ("adjustment", lambda shape: shape),
-        ("renorm_clipping", {}),
     ],
 )
 def test_options_of_batch_normalisation_that_are_not_offered_raise(session, name, value):

@@ -192,6 +192,21 @@ def non_max_suppression_overlaps(
     return in_python("NonMaxSuppressionWithOverlaps", choose, given, [(int32, (None,))], name)[0]
 
 
+def _ranked(boxes: Any, scores: Any, total: int, options: tuple[Any, ...], clips: bool) -> list[Any]:
+    """Of an image the ``total`` boxes of the highest scores, chosen class by class: boxes, scores, classes, count."""
+    rows: list[Any] = []
+    for kind in range(scores.shape[1]):
+        own = boxes[:, min(kind, boxes.shape[1] - 1)]
+        chosen, found = _softly_chosen(_overlaps(own), scores[:, kind], *options)
+        rows += [(-score, kind, own[box]) for box, score in zip(chosen, found)]
+    rows = sorted(rows, key=lambda row: row[0])[:total]
+    made = [numpy.zeros((total, 4), numpy.float32), *numpy.zeros((2, total), numpy.float32)]
+    for k, (score, kind, box) in enumerate(rows):
+        made[0][k] = numpy.clip(box, 0, 1) if clips else box
+        made[1][k], made[2][k] = -score, kind
+    return [*made, numpy.int32(len(rows))]
+
+
 def combined_non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -230,23 +245,9 @@ def combined_non_max_suppression(
     total = min(max_total_size, max_output_size_per_class * classes) if pad_per_class else max_total_size
 
     def choose(boxes: Any, scores: Any, limit: Any, least: Any) -> list[Any]:
-        count = len(boxes)
-        made = [numpy.zeros((count, total, 4), numpy.float32)]
-        made += [numpy.zeros((count, total), numpy.float32) for _ in range(2)]
-        valid = numpy.zeros(count, numpy.int32)
-        for image in range(count):
-            rows = []
-            for kind in range(scores.shape[2]):
-                own = boxes[image, :, min(kind, boxes.shape[2] - 1)]
-                most = max_output_size_per_class, float(limit), float(least), 0.0
-                chosen, found = _softly_chosen(_overlaps(own), scores[image, :, kind], *most)
-                rows += [(-score, kind, own[box]) for box, score in zip(chosen, found)]
-            rows = sorted(rows, key=lambda row: row[0])[:total]
-            valid[image] = len(rows)
-            for k, (score, kind, box) in enumerate(rows):
-                made[0][image, k] = numpy.clip(box, 0, 1) if clip_boxes else box
-                made[1][image, k], made[2][image, k] = -score, kind
-        return [*made, valid]
+        options = max_output_size_per_class, float(limit), float(least), 0.0
+        found = [_ranked(*image, total, options, clip_boxes) for image in zip(boxes, scores)]
+        return [numpy.stack(part) for part in zip(*found)]
 
     images = given[0].get_shape()[0].value
     results = [(float32, (images, total, 4)), (float32, (images, total)), (float32, (images, total))]
