@@ -146,21 +146,25 @@ class Logistic(Distribution):
 
     def mean(self, name: str = "mean") -> Any:
         """``loc``."""
-        return self._whole_shape()
+        with self._scope(name):
+            return shape_ops.identity(self._whole_shape())
 
     mode = mean
 
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation."""
-        return self.scale * (numbers.pi / 3**0.5)  # type: ignore[attr-defined]
+        with self._scope(name):
+            return self.scale * (numbers.pi / 3**0.5)  # type: ignore[attr-defined]
 
     def variance(self, name: str = "variance") -> Any:
         """The variance."""
-        return math.square(self.stddev())
+        with self._scope(name):
+            return math.square(self.stddev())
 
     def entropy(self, name: str = "entropy") -> Any:
         """The entropy in nats."""
-        return math.log(self.scale) + 2.0  # type: ignore[attr-defined]
+        with self._scope(name):
+            return math.log(self.scale) + 2.0  # type: ignore[attr-defined]
 
 
 @example("tf.contrib.distributions.Poisson(2.0).mean()", "2.0")
@@ -182,7 +186,8 @@ class Poisson(Distribution):
 
     def mode(self, name: str = "mode") -> Any:
         """The most probable count."""
-        return math.floor(self._given[0])
+        with self._scope(name):
+            return math.floor(self._given[0])
 
 
 @example("tf.contrib.distributions.Geometric(probs=0.25).mean()", "3.0")
@@ -222,7 +227,8 @@ class Binomial(_Counted):
 
     def mode(self, name: str = "mode") -> Any:
         """The most probable count."""
-        return math.floor((1.0 + self.total_count) * self.probs)  # type: ignore[attr-defined]
+        with self._scope(name):
+            return math.floor((1.0 + self.total_count) * self.probs)  # type: ignore[attr-defined]
 
 
 @example("tf.contrib.distributions.NegativeBinomial(2.0, probs=0.5).mean()", "2.0")

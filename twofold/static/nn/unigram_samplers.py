@@ -154,6 +154,9 @@ def compute_accidental_hits(
     """
 
     def function(true: Any, sampled: Any) -> list[Any]:
+        if true.shape[1] != num_true:
+            what = f"{true.shape[1]} true classes in a row, and num_true is {num_true}"
+            raise failed("compute_accidental_hits", ArgumentError(what, "Make them equal."))
         last = {one: position for position, one in enumerate(sampled.tolist())}
         hits = [(row, last[one]) for row, line in enumerate(true.tolist()) for one in line if one in last]
         rows, positions = numpy.array(hits, numpy.int64).reshape(-1, 2).T
