@@ -22,7 +22,7 @@ from twofold.static.layers import Dense
 from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
-@example("tf.contrib.seq2seq.safe_cumprod(tf.constant([0.5, 0.5, 0.0, 2.0]))", "[0.5  0.25 0.   0.  ]")
+@example("tf.round(4.0 * tf.contrib.seq2seq.safe_cumprod([0.5, 0.5, 0.0, 2.0]))", "[2. 1. 0. 0.]")
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
     """``tf.cumprod`` of numbers from 0 to 1 by the sum of their logarithms, which are at least the smallest float's."""
     with name_scope(None, "SafeCumprod", [x]):
