@@ -59,7 +59,7 @@ struct CachedTrace {
 struct TraceRun;
 
 struct Operand {
-  Value* value = nullptr;    // null for a scalar
+  UsedValue value;           // null for a scalar
   Type* scalar_type = nullptr;
   uint64_t scalar = 0;
   bool detached = false;

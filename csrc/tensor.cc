@@ -517,24 +517,33 @@ bool view_of_shared(Operation* op, Attributes* attributes, PyObject* const* argu
 
 namespace {
 
+// The operands of a call: on the stack, unless there are many.
+class Operands {
+ public:
+  explicit Operands(size_t count) : on_stack_(count <= kMostOperands ? count : 0), on_heap_(count - on_stack_) {
+    std::uninitialized_value_construct_n(first(), on_stack_);  // only those of the call are made
+  }
+  ~Operands() { std::destroy_n(first(), on_stack_); }
+  Operands(const Operands&) = delete;
+  Operand* get() { return on_heap_.empty() ? first() : on_heap_.data(); }
+
+ private:
+  Operand* first() { return reinterpret_cast<Operand*>(memory_); }
+
+  const size_t on_stack_;
+  std::vector<Operand> on_heap_;
+  alignas(Operand) std::byte memory_[kMostOperands * sizeof(Operand)];
+};
+
 PyObject* call_unwatched(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count) {
   CallWatch::Pause pause;
   if (Autocast::applies(op->autocast)) return call_in_region(op, attributes, arguments, count);
   const uint32_t location = declaring_location();
-  alignas(Operand) std::byte on_stack[kMostOperands * sizeof(Operand)];  // only those of the call are made
+  Operands made(count);
+  Operand* const operands = made.get();
   PyObject* held_on_stack[kMostOperands];
-  std::vector<Operand> on_heap;
-  std::vector<PyObject*> held_on_heap;
-  Operand* operands = reinterpret_cast<Operand*>(on_stack);
-  PyObject** held = held_on_stack;
-  if (count > kMostOperands) {
-    on_heap.resize(count);
-    held_on_heap.resize(count);
-    operands = on_heap.data();
-    held = held_on_heap.data();
-  } else {
-    std::uninitialized_value_construct_n(operands, count);
-  }
+  std::vector<PyObject*> held_on_heap(count > kMostOperands ? count : 0);
+  PyObject** const held = count > kMostOperands ? held_on_heap.data() : held_on_stack;
   if (op->is_view && count > 0 && is_tensor(arguments[0])) {
     PyObject* shown = nullptr;
     if (!view_of_shared(op, attributes, arguments, count, &shown)) return nullptr;

@@ -59,7 +59,7 @@ uint32_t TraceRun::Lines::location(const void* self, size_t leaf) {
 void TraceRun::take_before() {
   for (size_t j = 0; j < living.size(); ++j) {
     ValueRef held = std::move(living[j]->before);
-    if (held && living[j]->references == 2) before.emplace_back(j, std::move(held));  // no other handle has it
+    if (held && living[j]->references - living[j]->uses == 2) before.emplace_back(j, std::move(held));  // no other handle has it
   }
 }
 

@@ -196,6 +196,7 @@ struct Deferred {
 
 struct Value {
   int32_t references = 1;
+  int32_t uses = 0;            // the references of calls that are being recorded, see UsedValue
   bool pending = false;
   bool requires_grad = false;
   bool is_leaf = true;
@@ -225,5 +226,29 @@ inline void release(Value* value) { if (--value->references == 0) destroy_value(
 inline ValueRef::ValueRef(const ValueRef& other) : value_(other.value_) { if (value_) twofold::retain(value_); }
 inline ValueRef::~ValueRef() { if (value_) twofold::release(value_); }
 inline ValueRef share(Value* value) { retain(value); return ValueRef(value); }
+
+// The value of an operand. It lives until the call is recorded, as its handle may get another one before: reading another operand, or a
+// type rule, runs Python code, and other threads.
+class UsedValue {
+ public:
+  UsedValue() = default;
+  UsedValue(Value* value) : value_(value) {
+    if (!value) return;
+    retain(value);
+    ++value->uses;
+  }
+  UsedValue(const UsedValue& other) : UsedValue(other.value_) {}
+  UsedValue& operator=(UsedValue other) noexcept { std::swap(value_, other.value_); return *this; }
+  ~UsedValue() {
+    if (!value_) return;
+    --value_->uses;
+    release(value_);
+  }
+  Value* operator->() const { return value_; }
+  operator Value*() const { return value_; }
+
+ private:
+  Value* value_ = nullptr;
+};
 
 }  // namespace twofold

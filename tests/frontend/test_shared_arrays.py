@@ -276,6 +276,17 @@ def test_a_view_of_an_array_is_several_operands_of_one_call(size, leaf):
     assert (view * view).tolist() == [1, 1, 1, 1]
 
 
+def test_a_view_of_a_whole_array_and_a_part_of_it_are_operands_of_one_call():
+    array = numpy.arange(6.0).reshape(2, 3)
+    view = torch.from_numpy(array).T
+    row = view[1]
+    for k in range(3):
+        array[0, 1] = k
+        assert (view * view).tolist() == (array.T * array.T).tolist()
+        assert (view + row[0]).tolist() == (row[0] + view).tolist() == (array.T + array[0, 1]).tolist()
+        assert torch.stack([view, view, view]).sum().item() == 3 * array.sum()
+
+
 STEPS = [
     lambda v, k: v[k % len(v), ...],  # without the dots NumPy gives a copy of one element
     lambda v, k: v[-1 - k % len(v), ...],
