@@ -47,7 +47,7 @@ ProgramRef BatchFamily::program_for(int64_t count) {
   for (const auto& [number, program] : recent_) {
     if (number == count) return program;
   }
-  ProgramRef made = plans_.find([count](const ProgramTemplate& plan) { return plan.instantiate(&count); });
+  ProgramRef made = plans_.find([count](const auto& plan) { return plan->instantiate(&count); });
   if (!made) return nullptr;
   auto grown = static_cast<int64_t>(made->memory());
   if (recent_.size() == kRecent) {
@@ -69,9 +69,9 @@ bool BatchFamily::wants_plan(int64_t count, int64_t worth) {
 bool BatchFamily::add_plan(PyObject* encoded) {
   if (encoded == Py_None) return true;  // there is none, and it is not asked for again
   asked_ = false;
-  ProgramTemplate made;
-  if (!made.read(encoded)) return false;
-  charge_signatures(static_cast<int64_t>(made.memory()));
+  auto made = std::make_shared<ProgramTemplate>();
+  if (!made->read(encoded)) return false;
+  charge_signatures(static_cast<int64_t>(made->memory()));
   plans_.add(std::move(made));
   ++batch_counts.plans;
   return true;
@@ -79,7 +79,7 @@ bool BatchFamily::add_plan(PyObject* encoded) {
 
 size_t BatchFamily::memory() const {
   size_t total = sizeof *this + memory_of(recent_);
-  for (const ProgramTemplate& plan : plans_.list) total += plan.memory();
+  for (const auto& plan : plans_.list) total += plan->memory();
   for (const auto& [count, program] : recent_) total += program->memory();
   return total;
 }

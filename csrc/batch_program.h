@@ -32,7 +32,7 @@ class BatchFamily {
   static constexpr size_t kRecent = 16;
   static constexpr int64_t kWorthPlanning = 256;  // calls of one operation: about what planning its program costs
 
-  Plans<ProgramTemplate> plans_;
+  Plans<std::shared_ptr<const ProgramTemplate>> plans_;
   std::vector<std::pair<int64_t, ProgramRef>> recent_;  // the last programs, by number of calls
   int64_t calls_ = 0;
   bool asked_ = false;

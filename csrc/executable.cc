@@ -436,6 +436,9 @@ bool Executable::run_unfused(void* const* inputs, Buffer* const* spare, std::vec
         return note_interrupted_compile(interrupts), false;
       }
     }
+  }
+  // Another thread may have been first, and may be running by its plan now.
+  if (!unfused_) {
     auto plan = std::make_unique<const UnfusedPlan>(canonical);
     charge(static_cast<ptrdiff_t>(plan->memory()));
     borrow(false);

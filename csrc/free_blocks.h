@@ -6,6 +6,13 @@
 
 namespace twofold {
 
+// Whether freed objects are kept for the next ones. Not with a sanitizer, which would see no use of one that was freed.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kKeepsFreed = false;
+#else
+constexpr bool kKeepsFreed = true;
+#endif
+
 template <class T, size_t kMost>
 class FreeBlocks {
  public:
@@ -17,7 +24,7 @@ class FreeBlocks {
     return block;
   }
   void give(void* block) noexcept {
-    if (count_ >= kMost) return ::operator delete(block);
+    if (count_ >= kMost || !kKeepsFreed) return ::operator delete(block);
     first_ = new (block) Block{first_};
     ++count_;
   }

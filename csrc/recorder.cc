@@ -60,7 +60,7 @@ bool is_monitored() {
 }  // namespace
 
 bool Recorder::is_traced() {
-  static PyObject* const gettrace = PySys_GetObject("gettrace");
+  static PyObject* const gettrace = Py_XNewRef(PySys_GetObject("gettrace"));  // a program may replace it
   return (gettrace && gives_something(PyObject_CallNoArgs(gettrace))) || is_monitored();
 }
 

@@ -322,7 +322,7 @@ Operation* operation_of(PyObject* op) {
   made->is_view = PyObject_IsTrue(view.object) == 1;
   made->may_copy = PyObject_IsTrue(copies.object) == 1;
   made->autocast = autocast_policy(autocast.object);
-  return (known[op] = std::move(made)).get();
+  return known.try_emplace(op, std::move(made)).first->second.get();  // unless reading the attributes has made it
 }
 
 namespace {
@@ -492,6 +492,7 @@ const Traits* traits_of(Signature* signature) {
         return nullptr;
       }
     }
+    if (signature->traits) return signature->traits.get();  // another thread was first, and may be reading them now
     const size_t before = signature->memory();
     signature->traits = std::move(made);
     account.bytes += signature->memory() - before;

@@ -290,7 +290,7 @@ ProgramRef program_by_template(Signature* signature) {
   std::shared_ptr<Template> plan = signature->plan;
   auto& plans = plan->programs;
   const Values& values = *signature->values;
-  const auto instantiated = [&](const ProgramTemplate& known) { return known.instantiate(values.data()); };
+  const auto instantiated = [&](const std::shared_ptr<const ProgramTemplate>& known) { return known->instantiate(values.data()); };
   if (ProgramRef found = plans.find(instantiated)) return found;
   if (!plans.may_add()) return nullptr;
   ++plans.attempts;
@@ -298,11 +298,11 @@ ProgramRef program_by_template(Signature* signature) {
   if (!numbers) return nullptr;
   PyObject* const make_none = plan->kept && plans.attempts == 1 ? Py_True : Py_False;
   Owned found(PyObject_CallFunctionObjArgs(hooks.template_program, plan->python, numbers.object, make_none, nullptr));
-  ProgramTemplate made;
-  if (!found || found.object == Py_None || !made.read(found.object)) return nullptr;
+  auto made = std::make_shared<ProgramTemplate>();
+  if (!found || found.object == Py_None || !made->read(found.object)) return nullptr;
   ++counts.programs;
-  ProgramRef program = made.instantiate(values.data());
-  families.charge(made.memory());
+  ProgramRef program = made->instantiate(values.data());
+  families.charge(made->memory());
   plan->programs.add(std::move(made));
   families.bound();
   return program;
@@ -336,7 +336,7 @@ size_t ProgramSteps::memory() const {
 size_t Template::memory() const {
   constexpr size_t kInPython = 16384;  // approximate bytes of graph and symbols
   size_t total = kInPython + sizeof *this + result.memory() + memory_of(fixed);
-  for (const ProgramTemplate& program : programs.list) total += program.memory();
+  for (const auto& program : programs.list) total += program->memory();
   for (const auto& [wanted, plans] : gradients) {
     for (const auto& list : plans.list) {
       total += list->numbers.memory();

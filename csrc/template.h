@@ -73,7 +73,7 @@ struct GradientTemplate;
 enum class Templates : uint8_t { kOff, kSecondSize, kAtOnce, kSizesAtOnce };
 extern Templates template_mode;
 
-// Plans with different guards, most recently used first. More plans are made as long as
+// Plans, each a shared pointer, with different guards, most recently used first. More plans are made as long as
 // earlier ones are hit: each class of sizes of each layer of a network has its own.
 template <class Plan>
 struct Plans {
@@ -85,12 +85,14 @@ struct Plans {
   // The first result of `make` over the plans that is not null.
   template <class Make>
   auto find(Make make) -> decltype(make(list.front())) {
-    for (auto plan = list.begin(); plan != list.end(); ++plan) {
-      if (auto found = make(*plan)) {
-        ++uses;
-        std::rotate(list.begin(), plan, plan + 1);
-        return found;
-      }
+    for (size_t k = 0; k < list.size(); ++k) {
+      const Plan plan = list[k];  // `make` may run Python code, and another thread, that adds to the list
+      auto found = make(plan);
+      if (!found) continue;
+      ++uses;
+      const auto at = std::find(list.begin(), list.end(), plan);
+      if (at != list.end()) std::rotate(list.begin(), at, at + 1);
+      return found;
     }
     return {};
   }
@@ -112,7 +114,7 @@ struct Template {
   bool differentiable = false;
   Traits traits;  // without the numbers of a movement
   std::unordered_map<uint64_t, Plans<std::shared_ptr<const GradientTemplate>>> gradients;  // by the mask of inputs
-  Plans<ProgramTemplate> programs;
+  Plans<std::shared_ptr<const ProgramTemplate>> programs;
 };
 
 struct GradientTemplate {

@@ -10,6 +10,7 @@
 #include "background_run.h"
 #include "call_memo.h"
 #include "declared.h"
+#include "free_blocks.h"
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
@@ -22,8 +23,8 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-constexpr int kMostFree = 256;
-PyTensor* free_list[kMostFree];
+constexpr int kMostFree = kKeepsFreed ? 256 : 0;
+PyTensor* free_list[256];
 int free_count = 0;
 
 constexpr size_t kMostOperands = 16;
