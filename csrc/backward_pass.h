@@ -63,6 +63,7 @@ struct Scope {
   std::unordered_map<Ref, std::vector<Term>> terms;  // by entry, the terms of its cotangent that are not summed yet
   std::unordered_map<Ref, std::vector<Term>> blocks;  // by entry, blocks inside zeros that its cotangent begins with, not added yet
   std::vector<char> undefined;       // by entry, empty if there is none: whether a call that reads it says that there is no cotangent
+  std::vector<char> vanishing;       // by entry, empty if there is none: whether a gradient that was differentiated is constant in it, see vanish
   std::vector<char> needed;          // by entry, if gradients of some values only are asked for: whether it depends on one of them
   RefMap translated;                 // values of it that are inputs of the open trace
 };
@@ -146,6 +147,7 @@ class BackwardPass {
   }
 
   bool seed(Value* root, Value* given, Ref* out);
+  bool record_filled(PyObject* hook, Type* filled, const Origin& origin, Ref* out);
   bool start(Value* root, Ref cotangent);
   bool find_starts();
   bool find_start(GradientSlot* slot, Type* type, Ref* out);
@@ -164,6 +166,9 @@ class BackwardPass {
   bool visit(Scope& scope, size_t index);
   bool visit_undefined(Scope& scope, size_t index);
   bool leave_undefined(Scope& scope, size_t index);
+  bool vanish(Scope& scope, Ref input);
+  bool visit_vanishing(Scope& scope, size_t index);
+  bool settle_vanishing();
   bool differentiate_call(Scope& scope, size_t index);
   bool cotangent_of(const Visit& visit, uint32_t k);
   bool cotangent_alone(const Visit& visit, uint32_t k, Ref* out);
@@ -236,6 +241,7 @@ class BackwardPass {
   std::map<uint64_t, Scope, std::greater<>> saved_traces_;
   std::vector<Sum> sums_;
   std::vector<GradientSlot*> undefined_;  // of leaves that a call reads which says that there is no cotangent
+  std::vector<Destination> vanishing_;    // leaves in which a gradient that was differentiated is constant
   std::unordered_map<GradientSlot*, size_t> sum_of_;
   std::unordered_map<GradientSlot*, Ref> starts_;    // `.grad` of leaves, if the pass accumulates into it
   std::unordered_set<const PyTensor*> held_;         // the tensors of these, or their roots if they are views

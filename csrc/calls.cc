@@ -120,7 +120,7 @@ bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t
   const Entry& entry = trace.entries[index];
   if (!entry.requires_grad()) return true;
   if (index < saved->consumed.size() && saved->consumed[index] & kConsumed) {
-    PyErr_SetString(PyExc_RuntimeError, "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.");
+    PyErr_SetString(PyExc_RuntimeError, kSecondPass);
     return false;
   }
   Signature* signature = entry.signature;

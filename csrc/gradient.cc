@@ -12,9 +12,6 @@
 namespace twofold {
 namespace {
 
-constexpr const char* kSecondPass =
-    "backward: the graph was used up by an earlier backward pass. Pass retain_graph=True to the first call.";
-
 bool raise(const char* text) {
   PyErr_SetString(PyExc_RuntimeError, text);
   return false;
@@ -206,7 +203,7 @@ bool BackwardPass::read_shared(const Visit& visit, size_t slot, Ref* out) {
 bool BackwardPass::cotangent_of(const Visit& visit, uint32_t k) {
   const Gradient* gradient = visit.plan.at(k);
   if (!gradient) return false;
-  if (!gradient->signature) return true;
+  if (!gradient->signature) return !visit.entry.signature->operation->is_gradient || vanish(visit.scope, visit.inputs[k]);
   Destination destination;
   if (!find_destination(visit.scope, visit.inputs[k], &destination)) return false;
   if (!destination.reached()) return true;
@@ -373,6 +370,8 @@ bool BackwardPass::walk(Scope& scope) {
     if (!scope.terms.empty() && !settle(scope, i)) return false;
     if (scope.cotangents[i] != kNoRef) {
       if (!visit(scope, i)) return false;
+    } else if (!scope.vanishing.empty() && scope.vanishing[i]) {
+      if (!visit_vanishing(scope, i)) return false;
     } else if (!scope.undefined.empty() && scope.undefined[i] && !visit_undefined(scope, i)) {
       return false;
     }
@@ -390,9 +389,14 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
     *out = given->pending ? given->index : recorder_.leaf_reference(given);
     return !PyErr_Occurred();
   }
+  return record_filled(hooks.ones, root->type, {}, out);
+}
+
+// Records a value of this type by the operation that the hook names for it.
+bool BackwardPass::record_filled(PyObject* hook, Type* filled, const Origin& origin, Ref* out) {
   const uint64_t stamp = recorder_.stamp();
-  PyObject* type = python_type(root->type);
-  PyObject* made = type ? PyObject_CallFunctionObjArgs(hooks.ones, type, nullptr) : nullptr;
+  PyObject* type = python_type(filled);
+  PyObject* made = type ? PyObject_CallFunctionObjArgs(hook, type, nullptr) : nullptr;
   if (!made) return false;
   PyObject *op, *attrs;
   SignatureRef signature;
@@ -402,7 +406,7 @@ bool BackwardPass::seed(Value* root, Value* given, Ref* out) {
     if (attributes) signature = found([&] { return signature_of(operation, attributes, nullptr, 0, nullptr); });
   }
   Py_DECREF(made);
-  return signature && is_open(stamp) && record(signature, nullptr, 0, 0, {}, out);
+  return signature && is_open(stamp) && record(signature, nullptr, 0, 0, origin, out);
 }
 
 bool BackwardPass::start(Value* root, Ref cotangent) {
@@ -491,7 +495,7 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
     saved_traces_.erase(saved_traces_.begin());
     if (!walk(scope)) return false;
   }
-  if (!settle_slots()) return false;
+  if (!settle_vanishing() || !settle_slots()) return false;
   BackwardEvent event{begin_, recorder_.size(), root->index, given, request_.retain, request_.create, {}, reading_, {}, {}};
   event.read = read_.sorted();
   for (const Sum& sum : sums_) {

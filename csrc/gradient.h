@@ -8,6 +8,9 @@
 
 namespace twofold {
 
+constexpr const char* kSecondPass =
+    "backward: Trying to backward through the graph a second time, which the first pass used up. Pass retain_graph=True to the first call.";
+
 struct BackwardRequest {
   Value* root;
   Value* seed;       // the cotangent of root; null for ones

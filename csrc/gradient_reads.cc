@@ -353,4 +353,52 @@ bool BackwardPass::leave_undefined(Scope& scope, size_t index) {
   return true;
 }
 
+// A gradient that was differentiated is constant in an input, as that of relu in what relu was called on: its own gradient is zero, which
+// is no matter for values that have other gradients, and is what values are given that have none.
+bool BackwardPass::vanish(Scope& scope, Ref input) {
+  Destination destination;
+  if (!find_destination(scope, input, &destination)) return false;
+  if (destination.slot) vanishing_.push_back(destination);
+  if (!destination.scope) return true;
+  std::vector<char>& vanishing = destination.scope->vanishing;
+  vanishing.resize(destination.scope->cotangents.size());
+  vanishing[static_cast<size_t>(destination.index)] = 1;
+  return true;
+}
+
+// Nothing but zeros arrives at a value: they are computed where somebody sees them.
+bool BackwardPass::visit_vanishing(Scope& scope, size_t index) {
+  const Trace* trace = scope.saved ? &scope.saved->trace->trace : nullptr;
+  const Entry entry = trace ? trace->entries[index] : recorder_.entry(index);
+  if (!entry.requires_grad()) return true;
+  if (is_captured(scope, index)) {
+    const Origin origin = origin_of(scope, static_cast<Ref>(index));
+    return record_filled(hooks.zeros, entry.signature->output, origin, &scope.cotangents[index]) && visit(scope, index);
+  }
+  const Ref* source = trace ? trace->inputs(entry) : recorder_.inputs(entry);
+  const std::vector<Ref> inputs(source, source + entry.count);
+  const GradientPlan* plan = found([&] { return gradient_plan_of(entry.signature, entry.gradient_mask); });
+  if (!plan) return false;
+  for (uint32_t k = 0; k < entry.count; ++k) {
+    if (!is_wanted(scope, entry, inputs.data(), k)) continue;
+    const Gradient* gradient = plan->at(k);
+    if (!gradient) return false;
+    if ((gradient->signature || entry.signature->operation->is_gradient) && !vanish(scope, inputs[k])) return false;
+  }
+  return true;
+}
+
+// Zeros for leaves that have no other gradient.
+bool BackwardPass::settle_vanishing() {
+  for (const Destination& leaf : vanishing_) {
+    if (sum_of_.count(leaf.slot)) continue;
+    Sum& sum = sum_of(leaf);
+    sum.dense = true;
+    Ref zeros;
+    if (!record_filled(hooks.zeros, leaf.type, {}, &zeros)) return false;
+    sum.cotangent = zeros;
+  }
+  return true;
+}
+
 }  // namespace twofold

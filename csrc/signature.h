@@ -26,6 +26,7 @@ struct Operation {
   uint32_t id;
   bool is_view;
   bool may_copy;  // of a view: it copies if strides cannot express the result (never of a dense input)
+  bool is_gradient;  // what a backward pass records for a call
   AutocastPolicy autocast;
 };
 

@@ -8,7 +8,7 @@ import pytest
 
 import twofold as torch
 
-USED_UP = "the graph was used up by an earlier backward pass"
+USED_UP = "Trying to backward through the graph a second time"
 
 
 def leaf():

@@ -49,6 +49,8 @@ class Op:
     is_view: bool = False  # a define-by-run handle of the result shares storage with the first input
     is_written_view: bool = False
     """Whether the result is the first operand with the elements of a view replaced, as an in-place write does."""
+    is_gradient: bool = False
+    """Whether it computes gradients of another operation, see ``DerivedOp``."""
     is_copy: bool = False
     """Whether the result has the values of its only operand, bit for bit."""
     returns_program: bool = False
@@ -461,7 +463,6 @@ class CompositeOp(Op):
 class DerivedOp(CompositeOp):
     """An operation that is derived from another; attributes ``(its name, its attributes, ...)``."""
 
-    is_gradient: bool = False  # whether it computes gradients of the other operation
 
     def base(self, attrs: Attributes) -> tuple[Op, Attributes]:
         """The other operation and its attributes."""

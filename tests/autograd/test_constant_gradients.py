@@ -1,0 +1,70 @@
+"""Gradients that are constant where they exist, as that of relu: their own gradients are zeros, as PyTorch gives them."""
+
+import pytest
+
+import twofold as torch
+from twofold.nn import functional as F
+
+PIECEWISE_LINEAR = {
+    "relu": F.relu,
+    "leaky_relu": F.leaky_relu,
+    "hardtanh": F.hardtanh,
+    "relu6": F.relu6,
+    "hardshrink": F.hardshrink,
+    "softshrink": F.softshrink,
+    "threshold": lambda x: F.threshold(x, 0.1, 20),
+    "max_pool1d": lambda x: F.max_pool1d(x[None], 2),
+    "max_pool2d": lambda x: F.max_pool2d(x[None, None], 2),
+    "adaptive_max_pool1d": lambda x: F.adaptive_max_pool1d(x[None], 2),
+    "copysign": lambda x: torch.copysign(x, torch.ones(4)),
+    "relu_": lambda x: (x * 1).relu_(),
+}
+
+
+@pytest.mark.parametrize("name", PIECEWISE_LINEAR)
+@pytest.mark.parametrize("allow_unused", [False, True])
+def test_second_derivatives_are_zeros(name, allow_unused):
+    for _ in range(3):
+        x = torch.tensor([[1.0, -2.0, 3.0, 0.5], [0.2, -0.1, 4.0, 2.0]], requires_grad=True)
+        (g,) = torch.autograd.grad(PIECEWISE_LINEAR[name](x).sum(), x, create_graph=True)
+        assert g.requires_grad
+        (zeros,) = torch.autograd.grad(g.sum(), x, allow_unused=allow_unused)
+        assert zeros.tolist() == [[0.0] * 4] * 2
+
+
+def test_a_penalty_on_the_gradient_of_a_network():
+    """The bias of the hidden layer and the input get zeros, that of the last layer nothing; values by hand."""
+    for step in range(3):
+        weight = torch.tensor([[2.0, -1.0], [1.0, 3.0]], requires_grad=True)
+        bias = torch.tensor([0.5, -9.0], requires_grad=True)
+        last = torch.tensor([[3.0], [5.0]], requires_grad=True)
+        offset = torch.ones(1, requires_grad=True)
+        x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+        y = torch.relu(x @ weight + bias) @ last + offset  # the second hidden value is negative
+        if step:
+            y.item()
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (g * g).sum().backward()
+        assert weight.grad.tolist() == [[36.0, 0.0], [18.0, 0.0]]  # g = 3 * weight[:, 0]
+        assert last.grad.tolist() == [[30.0], [0.0]]
+        assert bias.grad.tolist() == [0.0, 0.0] and x.grad.tolist() == [[0.0, 0.0]]
+        assert offset.grad is None
+
+
+def test_hooks_and_retained_gradients_see_the_zeros():
+    seen = []
+    x = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    h = x * 2
+    h.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    h.retain_grad()
+    (g,) = torch.autograd.grad(torch.relu(h).sum(), h, create_graph=True)
+    found = torch.autograd.grad(g.sum(), [h, x], retain_graph=True)
+    assert [one.tolist() for one in found] == [[0.0] * 3] * 2
+    (g * 1).sum().backward()
+    assert seen == [[1.0, 0.0, 1.0], [0.0] * 3, [0.0] * 3] and x.grad.tolist() == [0.0] * 3
+
+
+def test_what_a_first_derivative_does_not_reach_stays_without_one():
+    x, unused = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    y = torch.where(unused > 0, x * 2, x)
+    assert torch.autograd.grad(y.sum(), [x, unused], allow_unused=True)[1] is None
