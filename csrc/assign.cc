@@ -91,9 +91,9 @@ bool check_assignable(PyTensor* tensor, const Value* value) {
   if (leaf) {
     std::string where = location_text(capture_location());
     PyErr_Format(PyExc_RuntimeError,
-                 "in-place: a leaf that requires grad is changed in place: %s (%s), at %s. "
+                 "in-place: a %sleaf Variable that requires grad is being used in an in-place operation: %s (%s), at %s. "
                  "Do it under no_grad(), or on a copy.",
-                 old->type->text().c_str(), line_text(leaf->value->location).c_str(), where.c_str());
+                 leaf == tensor ? "" : "view of a ", old->type->text().c_str(), line_text(leaf->value->location).c_str(), where.c_str());
     return false;
   }
   if (value->type->shape != old->type->shape) {
@@ -149,7 +149,7 @@ ValueRef plain_value(const ValueRef& value) {
 }
 
 // In-place operation on a view: it is written through to the parent. No gradient flows beyond a detached handle.
-bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
+bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
   View* view = tensor->view;
   PyTensor* target = view->parent;
   bool has_graph = value->requires_grad;
@@ -177,7 +177,8 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
   const bool before = Recorder::current().grad_enabled;
   {
     GradientScope scoped(before && view->operation);
-    if (!written || !assign(target, std::move(written), silent || view->data)) return false;
+    const bool unseen = view->data && (apart || !has_graph);
+    if (!written || !assign(target, std::move(written), silent || unseen, apart)) return false;
   }
   if (view->data) ++tensor->version;
   bool same_position = flows(tensor) ? tensor->value->is_leaf || !before : !view->operation && !tensor->detached && !has_graph;
@@ -197,7 +198,16 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent) {
 
 }  // namespace
 
-bool assign(PyTensor* tensor, ValueRef value, bool silent) {
+PyObject* apart_from(PyTensor* target, PyObject* object) {
+  const PyTensor* at = is_tensor(object) ? reinterpret_cast<PyTensor*>(object) : nullptr;
+  if (!at || root_of(at) != root_of(target)) return Py_NewRef(object);
+  while (at->view && at->view->operation) at = at->view->parent;
+  if (!at->view) return Py_NewRef(object);
+  static Operation* const copy = operation_of(hooks.copy);
+  return copy ? call_operation(copy, no_attributes(), &object, 1) : nullptr;
+}
+
+bool assign(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
   CallWatch::spoil();
   Recursion level(" in a write to a view of views");
   if (!level) return false;
@@ -217,7 +227,7 @@ bool assign(PyTensor* tensor, ValueRef value, bool silent) {
   }
   value = cast_to(std::move(value), tensor->value->type);
   if (!value) return false;
-  return tensor->view ? write_through(tensor, std::move(value), silent) : store(tensor, std::move(value), silent);
+  return tensor->view ? write_through(tensor, std::move(value), silent, apart) : store(tensor, std::move(value), silent);
 }
 
 }  // namespace twofold

@@ -82,14 +82,23 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held);
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count);
 // Moves a retained gradient to the value after an in-place operation.
 void retain_further(Value* old, Value* fresh);
-// In-place: gives tensor the value, cast to its dtype; silently through `.data`.
-bool assign(PyTensor* tensor, ValueRef value, bool silent = false);
+// In-place: gives tensor the value, cast to its dtype; silently through `.data`, but where the graph of the value may have read the elements
+// that it replaces: `apart` says that it has not.
+bool assign(PyTensor* tensor, ValueRef value, bool silent = false, bool apart = false);
 // Lets a backward pass that reads what the storage held find out that it does not hold it any more.
 void note_written(PyTensor* tensor, const ValueRef& old, bool silent);
 // The counter of the writes to the storage that the handle shows.
 Storage* storage_of(PyTensor* tensor);
 // Whether gradients flow through the handle.
 inline bool flows(const PyTensor* tensor) { return tensor->value->requires_grad && !tensor->detached; }
+// An operand of an in-place operation whose result has a graph. What shows the storage of the target through a detach() is copied: its memory
+// is that of a value of the graph, and gradients read the elements from before the write. A new reference, or null with an error set.
+PyObject* apart_from(PyTensor* target, PyObject* object);
+// Whether an operand has no graph that may have read the elements of the target.
+inline bool has_no_graph(PyObject* object) {
+  const auto* tensor = is_tensor(object) ? reinterpret_cast<const PyTensor*>(object) : nullptr;
+  return !tensor || !flows(tensor) || root_of(tensor)->value->is_leaf;
+}
 inline bool is_tracked_leaf(const PyTensor* tensor) { return flows(tensor) && tensor->value->is_leaf; }
 GradientSlot* slot_of(Value* value);
 // Whether a handle whose memory changes keeps its gradient: a leaf does, also one that requires no gradient any more.

@@ -116,7 +116,7 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
     return -1;
   }
   if (!wanted && value->requires_grad && !value->is_leaf && !tensor->detached) {
-    PyErr_SetString(PyExc_RuntimeError, "requires_grad: only a leaf can stop requiring gradients. Use detach().");
+    PyErr_SetString(PyExc_RuntimeError, "requires_grad: you can only change requires_grad flags of leaf variables. Use detach().");
     return -1;
   }
   if (wanted && flows(tensor)) return 0;
@@ -193,7 +193,7 @@ bool observe_memory(PyTensor* tensor, const char* what) {
 PyObject* array_by(PyObject* self, bool (*observe_tensor)(PyTensor*, const char*)) {
   PyTensor* tensor = as_tensor(self);
   if (flows(tensor)) {
-    PyErr_SetString(PyExc_RuntimeError, "numpy: the tensor requires grad. Use tensor.detach().numpy().");
+    PyErr_SetString(PyExc_RuntimeError, "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     return nullptr;
   }
   PyTensor* shown = tensor;
@@ -219,7 +219,10 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
   return PyLong_FromVoidPtr(buffer->data);
 }
 
-PyObject* assign_method(PyObject* self, PyObject* other) {
+// The value of a tensor; further objects are the operands that it was computed of beside this one.
+PyObject* assign_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count == 0) return PyErr_Format(PyExc_TypeError, "assign: give a tensor");
+  PyObject* other = arguments[0];
   if (!is_tensor(other)) return PyErr_Format(PyExc_TypeError, "assign: give a tensor, not %s", Py_TYPE(other)->tp_name);
   Value* value = current_value(as_tensor(other));
   if (!value) return nullptr;
@@ -232,10 +235,13 @@ PyObject* assign_method(PyObject* self, PyObject* other) {
     given = share(as_tensor(made)->value);
     Py_DECREF(made);
   }
-  if (!assign(as_tensor(self), std::move(given))) return nullptr;
+  const bool apart = count > 1 && std::all_of(arguments + 1, arguments + count, has_no_graph);
+  if (!assign(as_tensor(self), std::move(given), false, apart)) return nullptr;
   Py_INCREF(self);
   return self;
 }
+
+PyObject* apart_method(PyObject* self, PyObject* object) { return apart_from(as_tensor(self), object); }
 
 // The handle takes the value, whatever its type, and stays the leaf it was.
 PyObject* replace_value(PyObject* self, PyObject* other) {
@@ -276,7 +282,8 @@ PyObject* become(PyObject* self, PyObject* other) {
   if (is_tracked_leaf(tensor)) {
     Py_DECREF(self);
     return PyErr_Format(PyExc_RuntimeError,
-                        "in-place: the shape of a leaf that requires grad is changed in place: %s. Use the form that returns a new tensor.",
+                        "in-place: a leaf Variable that requires grad is being used in an in-place operation that changes its shape: %s. Use "
+                        "the form that returns a new tensor.",
                         tensor->value->type->text().c_str());
   }
   std::swap(tensor->value, made->value);
@@ -295,18 +302,19 @@ PyObject* become(PyObject* self, PyObject* other) {
   return self;
 }
 
-bool check_root(PyTensor* tensor, PyObject* seed) {
+bool check_root(PyTensor* tensor, PyObject* seed, Py_ssize_t position) {
   if (!flows(tensor)) {
-    PyErr_SetObject(PyExc_RuntimeError, PyObject_CallFunctionObjArgs(hooks.no_gradient, tensor, nullptr));
+    const Owned message(PyObject_CallFunction(hooks.no_gradient, "On", reinterpret_cast<PyObject*>(tensor), position));
+    if (message) PyErr_SetObject(PyExc_RuntimeError, message.object);
     return false;
   }
   Type* type = tensor->value->type;
-  if (seed == Py_None && type->size != 1) {
+  if (seed == Py_None && (type->size != 1 || is_complex(type->dtype))) {
     PyErr_Format(PyExc_RuntimeError,
-                 "backward: the gradient of a tensor with %lld elements needs a direction: %s (%s), at %s. "
-                 "Reduce it with sum() or mean(), or pass gradient= of shape %s.",
-                 static_cast<long long>(type->size), type->text().c_str(), line_text(tensor->value->location).c_str(),
-                 location_text(capture_location()).c_str(), type->text().c_str());
+                 "backward: grad can be implicitly created only for %sscalar outputs: %s (%s), at %s. "
+                 "Reduce it with %s, or pass gradient= of shape %s.",
+                 is_complex(type->dtype) ? "real " : "", type->text().c_str(), line_text(tensor->value->location).c_str(),
+                 location_text(capture_location()).c_str(), is_complex(type->dtype) ? "abs() or real" : "sum() or mean()", type->text().c_str());
     return false;
   }
   if (seed != Py_None && (!is_tensor(seed) || as_tensor(seed)->value->type != type)) {
@@ -330,7 +338,7 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   const uint32_t location = capture_location();
   PyTensor* tensor = as_tensor(self);
   Value* root = current_value(tensor);
-  if (!root || !check_root(tensor, seed)) return nullptr;
+  if (!root || !check_root(tensor, seed, 0)) return nullptr;
   Recorder& recorder = Recorder::current();
   BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, true, {}};
   std::vector<FoundGradient> found;
@@ -392,7 +400,7 @@ bool add_roots(PyObject* outputs, PyObject* seeds, BackwardRequest& request, std
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
     PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
     Value* root = current_value(as_tensor(output));
-    if (!root || !check_root(as_tensor(output), seed)) return false;
+    if (!root || !check_root(as_tensor(output), seed, i)) return false;
     Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
     if (!given && seed != Py_None) return false;
     held.push_back(share(root));
@@ -540,7 +548,8 @@ PyMethodDef tensor_methods[] = {
     {"_values", guarded<values>, METH_NOARGS, "The same to be read at once, neither written to nor kept."},
     {"_realise", guarded<realise_method>, METH_NOARGS, "Compute the value now."},
     {"_data_ptr", spoiling<data_ptr>, METH_NOARGS, "Address of the memory of a tensor that is no view."},
-    {"_assign", spoiling<assign_method>, METH_O, "In-place: take the value of another tensor."},
+    {"_assign", method<assign_method>(), METH_FASTCALL, "In-place: take the value of another tensor, which was computed of these operands."},
+    {"_apart", spoiling<apart_method>, METH_O, "An operand of an in-place operation on this tensor: a copy, if it shows its storage through a detach()."},
     {"_become", spoiling<become>, METH_O, "In-place: become a view that was made of this tensor."},
     {"_replace_value", spoiling<replace_value>, METH_O, "Take another tensor's value, type and all, and share nothing."},
     {"_share_storage", spoiling<share_storage_method>, METH_O,

@@ -130,7 +130,13 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   }
   PyObject* made = binary<slot>(a, b);
   if (!made || made == Py_NotImplemented) return made;
-  bool done = assign(reinterpret_cast<PyTensor*>(a), share(reinterpret_cast<PyTensor*>(made)->value));
+  auto* target = reinterpret_cast<PyTensor*>(a);
+  if (target->view && flows(reinterpret_cast<PyTensor*>(made))) {
+    const Owned left(apart_from(target, a)), right(left ? apart_from(target, b) : nullptr);
+    if (left.object != a) Py_SETREF(made, right ? binary<slot>(left.object, right.object) : nullptr);
+    if (!made) return nullptr;
+  }
+  bool done = assign(target, share(reinterpret_cast<PyTensor*>(made)->value), false, has_no_graph(b));
   Py_DECREF(made);
   if (!done) return nullptr;
   Py_INCREF(a);
@@ -173,8 +179,8 @@ int to_bool(PyObject* self) {
   auto* tensor = reinterpret_cast<PyTensor*>(self);
   if (!may_be_observed(tensor, "bool()")) return -1;
   if (tensor->value->type->size != 1) {
-    PyErr_Format(PyExc_RuntimeError, "bool: a tensor %s has more than one element or none. Use any() or all().",
-                 tensor->value->type->text().c_str());
+    PyErr_Format(PyExc_RuntimeError, "bool: Boolean value of Tensor with %s is ambiguous: %s. Use any() or all().",
+                 tensor->value->type->size ? "more than one value" : "no values", tensor->value->type->text().c_str());
     return -1;
   }
   PyObject* item = number_of(tensor);

@@ -1,5 +1,7 @@
 """Second derivatives of functions with detached parts: what is detached is constant in the gradient, too."""
 
+import operator
+
 import pytest
 
 import twofold as torch
@@ -60,6 +62,12 @@ def test_functional_forms(name):
         (lambda d, w: d.add_(1).mul_(w), lambda c, w: c + 1),
         (lambda d, w: d.div_(w), lambda c, w: -c / w**2),
         (lambda d, w: d.pow_(w), lambda c, w: c**w * c.log()),
+        (lambda d, w: operator.imul(d, w), lambda c, w: c),
+        (lambda d, w: operator.imul(operator.iadd(d, 1), w), lambda c, w: c + 1),
+        (lambda d, w: operator.itruediv(d, w), lambda c, w: -c / w**2),
+        (lambda d, w: operator.imul(operator.imul(d, w), d), lambda c, w: 2 * c**2 * w),
+        (lambda d, w: d.addcmul_(d, w), lambda c, w: c),
+        (lambda d, w: d.addcdiv_(value=2, tensor1=d, tensor2=w), lambda c, w: -2 * c / w**2),
     ],
 )
 def test_a_detached_tensor_is_changed_by_what_requires_grad(cut, write, slope):
@@ -72,3 +80,26 @@ def test_a_detached_tensor_is_changed_by_what_requires_grad(cut, write, slope):
     write(detached, w)
     detached.sum().backward()
     torch.testing.assert_close(w.grad, slope(before, w.detach()))
+
+
+@pytest.mark.parametrize(
+    "write", [lambda d, w: d.copy_(d * w), lambda d, w: d.sub_(d * w), lambda d, w: d.__setitem__(..., d * w)]
+)
+def test_what_was_computed_of_data_is_not_differentiated_after_data_was_written(write):
+    """PyTorch refuses these, too: the product needs the elements that it replaced."""
+    x = torch.tensor([1.5, 2.0]).requires_grad_()
+    w = torch.tensor([2.0, 0.5]).requires_grad_()
+    d = x.data
+    write(d, w)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        d.sum().backward()
+
+
+@pytest.mark.parametrize("write", [lambda d, w: operator.imul(d, w), lambda d, w: d.mul_(w), lambda d, w: d.copy_(d.detach() * 5)])
+def test_earlier_uses_of_a_root_read_what_is_written_through_data(write):
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    w = torch.tensor([5.0, 5.0], requires_grad=True)
+    total, d = (x * x).sum(), x.data
+    write(d, w)
+    total.backward()
+    assert x.grad.tolist() == [20.0, 30.0]

@@ -57,20 +57,22 @@ MISTAKES = {
     "backward of many": (
         RuntimeError,
         lambda: (torch.ones(3, requires_grad=True) * 2).backward(),
-        "backward: the gradient of a tensor with 3 elements needs a direction: float32[3] (here.py:N), at here.py:N. "
+        "backward: grad can be implicitly created only for scalar outputs: float32[3] (here.py:N), at here.py:N. "
         "Reduce it with sum() or mean(), or pass gradient= of shape float32[3].",
     ),
     "backward without a leaf": (
         RuntimeError,
         lambda: torch.ones(3).sum().backward(),
-        "backward: float32[] (here.py:N) does not depend on any leaf that requires grad, at here.py:N. "
+        "backward: element 0 of tensors does not require grad and does not have a grad_fn: float32[] (here.py:N) does not "
+        "depend on any leaf, at here.py:N. "
         "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
         "gradients depend on leaves where the pass that made them was given create_graph=True.",
     ),
     "leaf changed in place": (
         RuntimeError,
         lambda: torch.ones(3, requires_grad=True).add_(1),
-        "in-place: a leaf that requires grad is changed in place: float32[3] (here.py:N), at here.py:N. "
+        "in-place: a leaf Variable that requires grad is being used in an in-place operation: float32[3] (here.py:N), at "
+        "here.py:N. "
         "Do it under no_grad(), or on a copy.",
     ),
     "in-place that grows": (
@@ -117,7 +119,7 @@ MISTAKES = {
     "truth of many": (
         RuntimeError,
         lambda: bool(torch.ones(2)),
-        "bool: a tensor float32[2] has more than one element or none. Use any() or all().",
+        "bool: Boolean value of Tensor with more than one value is ambiguous: float32[2]. Use any() or all().",
     ),
     "item of many": (
         RuntimeError,
@@ -127,7 +129,7 @@ MISTAKES = {
     "numpy of a leaf": (
         RuntimeError,
         lambda: torch.ones(2, requires_grad=True).numpy(),
-        "numpy: the tensor requires grad. Use tensor.detach().numpy().",
+        "numpy: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
     ),
     "a gradient": (
         RuntimeError,

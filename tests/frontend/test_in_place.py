@@ -27,7 +27,7 @@ def test_writing_after_a_change_of_shape_reaches_the_base():
 
 
 def test_the_shape_of_a_leaf_that_requires_grad_stays():
-    with pytest.raises(RuntimeError, match="the shape of a leaf that requires grad is changed in place"):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation that changes its shape"):
         torch.ones(3, requires_grad=True).unsqueeze_(0)
 
 
@@ -290,5 +290,5 @@ def test_a_detached_leaf_takes_another_shape_in_place():
         assert tuple(flat.shape) == (1, 2) and tuple(leaf.shape) == (2,)
         flat[0, 1] = 3.0
         assert leaf.tolist() == [1.0, 3.0]
-    with pytest.raises(RuntimeError, match="leaf that requires grad"):
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         leaf.unsqueeze_(0)

@@ -73,7 +73,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         if shown._base is not None and shown is not self:
             shown.copy_(value) if isinstance(value, Tensor) else shown.fill_(value)
             return
-    self._assign(_with_item(self, key, value))
+    self._assign(_with_item(self, key, value), value)
 
 
 def _written(self: Tensor, key: Any, value: Any) -> Tensor:

@@ -243,7 +243,8 @@ def grad(
             found[k] = FUNCTIONS["zeros_like"](target.detach())
         elif found[k] is None and not allow_unused:
             raise RuntimeError(
-                f"grad: no path leads from the output to input {described(target)}, at {here()}. "
+                f"grad: the differentiated Tensor at index {k} appears to not have been used in the graph: no path leads "
+                f"from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
     return tuple(map(_as_given, given, found))
@@ -268,7 +269,8 @@ def _check_inputs(what: str, targets: Sequence[Tensor]) -> None:
     for target in targets:
         if not target.requires_grad:
             raise RuntimeError(
-                f"{what}: input {described(target)} does not require grad. Set requires_grad on it."
+                f"{what}: One of the differentiated Tensors does not require grad: {described(target)}. "
+                "Set requires_grad on it."
             )
 
 
@@ -305,10 +307,11 @@ def _batched(
     return [None if part is None else next(lifted)[0] for part in found]
 
 
-def no_gradient_message(tensor: Tensor) -> str:
-    """What ``backward`` says when no leaf asked for a gradient."""
+def no_gradient_message(tensor: Tensor, position: int) -> str:
+    """What ``backward`` says of one of its roots when no leaf asked for a gradient."""
     return (
-        f"backward: {described(tensor)} does not depend on any leaf that requires grad, at {here()}. "
+        f"backward: element {position} of tensors does not require grad and does not have a grad_fn: "
+        f"{described(tensor)} does not depend on any leaf, at {here()}. "
         "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
         "gradients depend on leaves where the pass that made them was given create_graph=True."
     )

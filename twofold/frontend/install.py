@@ -23,9 +23,8 @@ from twofold.ir import op as operations
 from twofold.ir.op import REGISTRY
 from twofold.ir.sizes import Symbol, current_sizes, symbolic_type
 from twofold.ir.types import TensorType
-from twofold.ops.base import apply, ops
+from twofold.ops.base import apply
 from twofold.ops.kernels import index_of_error_code
-from twofold.ops.shape.storage import is_detached
 from twofold.ops.signatures import extended, keyword
 from twofold.ops.tables import BY_CALL, FUNCTIONS, INPLACE, METHODS
 from twofold.runtime import tracing
@@ -363,10 +362,10 @@ def namespace(name: str) -> dict[str, Any]:
 def _in_place(function: Callable[..., Any], shape: bool = False) -> Callable[..., Any]:
     def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         made = function(input, *args, **kwargs)
-        if made.requires_grad and is_detached(input):
-            # its memory is that of a value of the graph: gradients read the elements of before from a copy
-            made = function(ops.copied(input), *args, **kwargs)
-        return input._become(made) if shape else input._assign(made)
+        if made.requires_grad and (before := input._apart(input)) is not input:
+            named = {name: input._apart(one) for name, one in kwargs.items()}
+            made = function(before, *map(input._apart, args), **named)
+        return input._become(made) if shape else input._assign(made, *args, *kwargs.values())
 
     method.__wrapped__ = inspect.unwrap(function)  # type: ignore[attr-defined]
     method.__name__ = function.__name__ + "_"

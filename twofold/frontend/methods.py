@@ -345,7 +345,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         given = apply("cast", value.expand(tuple(self.shape)), attrs=(self.dtype,))
-        return self._assign(_instead_of(self, given))
+        return self._assign(_instead_of(self, given), value)
     need_fitting(value, self.dtype)
     return self._assign(_instead_of(self, apply("full", value, attrs=(tuple(self.shape), self.dtype))))
 
@@ -396,7 +396,7 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         source = tensor(source)
     elif not isinstance(source, Tensor):
         raise TypeError(f"copy_(): source must be a tensor or a number, not {type(source).__name__}")
-    return self._assign(_instead_of(self, _copied(self, source)))
+    return self._assign(_instead_of(self, _copied(self, source)), source)
 
 
 def _new(name: str) -> Callable[..., Tensor]:

@@ -63,7 +63,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     tensor(60.)
     """
     if not self.requires_grad:
-        raise RuntimeError("register_hook: the tensor does not require grad. Set requires_grad first.")
+        raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require gradient. Set requires_grad first.")
     hooks = self._gradient_hooks(False)
     called = _TensorHook(hook)
     called.registered_at = _core.capture_location()  # for the error of one that returns what is no gradient
@@ -199,7 +199,10 @@ def __copy__(self: Tensor) -> Tensor:
 
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if not self.is_leaf:
-        raise RuntimeError("deepcopy: only leaves can be copied deeply. Use detach().clone().")
+        raise RuntimeError(
+            "deepcopy: Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol. "
+            "Use detach().clone()."
+        )
     made = _copied_in_place(self, memo) if type(self) is Tensor else type(self)(self.detach().clone())
     made.requires_grad = self.requires_grad
     memo[id(self)] = made

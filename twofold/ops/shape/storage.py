@@ -67,21 +67,6 @@ def alias_of(tensor: Any, dtype: Any = None) -> Any:
     return _as_vector(root_of(tensor), dtype or tensor.dtype)
 
 
-def is_detached(tensor: Any) -> bool:
-    """Whether a tensor is a view of a ``detach``: no gradient of what is written to it reaches its root.
-
-    >>> import twofold as torch
-    >>> x = torch.zeros(3)
-    >>> is_detached(x[1:]), is_detached(x.detach()[1:])
-    (False, True)
-    """
-    while (view := tensor._view) is not None:
-        if view[1] is None:
-            return True
-        tensor = view[0]
-    return False
-
-
 def storage_beside(tensor: Any) -> Any:
     """The whole storage of a view as a vector of its dtype, through which gradients flow as through the view.
 
