@@ -150,7 +150,7 @@ ENTRIES: dict[str, str] = {
         "count_nonzero logsumexp select_extreme"
     ),
     "twofold.ops.reduction.scan": "cumulative_sum cumulative_product linear_scan cumsum cumprod",
-    "twofold.ops.reduction.segments": "bit_parity",
+    "twofold.ops.reduction.segments": "run_lengths bit_parity",
     "twofold.ops.reduction.softmax": "softmax log_softmax softmin glu cosine_similarity normalize",
     "twofold.ops.reduction.statistics": "grid_counts",
     "twofold.ops.reduction.variance": "var std",

@@ -169,3 +169,12 @@ def test_complex_powers_of_zero() -> None:
     found = (torch.zeros(5, dtype=torch.complex64) ** exponents).numpy()
     assert found[:2].tolist() == [0, 1] and numpy.isinf(found[2:4]).all() and numpy.isnan(found[4])
     assert numpy.isinf((torch.tensor(0j) ** -1).numpy()) and (torch.tensor(0j) ** 3).item() == 0
+
+
+@pytest.mark.parametrize("function", [torch.complex, torch.polar])
+def test_parts_of_complex_numbers_have_one_dtype(function):
+    single, double = torch.ones(2), torch.ones(2, dtype=torch.float64)
+    for parts in ((single, double), (double[0], single), (single, torch.ones(2, dtype=torch.float16))):
+        with pytest.raises(RuntimeError, match="to have the same dtype"):
+            function(*parts)
+    assert function(double, double).dtype is torch.complex128 and function(single, 0.0).dtype is torch.complex64

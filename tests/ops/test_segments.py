@@ -20,7 +20,7 @@ def test_each_run_becomes_one_element(reduce, by):
 
 def test_runs_of_each_row_and_what_lies_behind_them():
     x = torch.arange(8.0).reshape(2, 4).requires_grad_()
-    found = torch.segment_reduce(x, "sum", lengths=torch.tensor([[1, 2], [4, 0]]), axis=1)
+    found = torch.segment_reduce(x, "sum", lengths=torch.tensor([[1, 2], [4, 0]]), axis=1, unsafe=True)
     assert found.tolist() == [[0.0, 3.0], [22.0, 0.0]]
     found.sum().backward()
     assert x.grad.tolist() == [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
@@ -51,3 +51,12 @@ def test_the_hash_sees_every_bit():
     assert torch.hash_tensor(x, 1, keepdim=True).shape == (5, 1)
     bits = numpy.bitwise_xor.reduce(x.numpy().astype(numpy.float64).view(numpy.uint64), axis=0)
     assert (torch.hash_tensor(x, 0).numpy() == bits).all()
+
+
+@pytest.mark.parametrize("lengths", [[2, 2], [2, 4], [6, -1]])
+def test_lengths_that_are_not_those_of_the_axis_are_errors(lengths):
+    x = torch.ones(5)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match=r"segment_reduce: lengths (add up to|contains negative)"):
+            torch.segment_reduce(x, "sum", lengths=torch.tensor(lengths)).tolist()
+    assert torch.segment_reduce(x, "sum", lengths=torch.tensor([2, 2]), unsafe=True).tolist() == [2.0, 2.0]

@@ -19,6 +19,7 @@ from twofold.ir.layout import Layout
 from twofold.ir.node import Attributes, Node, make_node
 from twofold.ir.types import tensor_type
 from twofold.ops.base import Elementwise, apply, composite, convert, elementwise, filled, ops, public, strong
+from twofold.ops.promotion import need_one_dtype
 from twofold.ops.samples import Sample
 
 
@@ -50,7 +51,9 @@ class complex_(Elementwise):
     result_dtype = staticmethod(_composed)
 
     def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
-        """The node; its operands are never weak."""
+        """The node; its operands are never weak, and of one dtype."""
+        real, imag = inputs
+        need_one_dtype(real=real.type, imag=imag.type)
         return super().build(attrs, [strong(node) for node in inputs])
 
     def vjp(
@@ -194,6 +197,11 @@ def resolved(input: Any) -> Any:
     return input
 
 
+def _polar(radius: Any, angle: Any) -> Any:
+    need_one_dtype(abs=radius.type, angle=angle.type)
+    return ops.complex(radius * ops.cos(angle), radius * ops.sin(angle))
+
+
 @composite
 class polar:
     """The complex numbers with this absolute value and this angle in radians.
@@ -209,7 +217,7 @@ class polar:
     signature = "abs, angle"
     methods = ()
     kinds = "f"
-    compute = lambda radius, angle: ops.complex(radius * ops.cos(angle), radius * ops.sin(angle))
+    compute = _polar
     reference = lambda radius, angle: radius * numpy.exp(1j * angle)
 
 

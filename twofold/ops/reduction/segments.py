@@ -40,7 +40,8 @@ def segment_reduce(
     """Each run of neighbours along ``axis`` as one element: its "sum", "mean", "prod", "max" or "min".
 
     The runs have the given ``lengths`` (their last axis; others match the axes of ``data`` before ``axis``), or begin
-    and end at ``offsets``. Each is combined with ``initial``. Elements behind the last run do not count.
+    and end at ``offsets``. Each is combined with ``initial``. Elements behind the last offset do not count; lengths that do
+    not add up to the size of the axis, or are negative, are a RuntimeError, unless ``unsafe``.
 
     >>> import twofold as torch
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
@@ -53,6 +54,8 @@ def segment_reduce(
     if indices is not None or (lengths is None) == (offsets is None):
         raise ArgumentError("not one of lengths and offsets", "Give one of them.")
     position = normalize_axis(axis, len(data.shape))
+    if lengths is not None and not unsafe:
+        lengths = apply("run_lengths", lengths, attrs=(data.shape[position],))
     ends, lengths = _runs(lengths, offsets)
     if tuple(ends.shape[:-1]) != tuple(data.shape[:position]):
         raise ShapeError(
@@ -92,6 +95,40 @@ def _run_numbers(ends: Any, size: int) -> Any:
     """The number of the run that each of ``size`` positions lies in."""
     positions = apply("arange", 0, 1, attrs=(size, int64))
     return ops.searchsorted(ends, ops.expand(positions, (*ends.shape[:-1], size)), right=True)
+
+
+@host
+class run_lengths(Host):
+    """The lengths of runs, of which those of each row add up to a size; attributes ``(size,)``."""
+
+    signature = "lengths"
+    functions = ()
+    title = "segment_reduce"
+    differentiable = False
+    kinds = "iu"
+
+    def build(self, attrs: Attributes, inputs: Sequence[Node]) -> Node:
+        (lengths,) = map(strong, inputs)
+        self.check_kind(lengths.dtype)
+        return make_node(self, attrs, (lengths,), lengths.type)
+
+    def host(self, attrs: Attributes, *arrays: Any) -> Any:
+        (lengths,) = arrays
+        if lengths.size and lengths.min() < 0:
+            raise ShapeError(f"lengths contains negative value {lengths.min()}", "Give lengths from 0 on.")
+        totals = lengths.sum(-1)
+        if (totals != attrs[0]).any():
+            raise ShapeError(
+                f"lengths add up to {totals[totals != attrs[0]].flat[0]} on an axis of size {attrs[0]}",
+                "Give lengths whose sum is that size, or unsafe=True.",
+            )
+        return lengths
+
+    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
+        return self.host(attrs, *arrays)
+
+    def samples(self) -> Sequence[Any]:
+        return [example((5,), numpy.array([2, 0, 3])), example((4,), numpy.array([[1, 3], [4, 0]]))]
 
 
 @host
