@@ -23,10 +23,12 @@ bool run_after(GradientSlot* slot) {
   return done;
 }
 
-// Gives the tensor `.grad` a new value, with its graph if it is to be differentiated.
+// Gives the tensor `.grad` a new value. Gradients that keep their graph are another tensor each time, as in PyTorch.
 bool replace_gradient(GradientSlot* slot, ValueRef value) {
-  GradientScope scoped(value->requires_grad);
-  return assign(as_tensor(slot->gradient), std::move(value));
+  if (!Recorder::current().grad_enabled) return assign(as_tensor(slot->gradient), std::move(value));
+  PyObject* made = wrap(std::move(value));
+  if (made) Py_SETREF(slot->gradient, made);
+  return made != nullptr;
 }
 
 // Sets `.grad` if no hook reads the gradient of the pass alone.

@@ -177,3 +177,20 @@ def test_a_gradient_that_nothing_leads_to_is_zero_also_of_what_is_not_finite():
     x = torch.tensor([float("inf"), float("nan"), 1.0], requires_grad=True)
     y = torch.ones(1, requires_grad=True)
     assert torch.autograd.grad(y.sum(), x, materialize_grads=True)[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_gradients_that_keep_their_graph_are_accumulated_into_another_tensor():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    for looked in (False, True):
+        x.grad = None
+        (x**3).sum().backward(create_graph=True)
+        first = x.grad
+        if looked:
+            first.tolist()
+        (x**3).sum().backward(create_graph=True)
+        assert first.tolist() == [3.0, 12.0] and x.grad.tolist() == [6.0, 24.0]
+        (second,) = torch.autograd.grad((first * x.grad).sum(), x)  # of 18 x**4
+        assert second.tolist() == [72.0, 576.0]
+        x.grad = kept = torch.zeros(2)
+        (x * 2).sum().backward()
+        assert x.grad is kept and kept.tolist() == [2.0, 2.0]
