@@ -1,4 +1,4 @@
-"""Gradients that are constant where they exist, as that of relu: their own gradients are zeros, as PyTorch gives them."""
+"""Gradients that are constant where they exist, as that of relu: their own gradients are zeros, as in PyTorch."""
 
 import pytest
 

@@ -95,7 +95,9 @@ def test_what_was_computed_of_data_is_not_differentiated_after_data_was_written(
         d.sum().backward()
 
 
-@pytest.mark.parametrize("write", [lambda d, w: operator.imul(d, w), lambda d, w: d.mul_(w), lambda d, w: d.copy_(d.detach() * 5)])
+@pytest.mark.parametrize(
+    "write", [lambda d, w: operator.imul(d, w), lambda d, w: d.mul_(w), lambda d, w: d.copy_(d.detach() * 5)]
+)
 def test_earlier_uses_of_a_root_read_what_is_written_through_data(write):
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     w = torch.tensor([5.0, 5.0], requires_grad=True)

@@ -91,7 +91,9 @@ def test_mistakes() -> None:
     a, _ = leaves()
     with pytest.raises(ValueError, match="Expects mode to be one of"):
         register_multi_grad_hook((a,), print, mode="some")
-    with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
+    with pytest.raises(
+        RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"
+    ):
         register_multi_grad_hook((a, torch.ones(1)), print)
 
     def fails(found: Any) -> None:

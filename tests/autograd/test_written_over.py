@@ -54,7 +54,9 @@ def test_a_view_may_be_a_leaf():
         t.sub_(t.grad)
     assert t.tolist() == [-3.0, -3.0] and t.requires_grad and t.is_leaf
     assert x.tolist() == [0.0, -3.0, -3.0] and not x.requires_grad
-    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"
+    ):
         t[0].add_(1)
 
 

@@ -63,16 +63,16 @@ MISTAKES = {
     "backward without a leaf": (
         RuntimeError,
         lambda: torch.ones(3).sum().backward(),
-        "backward: element 0 of tensors does not require grad and does not have a grad_fn: float32[] (here.py:N) does not "
-        "depend on any leaf, at here.py:N. "
+        "backward: element 0 of tensors does not require grad and does not have a grad_fn: float32[] (here.py:N) does "
+        "not depend on any leaf, at here.py:N. "
         "Mark a leaf first: give requires_grad=True where it is made, or call its requires_grad_(); "
         "gradients depend on leaves where the pass that made them was given create_graph=True.",
     ),
     "leaf changed in place": (
         RuntimeError,
         lambda: torch.ones(3, requires_grad=True).add_(1),
-        "in-place: a leaf Variable that requires grad is being used in an in-place operation: float32[3] (here.py:N), at "
-        "here.py:N. "
+        "in-place: a leaf Variable that requires grad is being used in an in-place operation: float32[3] (here.py:N), "
+        "at here.py:N. "
         "Do it under no_grad(), or on a copy.",
     ),
     "in-place that grows": (

@@ -27,7 +27,10 @@ def test_writing_after_a_change_of_shape_reaches_the_base():
 
 
 def test_the_shape_of_a_leaf_that_requires_grad_stays():
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation that changes its shape"):
+    with pytest.raises(
+        RuntimeError,
+        match="a leaf Variable that requires grad is being used in an in-place operation that changes its shape",
+    ):
         torch.ones(3, requires_grad=True).unsqueeze_(0)
 
 

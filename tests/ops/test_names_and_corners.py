@@ -177,4 +177,6 @@ def test_parts_of_complex_numbers_have_one_dtype(function):
     for parts in ((single, double), (double[0], single), (single, torch.ones(2, dtype=torch.float16))):
         with pytest.raises(RuntimeError, match="to have the same dtype"):
             function(*parts)
-    assert function(double, double).dtype is torch.complex128 and function(single, 0.0).dtype is torch.complex64
+    assert (
+        function(double, double).dtype is torch.complex128 and function(single, 0.0).dtype is torch.complex64
+    )

@@ -156,3 +156,28 @@ def test_a_split_makes_an_array_larger(session):
     assert session.run(growing().split(tf.ones([4, 3]), [2, 2]).size()) == 2
     array = tf.TensorArray(tf.float32, 2).split(tf.ones([4, 3]), [2, 2])
     assert session.run(array.stack()).shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda array: array.write(0, 1.0).write(1, 2.0).write(0, 3.0),
+        lambda array: array.write(tf.constant(0), 1.0).write(tf.constant(0), 3.0),
+        lambda array: array.unstack([1.0, 2.0]).write(1, 3.0),
+        lambda array: array.scatter([0, 1], [1.0, 2.0]).write(0, 3.0),
+        lambda array: array.write(1, 1.0).scatter([0, 1], [1.0, 2.0]),
+    ],
+)
+def test_an_element_is_written_once(again):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(tf.errors.InvalidArgumentError, match="has already been written to"),
+    ):
+        again(tf.TensorArray(tf.float32, 2))
+
+
+def test_what_is_written_to_another_array_does_not_count():
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = tf.TensorArray(tf.float32, 2)
+        array.write(0, 1.0)
+        assert session.run(array.write(0, 2.0).write(1, 3.0).stack()).tolist() == [2.0, 3.0]

@@ -243,8 +243,8 @@ def grad(
             found[k] = FUNCTIONS["zeros_like"](target.detach())
         elif found[k] is None and not allow_unused:
             raise RuntimeError(
-                f"grad: the differentiated Tensor at index {k} appears to not have been used in the graph: no path leads "
-                f"from the output to input {described(target)}, at {here()}. "
+                f"grad: the differentiated Tensor at index {k} appears to not have been used in the graph: no path "
+                f"leads from the output to input {described(target)}, at {here()}. "
                 "Pass allow_unused=True to get None for it."
             )
     return tuple(map(_as_given, given, found))

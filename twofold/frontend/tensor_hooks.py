@@ -63,7 +63,9 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
     tensor(60.)
     """
     if not self.requires_grad:
-        raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require gradient. Set requires_grad first.")
+        raise RuntimeError(
+            "register_hook: cannot register a hook on a tensor that doesn't require gradient. Set requires_grad first."
+        )
     hooks = self._gradient_hooks(False)
     called = _TensorHook(hook)
     called.registered_at = _core.capture_location()  # for the error of one that returns what is no gradient

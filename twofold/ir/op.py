@@ -463,7 +463,6 @@ class CompositeOp(Op):
 class DerivedOp(CompositeOp):
     """An operation that is derived from another; attributes ``(its name, its attributes, ...)``."""
 
-
     def base(self, attrs: Attributes) -> tuple[Op, Attributes]:
         """The other operation and its attributes."""
         return REGISTRY[attrs[0]], attrs[1]

@@ -40,8 +40,8 @@ def segment_reduce(
     """Each run of neighbours along ``axis`` as one element: its "sum", "mean", "prod", "max" or "min".
 
     The runs have the given ``lengths`` (their last axis; others match the axes of ``data`` before ``axis``), or begin
-    and end at ``offsets``. Each is combined with ``initial``. Elements behind the last offset do not count; lengths that do
-    not add up to the size of the axis, or are negative, are a RuntimeError, unless ``unsafe``.
+    and end at ``offsets``. Each is combined with ``initial``. Elements behind the last offset do not count; lengths
+    that are negative, or do not add up to the size of the axis, are a RuntimeError, unless ``unsafe``.
 
     >>> import twofold as torch
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
