@@ -5,6 +5,7 @@ STAMP := $(VENV)/installed
 CORE_PYTHON ?= $(VENV)/bin/python
 DEMO ?=
 BENCH ?=
+SANITIZER ?= address,undefined
 SANITIZE_TESTS ?= tests/core tests/runtime
 WORKERS ?= 2
 MUTATE ?=
@@ -72,21 +73,27 @@ $(VENV)/developer: pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check cmake ninja 'nanobind>=2.4' 'numpy>=2' 'llvmlite>=0.44'
 	touch $@
 
-# The core under the address and undefined-behaviour sanitizers, on a copy of the package; Python itself
-# leaks by design, so leaks are not looked for. libstdc++ is preloaded for the interception of exceptions.
-SANITIZED := build/sanitize/tree
-preload = $(shell g++ -print-file-name=$(1))
+# The core under the address and undefined-behaviour sanitizers, or with SANITIZER=thread under that for data races, on a copy
+# of the package. Python itself leaks by design, so leaks are not looked for; what is reported of races in Python alone, whose
+# code is not instrumented, does not fail. libstdc++ is preloaded for the interception of exceptions.
+comma := ,
+SANITIZED := build/sanitize-$(subst $(comma),-,$(SANITIZER))
+preload = $(foreach library,$(1),$(shell g++ -print-file-name=$(library)))
+ifeq ($(SANITIZER),thread)
+SANITIZED_RUN = TSAN_OPTIONS="die_after_fork=0:report_signal_unsafe=0:report_thread_leaks=0:exitcode=0" \
+    LD_PRELOAD="$(call preload,libtsan.so libstdc++.so)" setarch -R
+else
+SANITIZED_RUN = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    LD_PRELOAD="$(call preload,libasan.so libubsan.so libstdc++.so)"
+endif
 sanitize: $(STAMP) $(VENV)/developer
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake -S . -B build/sanitize -G Ninja -DTWOFOLD_SANITIZE=ON \
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake -S . -B $(SANITIZED) -G Ninja -DTWOFOLD_SANITIZE=$(SANITIZER) \
 	    -DPython_EXECUTABLE="$(CURDIR)/$(VENV)/bin/python"
-	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build build/sanitize
-	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
-	cp -r twofold tests pyproject.toml $(SANITIZED)
-	rm -f $(SANITIZED)/twofold/_core*.so && cp build/sanitize/_core*.so $(SANITIZED)/twofold
-	cd $(SANITIZED) && PYTHONPATH="$(CURDIR)/tools/without_install:." \
-	    PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	    LD_PRELOAD="$(call preload,libasan.so) $(call preload,libubsan.so) $(call preload,libstdc++.so)" \
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake --build $(SANITIZED)
+	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
+	cp -r twofold tests pyproject.toml $(SANITIZED)/tree
+	rm -f $(SANITIZED)/tree/twofold/_core*.so && cp $(SANITIZED)/_core*.so $(SANITIZED)/tree/twofold
+	cd $(SANITIZED)/tree && PYTHONPATH="$(CURDIR)/tools/without_install:." PYTHONMALLOC=malloc $(SANITIZED_RUN) \
 	    "$(CURDIR)/$(VENV)/bin/python" -m pytest --capture=sys -p no:cacheprovider $(SANITIZE_TESTS)
 
 clean:
