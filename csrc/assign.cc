@@ -177,7 +177,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
   const bool before = Recorder::current().grad_enabled;
   {
     GradientScope scoped(before && view->operation);
-    const bool unseen = view->data && (apart || !has_graph);
+    const bool unseen = view->data && (apart || !has_graph || !view->used);
     if (!written || !assign(target, std::move(written), silent || unseen, apart)) return false;
   }
   if (view->data) ++tensor->version;

@@ -334,6 +334,13 @@ void show(PyTensor* tensor) {
   tensor->value->shown = std::make_unique<Snapshot>(storage_of(tensor), shows_whole(tensor));
 }
 
+// `.data` that an operand shows: gradients may read its elements from now on.
+void note_use(const PyTensor* tensor) {
+  for (; tensor->view; tensor = tensor->view->parent) {
+    if (tensor->view->data) tensor->view->used = true;
+  }
+}
+
 bool is_current(const View* view) {
   const Value* root = view->root->value;
   if (view->seen != view->root->version || view->shared || is_shared_outside(root)) return false;
@@ -429,6 +436,7 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held) {
     auto* tensor = reinterpret_cast<PyTensor*>(object);
     operand->value = current_value(tensor);
     operand->detached = tensor->detached;
+    if (tensor->view && !flows(tensor)) note_use(tensor);
     if (operand->value && !is_symbolic(operand->value) && Purity::is_broken_by(operand->value)) return -1;
     if (tensor->view && operand->value && !operand->value->pending && !operand->value->shown) show(tensor);
     return operand->value ? 1 : -1;

@@ -23,6 +23,7 @@ struct View {
   uint32_t epoch, parent_epoch;  // of the root and of the parent when the view was made
   bool tracked;            // made while gradients were recorded
   bool data = false;       // of `.data`: writes do not count in the parent's version
+  bool used = false;       // of `.data`: it, or a view of it, has been an operand
   bool shared = false;     // foreign code could write to the memory when the value was read
   uint32_t handovers = 0;  // of the root's memory when the value was read
   const Layout* layout = nullptr;  // computed on demand
@@ -82,8 +83,8 @@ int to_operand(PyObject* object, Operand* operand, PyObject** held);
 PyObject* call_operation(Operation* op, Attributes* attributes, PyObject* const* arguments, size_t count);
 // Moves a retained gradient to the value after an in-place operation.
 void retain_further(Value* old, Value* fresh);
-// In-place: gives tensor the value, cast to its dtype; silently through `.data`, but where the graph of the value may have read the elements
-// that it replaces: `apart` says that it has not.
+// In-place: gives tensor the value, cast to its dtype; silently through `.data`, but where the graph of the value may have read there what
+// it replaces: `apart` says that it has not.
 bool assign(PyTensor* tensor, ValueRef value, bool silent = false, bool apart = false);
 // Lets a backward pass that reads what the storage held find out that it does not hold it any more.
 void note_written(PyTensor* tensor, const ValueRef& old, bool silent);

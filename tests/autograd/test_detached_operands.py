@@ -96,7 +96,13 @@ def test_what_was_computed_of_data_is_not_differentiated_after_data_was_written(
 
 
 @pytest.mark.parametrize(
-    "write", [lambda d, w: operator.imul(d, w), lambda d, w: d.mul_(w), lambda d, w: d.copy_(d.detach() * 5)]
+    "write",
+    [
+        lambda d, w: operator.imul(d, w),
+        lambda d, w: d.mul_(w),
+        lambda d, w: d.copy_(d.detach() * 5),
+        lambda d, w: d.copy_(w * torch.tensor([2.0, 3.0])),
+    ],
 )
 def test_earlier_uses_of_a_root_read_what_is_written_through_data(write):
     x = torch.tensor([2.0, 3.0], requires_grad=True)
