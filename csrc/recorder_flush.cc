@@ -62,6 +62,13 @@ Digest Recorder::digest() const {
 }
 
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held, const Digest* known) {
+  // Planning, and waiting for a run in the background, call Python, where the garbage collector, a signal handler or another thread may
+  // drop handles: values that are live now are held until delivery.
+  const auto hold_living = [&] {
+    for (size_t i = 0; i < position_; ++i) {
+      if (alive_[i]) held.push_back(share(live_[i]));
+    }
+  };
   if (predicted_) {
     const CachedTrace& p = *predicted_;
     if (position_ == p.trace.entries.size() && leaves_.size() == p.trace.leaves.size() &&
@@ -70,15 +77,13 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held,
       ++predicted_flushes;
       ++traces.account.hits;
       predicted_->used = next_use();
+      if (has_background()) hold_living();
       return predicted_;
     }
     leave_prediction();
   }
   ++other_flushes;
-  // Planning calls Python, where the garbage collector may drop handles: values that are live now are held until delivery.
-  for (size_t i = 0; i < position_; ++i) {
-    if (alive_[i]) held.push_back(share(live_[i]));
-  }
+  hold_living();
   const Digest identity = known ? *known : digest();
   std::string key = identity.bytes();
   if (auto found = traces.find(key)) {
@@ -279,6 +284,7 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
     Busy busy(*this);
     if (!keep_on_tape(*cached, leaves_, provenance_, run.living)) return false;
   }
+  held.clear();
   run.take_before();
   // Nothing may fail from here to the run, or the values would stay pending forever.
   run.leaves = std::move(leaves_);

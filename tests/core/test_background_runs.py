@@ -128,6 +128,26 @@ def test_another_thread_reads_a_value_that_is_on_the_way() -> None:
     assert found == [expected.bits()]
 
 
+def test_another_thread_drops_a_value_of_a_trace_that_waits() -> None:
+    training, a = Training(), torch.ones(3)
+
+    def drop(held: list[torch.Tensor], go: threading.Event) -> None:
+        go.wait()
+        held.clear()
+
+    for k in range(20):
+        training.step(500 + k % 2)
+        held, go = [a + 1], threading.Event()
+        thread = threading.Thread(target=drop, args=(held, go))
+        thread.start()
+        other = a * 2
+        if k > 7:  # the trace is known, and computed once the step is over
+            go.set()
+        assert other.tolist() == [2.0] * 3
+        go.set()
+        thread.join()
+
+
 def test_threads_train_at_the_same_time_and_read_from_each_other() -> None:
     expected = []
     for start in (0, 50):
