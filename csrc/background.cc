@@ -33,9 +33,9 @@ class Runner {
 
   void begin(std::function<void()> work, Progress& progress) {
     progress.store(0, std::memory_order_relaxed);
-    is_idle.store(false, std::memory_order_relaxed);
     {
       std::lock_guard lock(mutex_);
+      is_idle.store(false, std::memory_order_relaxed);
       work_ = std::move(work);
       progress_ = &progress;
     }
@@ -61,6 +61,7 @@ class Runner {
         const Awake workers;
         work();
       }
+      std::lock_guard lock(mutex_);  // who sees that the run is over may begin another one
       progress->store(kOver, std::memory_order_release);
       is_idle.store(true, std::memory_order_release);
     }

@@ -404,6 +404,8 @@ ValueRef stable_value(Value* value) {
 }
 
 bool realise(Value* value) {
+  // Its handle may get another value while this thread waits.
+  const UsedValue held(value->pending || value->deferred ? value : nullptr);
   while (value->pending || value->deferred) {
     if (value->deferred && !Recorder::current().materialise(value)) return false;
     Recorder* owner = value->owner;

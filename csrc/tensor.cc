@@ -604,15 +604,28 @@ bool may_be_observed(PyTensor* tensor, const char* what) {
   return true;
 }
 
-bool observe(PyTensor* tensor, const char* what) { return may_be_observed(tensor, what) && realise(tensor->value); }
+namespace {
+
+// Computes what a handle holds, also where another thread gives it another value meanwhile.
+bool realise_held(PyTensor* tensor) {
+  for (;;) {
+    const UsedValue value(tensor->value);
+    if (!realise(value)) return false;
+    if (value == tensor->value) return true;
+  }
+}
+
+}  // namespace
+
+bool observe(PyTensor* tensor, const char* what) { return may_be_observed(tensor, what) && realise_held(tensor); }
 
 PyObject* number_of(PyTensor* tensor) {
   alignas(16) char element[16];
   bool found = false;
-  const Value* value = tensor->value;
+  const UsedValue value(tensor->value);
   if (!read_in_background(value, element, &found)) return nullptr;
   if (found) return scalar_item(value->type, element, 0);
-  return realise(tensor->value) ? scalar_item(tensor->value->type, tensor->value->buffer->data, 0) : nullptr;
+  return realise_held(tensor) ? scalar_item(tensor->value->type, tensor->value->buffer->data, 0) : nullptr;
 }
 
 }  // namespace twofold
