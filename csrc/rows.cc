@@ -177,7 +177,7 @@ PyObject* gradients_of_rows(PyObject*, PyObject* arguments) {
     PyObject* leaf = PyList_GET_ITEM(leaves, k);
     const GradientSlot* slot = is_tensor(leaf) ? as_tensor(leaf)->value->slot : nullptr;
     if (!slot || !slot->gradient) continue;
-    Value* value = current_value(as_tensor(slot->gradient));
+    const UsedValue value(current_value(as_tensor(slot->gradient)));
     if (!value || !realise(value)) return nullptr;
     const Owned number(PyLong_FromSsize_t(k));
     if (!number || PyList_Append(numbers.object, number.object) < 0) return nullptr;

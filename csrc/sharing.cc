@@ -126,7 +126,7 @@ ValueRef read_storage(PyTensor* tensor) {
 }
 
 bool share_storage(PyTensor* tensor, PyTensor* other, bool data) {
-  Value* value = current_value(other);
+  const UsedValue value(current_value(other));
   if (!value || is_symbolic(value) || !realise(value)) return value && is_symbolic(value);
   PyTensor* shown = shown_by(other);
   if (shown == tensor) return true;

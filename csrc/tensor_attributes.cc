@@ -41,7 +41,7 @@ void drop_lonely_view(PyTensor* tensor) {
 
 // The handle becomes a leaf of its own; the value it shared keeps its flags.
 bool own_value(PyTensor* tensor) {
-  Value* value = tensor->value;
+  const UsedValue value(tensor->value);
   if (!realise(value)) return false;
   ValueRef own(new_value(value->type));
   own->buffer = value->buffer;
@@ -247,7 +247,7 @@ PyObject* apart_method(PyObject* self, PyObject* object) { return apart_from(as_
 PyObject* replace_value(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) return PyErr_Format(PyExc_TypeError, "data: give a tensor, not %s", Py_TYPE(other)->tp_name);
   PyTensor* tensor = as_tensor(self);
-  Value* value = current_value(as_tensor(other));
+  const UsedValue value(current_value(as_tensor(other)));
   if (!value || !realise(value)) return nullptr;
   Value* old = tensor->value;
   ValueRef own(new_value(value->type));
@@ -362,7 +362,7 @@ GradientSlot* watched_slot(Value* value) {
 }
 
 PyObject* slot_object(PyObject* self, PyObject* flag) {
-  Value* value = current_value(as_tensor(self));
+  const UsedValue value(current_value(as_tensor(self)));
   if (!value) return nullptr;
   if (flag == Py_None) {
     if (value->pending && value->owner->in_flight(value) && !realise(value)) return nullptr;
@@ -379,7 +379,7 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
 
 // The hooks on the gradients of the inputs of the call that made a value, and a dict of the program's for the call.
 PyObject* call_state(PyObject* self, PyObject*) {
-  Value* value = current_value(as_tensor(self));
+  const UsedValue value(current_value(as_tensor(self)));
   GradientSlot* slot = value ? watched_slot(value) : nullptr;
   if (!slot) return nullptr;
   if (!slot->call_hooks) slot->call_hooks = PyList_New(0);

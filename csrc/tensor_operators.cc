@@ -230,7 +230,7 @@ Py_ssize_t length(PyObject* self) {
 PyObject* represent(PyObject* self) { return PyObject_CallFunctionObjArgs(hooks.display, self, nullptr); }
 
 PyObject* alias_of(PyTypeObject* type, PyObject* source) {
-  Value* value = current_value(reinterpret_cast<PyTensor*>(source));
+  const UsedValue value(current_value(reinterpret_cast<PyTensor*>(source)));
   if (!value) return nullptr;
   if (!realise(value)) return nullptr;
   ValueRef alias(new_value(value->type));
