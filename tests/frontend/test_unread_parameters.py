@@ -36,7 +36,6 @@ REASONS: dict[tuple[str, str], str] = {
     ("topk", "sorted"): ALWAYS,
     ("unique", "sorted"): ALWAYS,
     ("isin", "assume_unique"): ONLY_SPEED,
-    ("segment_reduce", "unsafe"): ONLY_SPEED,
     ("_batch_norm_of_torch", "cudnn_enabled"): ONLY_SPEED,
     ("_instance_norm_of_torch", "cudnn_enabled"): ONLY_SPEED,
     ("jacobian", "vectorize"): ONLY_SPEED,

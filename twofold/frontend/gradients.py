@@ -244,8 +244,7 @@ def grad(
         elif found[k] is None and not allow_unused:
             raise RuntimeError(
                 f"grad: the differentiated Tensor at index {k} appears to not have been used in the graph: no path "
-                f"leads from the output to input {described(target)}, at {here()}. "
-                "Pass allow_unused=True to get None for it."
+                f"leads from the output to {described(target)}, at {here()}. Pass allow_unused=True to get None for it."
             )
     return tuple(map(_as_given, given, found))
 

@@ -1,0 +1,100 @@
+// Calls of operations on operands of several dtypes: what type rules do not cast is cast here, then the call is recorded or declared.
+#include <algorithm>
+#include <vector>
+
+#include "owned.h"
+#include "tensor.h"
+
+namespace twofold {
+namespace {
+
+Type* operand_type(const Operand& operand) { return operand.value ? operand.value->type : operand.scalar_type; }
+
+bool is_float(uint8_t dtype) { return dtype >= kFloat16 && dtype <= kComplex128; }
+
+// Whether all operands but Python numbers have the same floating dtype, as in most calls.
+inline bool agree(const Operand* operands, size_t count) {
+  if (count == 0) return false;
+  const Type* first = operand_type(operands[0]);
+  if (first->weak || !is_float(first->dtype)) return false;
+  for (size_t i = 1; i < count; ++i) {
+    const Type* type = operand_type(operands[i]);
+    if (type->dtype != first->dtype && !type->weak) return false;
+  }
+  return true;
+}
+
+// Whether a scalar operand may promote one with axes.
+bool may_widen(const Type* scalar, const Operand* operands, size_t count) {
+  return scalar->dtype != kBool && std::none_of(operands, operands + count, [scalar](const Operand& operand) {
+    const Type* type = operand_type(operand);
+    if (type->weak || type->shape.empty()) return false;
+    return type->dtype == scalar->dtype || (is_float(type->dtype) && !is_float(scalar->dtype));
+  });
+}
+
+// Whether a call may need casts that type rules do not make: no operand has a floating dtype, and the default is
+// not that of the rules; or dtypes differ, and there are scalar operands beside others.
+bool may_need_casts(const Operand* operands, size_t count, PyObject* const* arguments) {
+  bool floats = false, mixed = false, wide = false, scalar = false;
+  const Type* first = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    const Type* type = operand_type(operands[i]);
+    if (type->weak) continue;
+    floats = floats || is_float(type->dtype);
+    mixed = mixed || (first && type->dtype != first->dtype);
+    first = type;
+    (type->shape.empty() ? scalar : wide) = true;
+  }
+  if (!floats && default_float != kFloat32) return true;
+  if (!mixed || !wide || !scalar || is_standard(arguments, count)) return false;
+  return std::any_of(operands, operands + count, [operands, count](const Operand& operand) {
+    const Type* type = operand_type(operand);
+    return !type->weak && type->shape.empty() && may_widen(type, operands, count);
+  });
+}
+
+// As bind_operands, with some operands cast. Without a value none has to be.
+bool bind_cast(Operation* op, Attributes* attributes, const Operand* operands, size_t count, PyObject* const* arguments, uint32_t location,
+               ValueRef* bound) {
+  std::vector<Type*> types(count);
+  std::transform(operands, operands + count, types.begin(), operand_type);
+  Owned given(types_tuple(types.data(), count));
+  Owned objects(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  if (!given || !objects) return false;
+  for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(objects.object, static_cast<Py_ssize_t>(i), Py_NewRef(arguments[i]));
+  Owned found(PyObject_CallFunctionObjArgs(hooks.cast_operands, op->python, attributes->tuple, given.object, objects.object, nullptr));
+  if (!found || found.object == Py_None) return static_cast<bool>(found);
+  std::vector<Operand> cast(count);
+  std::vector<PyObject*> held(count, nullptr);
+  bool read = true;
+  for (size_t i = 0; i < count && read; ++i) read = to_operand(PyTuple_GET_ITEM(found.object, i), &cast[i], &held[i]) == 1;
+  if (read) *bound = bind_operands(op, attributes, cast.data(), count, arguments, location);
+  for (PyObject* object : held) Py_XDECREF(object);
+  return read && *bound;
+}
+
+}  // namespace
+
+uint8_t default_float = kFloat32;
+bool any_standard = false;
+
+bool any_is_standard(PyObject* const* arguments, size_t count) {
+  return std::any_of(arguments, arguments + count, [](PyObject* argument) {
+    return is_tensor(argument) && reinterpret_cast<PyTensor*>(argument)->standard;
+  });
+}
+
+ValueRef bind_operands(Operation* op, Attributes* attributes, Operand* operands, size_t count, PyObject* const* arguments, uint32_t location) {
+  if (arguments && !agree(operands, count) && may_need_casts(operands, count, arguments)) {
+    ValueRef bound;
+    if (!bind_cast(op, attributes, operands, count, arguments, location, &bound) || bound) return bound;
+  }
+  Recorder& recorder = Recorder::current();
+  bool declares = attributes->symbolic;
+  for (size_t i = 0; i < count; ++i) declares = declares || (operands[i].value && is_symbolic(operands[i].value));
+  if (declares) return declare_call(op, attributes, operands, count, arguments, recorder.grad_enabled);
+  return recorder.record(op, attributes, operands, count, arguments, location);
+}
+
+}  // namespace twofold
