@@ -89,6 +89,7 @@ std::shared_ptr<KeptResults> KeptResults::make(const Program& program, const std
   const Derivable& derivable = program.derivable;
   const auto count = program.instructions.size();
   auto made = std::make_shared<KeptResults>();
+  made->program_ = &program;
   made->skipped_.assign(count, false);
   made->offsets_.assign(program.slots.size(), -1);
   std::vector<bool> kept(derivable.steps().size());
@@ -210,7 +211,8 @@ std::shared_ptr<KeptResults> InputWatch::for_run(const ProgramRef& program, cons
 }
 
 void InputWatch::keep(std::shared_ptr<KeptResults> results, const InputValues& inputs) {
-  if (results->filled) return;
+  // Another thread may have run a later program meanwhile.
+  if (results->filled || !results->are_of(program_.get())) return;
   const auto& constant = results->constant();
   for (size_t k = 0; k < constant.size(); ++k) {
     const InputValue input = inputs.at(static_cast<size_t>(constant[k]));

@@ -60,6 +60,7 @@ class KeptResults {
   bool skips(size_t instruction) const { return filled && skipped_[instruction]; }
   // The kept buffer of a slot; null if it is in the arena.
   void* at(size_t slot) const { return offsets_[slot] < 0 ? nullptr : memory_.data() + offsets_[slot]; }
+  bool are_of(const Program* program) const { return program_ == program; }
   const std::vector<int32_t>& constant() const { return constant_; }
   const std::vector<uint64_t>& contents() const { return contents_; }
 
@@ -68,6 +69,7 @@ class KeptResults {
   size_t memory() const;
 
  private:
+  const Program* program_ = nullptr;  // whose instructions and slots the numbers are
   std::vector<bool> skipped_;     // by instruction
   std::vector<int64_t> offsets_;  // by slot; -1: not kept
   std::vector<int32_t> constant_;
