@@ -42,7 +42,9 @@ ORDER = [
     {
         "_C",
         "__config__",
+        "_VF",
         "_dynamo",
+        "_inductor",
         "_subclasses",
         "storage",
         "_utils",

@@ -49,7 +49,14 @@ from twofold.frontend.creation import (
     tensor,
 )
 from twofold.frontend.device import Device as device
-from twofold.frontend.gradients import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from twofold.frontend.gradients import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.legacy import STORAGES as _STORAGES
 from twofold.frontend.legacy import WHOLE as _WHOLE
@@ -69,8 +76,10 @@ from twofold.frontend.sampling import (
 if TYPE_CHECKING:
     from twofold import (
         _C,
+        _VF,
         __config__,
         _dynamo,
+        _inductor,
         _subclasses,
         _utils,
         accelerator,

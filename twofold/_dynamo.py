@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from twofold.compiler.interface import (
@@ -36,8 +37,13 @@ class OptimizedModule:
     """The class of modules that PyTorch's compiler returns; here no module is one."""
 
 
-class _Switches(SimpleNamespace):
-    """Switches that programs set; they change nothing."""
+class Switches(ModuleType):
+    """Switches that programs set; they change nothing. They are a module that programs import."""
+
+    def __init__(self, name: str, **values: Any) -> None:
+        super().__init__(name, Switches.__doc__)
+        vars(self).update(values)
+        sys.modules[name] = self
 
     @contextmanager
     def patch(
@@ -54,7 +60,8 @@ class _Switches(SimpleNamespace):
             vars(self).update(before)
 
 
-config = _Switches(
+config = Switches(
+    f"{__name__}.config",
     accumulated_cache_size_limit=256,
     allow_unspec_int_on_nn_module=False,
     assume_static_by_default=True,

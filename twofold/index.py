@@ -215,7 +215,7 @@ FUNCTIONS: dict[str, str] = {
         "addmm,.addmm,!addmm tensordot einsum kron,.kron trace,.trace .__rmatmul__"
     ),
     "twofold.ops.convolution.convolutions": (
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc"
     ),
     "twofold.ops.convolution.grids": (
         "grid_sample grid_sampler grid_sampler_2d grid_sampler_3d affine_grid,affine_grid_generator"
@@ -358,7 +358,8 @@ FUNCTIONS: dict[str, str] = {
     ),
     "twofold.ops.loss.margin_losses": "multi_margin_loss multilabel_margin_loss",
     "twofold.ops.private_functions": (
-        "_softmax_backward_data _chunk_cat _unsafe_masked_index _unsafe_masked_index_put_accumulate"
+        "_softmax_backward_data norm_except_dim _weight_norm _chunk_cat _unsafe_masked_index "
+        "_unsafe_masked_index_put_accumulate"
     ),
     "twofold.ops.reduction.differences": "diff,.diff trapezoid,trapz cumulative_trapezoid gradient",
     "twofold.ops.reduction.extreme_scan": "cummax,.cummax cummin,.cummin logcumsumexp,.logcumsumexp",

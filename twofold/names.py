@@ -3,11 +3,11 @@
 NAMES: dict[str, dict[str, str]] = {
     "twofold": {
         "twofold": (
-            "_C __config__ _dynamo _subclasses _utils accelerator amp array_api autograd backends compiler "
-            "cpu cuda debug distributed distributions dynet dynet_config fft files func functional futures "
-            "fx hub jit library linalg masked multiprocessing nn onnx optim overrides profiler quasirandom "
-            "random return_types safetensors serialization signal sparse special storage testing "
-            "torch_version types utils version xpu"
+            "_C _VF __config__ _dynamo _inductor _subclasses _utils accelerator amp array_api autograd "
+            "backends compiler cpu cuda debug distributed distributions dynet dynet_config fft files func "
+            "functional futures fx hub jit library linalg masked multiprocessing nn onnx optim overrides "
+            "profiler quasirandom random return_types safetensors serialization signal sparse special "
+            "storage testing torch_version types utils version xpu"
         ),
         "twofold.amp": (
             "GradScaler autocast get_autocast_dtype is_autocast_enabled set_autocast_dtype "

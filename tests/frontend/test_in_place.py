@@ -40,8 +40,18 @@ def test_resize_keeps_the_first_elements():
     assert x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
     x.resize_as_(torch.zeros(6))
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]
-    with pytest.raises(RuntimeError, match="view or requires grad"):
-        x[0].resize_(2)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(2, requires_grad=True).resize_(1)
+
+
+def test_resize_of_a_view_shows_what_follows_in_its_storage():
+    x = torch.arange(6)
+    view = x[1:].reshape(5, 1).resize_(2, 2)
+    view[0, 0] = 7
+    assert x.tolist() == [0, 7, 2, 3, 4, 5] and view.tolist() == [[7, 2], [3, 4]]
+    assert x.view(2, 3).t().resize_(6).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="view of too few elements"):
+        x[4:].resize_(3)
 
 
 def test_writing_elements_in_place():

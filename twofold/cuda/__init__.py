@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from twofold.cuda import amp as amp
 from twofold.frontend.options import check_device
+from twofold.lazy import other_files as _other_files
 
 
 def is_available() -> bool:
@@ -129,3 +130,19 @@ Event = Stream = stream = default_stream = CUDAGraph = reset_peak_memory_stats =
 set_device = current_device = get_device_name = get_device_properties = current_stream = _missing
 FloatTensor = DoubleTensor = HalfTensor = BFloat16Tensor = _missing
 LongTensor = IntTensor = ShortTensor = CharTensor = ByteTensor = BoolTensor = _missing
+
+_NONE = f"={__name__}:_missing"
+_other_files(
+    __name__,
+    {
+        "memory": (
+            "empty_cache max_memory_allocated max_memory_reserved mem_get_info memory_allocated memory_reserved "
+            "memory_summary reset_peak_memory_stats"
+        ),
+        "nvtx": " ".join(name + _NONE for name in ("mark", "range", "range_pop", "range_push")),
+        "random": (
+            "get_rng_state get_rng_state_all manual_seed manual_seed_all set_rng_state set_rng_state_all"
+        ),
+        "streams": "Event Stream",
+    },
+)

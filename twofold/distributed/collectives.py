@@ -18,6 +18,9 @@ class ReduceOp(Enum):
     SUM, PRODUCT, MIN, MAX, BAND, BOR, BXOR, AVG = range(8)
 
 
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's name of the class of the values
+
+
 def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
 

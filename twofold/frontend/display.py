@@ -8,7 +8,6 @@ from typing import Any
 import numpy
 
 from twofold import _core, dtypes
-from twofold.errors import ArgumentError
 from twofold.frontend.grad_fn import grad_fn
 from twofold.frontend.options import get_default_dtype
 
@@ -45,7 +44,8 @@ def set_printoptions(
 ) -> None:
     """Set how tensors print; None leaves a setting as it is, but ``sci_mode=None`` chooses by the values again.
 
-    ``profile`` is "default", "short" or "full" and sets all but ``sci_mode``, before the others do.
+    ``profile`` is "default", "short" or "full" and sets all but ``sci_mode``, before the others do; any other name
+    sets nothing, as in PyTorch.
 
     >>> import twofold as torch
     >>> torch.set_printoptions(precision=2)
@@ -53,8 +53,6 @@ def set_printoptions(
     tensor([0.12])
     >>> torch.set_printoptions(precision=4)
     """
-    if profile is not None and profile not in _PROFILES:
-        raise ArgumentError(f"set_printoptions: profile {profile!r}", "Use 'default', 'short' or 'full'.")
     for name, value in _PROFILES.get(profile or "", {}).items():
         setattr(options, name, value)
     for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,16 +24,46 @@ class _GradientMode(_core.GradientMode):
     """Sets whether gradients are recorded, as a ``with`` block or a decorator."""
 
     def __call__(self, function: F) -> F:
+        return self._decorated(function, functools.partial(_GradientMode, self.enabled))
+
+    @staticmethod
+    def _decorated(function: F, again: Callable[[], Any]) -> F:
+        if inspect.isgeneratorfunction(function):
+            return _resumed_inside(again, function)  # type: ignore[return-value]
+
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)._again(self.enabled):
+            with again():
                 return function(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
 
-    @staticmethod
-    def _again(mode: bool) -> _GradientMode:
-        return _GradientMode(mode)
+
+def _resumed_inside(mode: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The generator function whose body alone runs inside of the mode, not what its caller does between values."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(next, generator)
+        while True:
+            try:
+                with mode():
+                    value = resume()
+            except StopIteration as stop:
+                return stop.value
+            try:
+                sent = yield value
+            except GeneratorExit:
+                with mode():
+                    generator.close()
+                raise
+            except BaseException as error:
+                resume = functools.partial(generator.throw, error)
+            else:
+                resume = functools.partial(generator.send, sent)
+
+    return wrapped
 
 
 class no_grad(_GradientMode):
@@ -64,8 +95,12 @@ class enable_grad(_GradientMode):
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
         super().__init__(True)
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The context manager, or with ``@enable_grad`` without brackets the decorated function."""
+        return super().__new__(cls) if function is None else _GradientMode(True)(function)
 
 
 class inference_mode(_GradientMode):
@@ -79,8 +114,27 @@ class inference_mode(_GradientMode):
     False
     """
 
-    def __init__(self, mode: bool = True) -> None:
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         super().__init__(not mode and _core.grad_enabled())
+        self.mode = bool(mode)
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """The context manager, or with ``@inference_mode`` without brackets the decorated function."""
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __call__(self, function: F) -> F:
+        return self._decorated(function, functools.partial(inference_mode, self.mode))
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether tensors that are made now are inference tensors: no, those of ``inference_mode`` are as others.
+
+    >>> import twofold as torch
+    >>> with torch.inference_mode():
+    ...     torch.is_inference_mode_enabled()
+    False
+    """
+    return False
 
 
 class set_grad_enabled(_GradientMode):
@@ -94,6 +148,11 @@ class set_grad_enabled(_GradientMode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode, True)
+
+    def __call__(self, function: F) -> F:
+        with self:  # what is decorated has the mode, not what follows
+            pass
+        return super().__call__(function)
 
     @property
     def mode(self) -> bool:

@@ -45,14 +45,30 @@ def write_out(out: Any, result: Any) -> Any:
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """In-place: another shape, with the first elements in row-major order; new ones are 0.
 
-    Raises RuntimeError for a tensor that requires grad, and for a view.
+    A view shows what follows its first element in the storage. Raises RuntimeError for a tensor that requires
+    grad, and for a view where its storage has too few elements.
+
+    >>> import twofold as torch
+    >>> torch.arange(4)[1:].resize_(2, 1)
+    tensor([[1],
+            [2]])
     """
     shape = given_integers(sizes, size=size)
     if format_name(memory_format) in ORDERS:
         raise ArgumentError(f"resize_ to {memory_format!r}", "Use contiguous(memory_format=...).")
-    if self.requires_grad or self._base is not None:
-        raise RuntimeError(f"resize_: {self.type_} is a view or requires grad. Use reshape or pad.")
-    flat, count = ops.ravel(self.detach()), prod(shape)
+    if self.requires_grad:
+        raise RuntimeError(f"resize_: {self.type_} requires grad. Use reshape or pad.")
+    count = prod(shape)
+    if self._base is not None:
+        if shape != tuple(self.shape):
+            whole = alias_of(self.detach()).detach()
+            if self.storage_offset() + count > whole.shape[0]:
+                raise RuntimeError(
+                    f"resize_: {self.type_} is a view of too few elements. Use reshape or pad."
+                )
+            show(self, whole.as_strided(shape, row_major(shape), self.storage_offset()))
+        return self
+    flat = ops.ravel(self.detach())
     if count > flat.shape[0]:
         flat = ops.pad(flat, (0, count - flat.shape[0]))
     self._share_storage(ops.copied(ops.reshape(ops.narrow(flat, 0, 0, count), shape)))

@@ -1,6 +1,6 @@
 """Modules, their parameters, layers, activations and losses, with PyTorch's names."""
 
-from twofold.nn import common_types, functional, init, modules, utils
+from twofold.nn import common_types, functional, grad, init, modules, utils
 from twofold.nn.activation import (
     CELU,
     ELU,

@@ -167,18 +167,6 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class ReLU6(_Activation):
-    """``min(max(x, 0), 6)``.
-
-    >>> import twofold as torch
-    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
-    tensor([0., 2., 6.])
-    """
-
-    settings, defaults = ("inplace",), (False,)
-    function = staticmethod(F.relu6)
-
-
 class ELU(_Activation):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``.
 
@@ -302,7 +290,15 @@ class LogSigmoid(Module):
         return F.logsigmoid(input)
 
 
-class Softshrink(_Activation):
+class _Shrink(_Activation):
+    settings, defaults = ("lambd",), (0.5,)
+
+    def extra_repr(self) -> str:
+        """The width."""
+        return str(self.lambd)
+
+
+class Softshrink(_Shrink):
     """``x`` moved towards 0 by ``lambd``.
 
     >>> import twofold as torch
@@ -310,15 +306,10 @@ class Softshrink(_Activation):
     tensor([-1.5000,  0.0000,  1.5000])
     """
 
-    settings, defaults = ("lambd",), (0.5,)
     function = staticmethod(F.softshrink)
 
-    def extra_repr(self) -> str:
-        """The width."""
-        return str(self.lambd)
 
-
-class Hardshrink(Softshrink):
+class Hardshrink(_Shrink):
     """``x`` where further than ``lambd`` from 0, else 0.
 
     >>> import twofold as torch
@@ -346,7 +337,29 @@ class Hardtanh(_Activation):
             raise AssertionError("max_val must be larger than min_val")
 
 
-class Hardsigmoid(_Activation):
+class ReLU6(Hardtanh):
+    """``min(max(x, 0), 6)``.
+
+    >>> import twofold as torch
+    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
+
+    shown = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+
+class _HardCurve(_Activation):
+    settings, defaults, shown = ("inplace",), (False,), ()
+
+    def extra_repr(self) -> str:
+        """Nothing."""
+        return ""
+
+
+class Hardsigmoid(_HardCurve):
     """``x / 6 + 1 / 2``, limited to [0, 1].
 
     >>> import twofold as torch
@@ -354,15 +367,10 @@ class Hardsigmoid(_Activation):
     tensor([0.0000, 0.5000, 0.7500])
     """
 
-    settings, defaults, shown = ("inplace",), (False,), ()
     function = staticmethod(F.hardsigmoid)
 
-    def extra_repr(self) -> str:
-        """Nothing."""
-        return ""
 
-
-class Hardswish(Hardsigmoid):
+class Hardswish(_HardCurve):
     """``x * hardsigmoid(x)``.
 
     >>> import twofold as torch
@@ -400,7 +408,15 @@ class GLU(_Activation):
     function = staticmethod(F.glu)
 
 
-class Softmax(_Activation):
+class _SoftmaxAlong(_Activation):
+    settings, defaults = ("dim",), (None,)
+
+    def _axis(self, input: Tensor) -> int:
+        """``dim``; without one, axis 0 for 0, 1 and 3 axes, else axis 1."""
+        return (0 if input.ndim in (0, 1, 3) else 1) if self.dim is None else self.dim
+
+
+class Softmax(_SoftmaxAlong):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
     >>> import twofold as torch
@@ -409,15 +425,12 @@ class Softmax(_Activation):
             [0.5000, 0.5000]])
     """
 
-    settings, defaults = ("dim",), (None,)
-
     def forward(self, input: Tensor) -> Tensor:
         """The softmax of ``input``; without ``dim``, of axis 0 for 0, 1 and 3 axes, else of axis 1."""
-        dim = self.dim
-        return F.softmax(input, (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim)
+        return F.softmax(input, self._axis(input))
 
 
-class Softmin(Softmax):
+class Softmin(_SoftmaxAlong):
     """``softmax(-x)`` along ``dim``.
 
     >>> import twofold as torch
@@ -427,10 +440,10 @@ class Softmin(Softmax):
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmin of ``input``."""
-        return super().forward(-input)
+        return F.softmax(-input, self._axis(input))
 
 
-class LogSoftmax(Softmax):
+class LogSoftmax(_SoftmaxAlong):
     """The logarithm of the softmax along ``dim``.
 
     >>> import twofold as torch
@@ -440,8 +453,7 @@ class LogSoftmax(Softmax):
 
     def forward(self, input: Tensor) -> Tensor:
         """The logarithm of the softmax of ``input``."""
-        dim = self.dim
-        return F.log_softmax(input, (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim)
+        return F.log_softmax(input, self._axis(input))
 
 
 class Softmax2d(Module):

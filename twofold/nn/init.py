@@ -308,4 +308,4 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 uniform, normal, constant, eye, orthogonal = uniform_, normal_, constant_, eye_, orthogonal_
 xavier_uniform, xavier_normal = xavier_uniform_, xavier_normal_
-kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_
+kaiming_uniform, kaiming_normal, dirac, sparse = kaiming_uniform_, kaiming_normal_, dirac_, sparse_

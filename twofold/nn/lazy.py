@@ -28,7 +28,11 @@ from twofold.ops.signatures import shows
 Tensor = _core.Tensor
 
 
-class UninitializedParameter(Parameter):
+class UninitializedTensorMixin:
+    """What parameters and buffers whose shapes are not known yet have in common."""
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape is not known yet; ``materialize`` gives it one.
 
     >>> import twofold as torch
@@ -53,7 +57,7 @@ class UninitializedParameter(Parameter):
         return "<UninitializedParameter>"
 
 
-class UninitializedBuffer(Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose shape is not known yet; ``materialize`` gives it one.
 
     >>> import twofold as torch
@@ -78,9 +82,6 @@ class UninitializedBuffer(Buffer):
         sizes = (shape,) if isinstance(shape, int) else shape
         self._share_storage(new_parameter(*sizes, dtype=dtype or self.dtype).detach())
         self.__class__ = Buffer  # type: ignore[assignment]
-
-
-_UNINITIALIZED = (UninitializedParameter, UninitializedBuffer)
 
 
 class LazyModuleMixin:
@@ -123,14 +124,14 @@ class LazyModuleMixin:
         """Whether a parameter or buffer has no shape yet."""
         module: Any = self
         members = (*module._parameters.values(), *module._buffers.values())
-        return any(isinstance(value, _UNINITIALIZED) for value in members)
+        return any(isinstance(value, UninitializedTensorMixin) for value in members)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         module: Any = self
         for name, member in (*module._parameters.items(), *module._buffers.items()):
             found = state_dict.get(prefix + name)
-            is_known = isinstance(found, Tensor) and not isinstance(found, _UNINITIALIZED)
-            if is_known and isinstance(member, _UNINITIALIZED):
+            is_known = isinstance(found, Tensor) and not isinstance(found, UninitializedTensorMixin)
+            if is_known and isinstance(member, UninitializedTensorMixin):
                 member.materialize(tuple(found.shape))
         super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
 

@@ -76,7 +76,20 @@ _BASES: dict[str, dict[str, Any]] = {
         "_IncompatibleKeys": IncompatibleKeys,
         **{name: value for name, value in vars(hooks).items() if name.startswith("register_module_")},
     },
-    "pooling": {"_MaxPoolNd": pooling._MaxPool, "_AvgPoolNd": pooling._AvgPool},
+    "padding": {
+        "_CircularPadNd": padding._CircularPad,
+        "_ConstantPadNd": padding._ConstantPad,
+        "_ReflectionPadNd": padding._ReflectionPad,
+        "_ReplicationPadNd": padding._ReplicationPad,
+    },
+    "pooling": {
+        "_AdaptiveAvgPoolNd": pooling._AdaptiveAvgPool,
+        "_AdaptiveMaxPoolNd": pooling._AdaptiveMaxPool,
+        "_AvgPoolNd": pooling._AvgPool,
+        "_LPPoolNd": pooling._LPPool,
+        "_MaxPoolNd": pooling._MaxPool,
+        "_MaxUnpoolNd": pooling._MaxUnpool,
+    },
 }
 """What programs take from these files beside layers: the classes that layers derive from, and hooks of all modules."""
 
@@ -112,6 +125,7 @@ for _name, _sources in _FILES.items():
     _contents[_name] = {key: value for source in _sources for key, value in _layers(source).items()}
     globals().update(_contents[_name])
     _contents[_name].update(_BASES.get(_name, {}))
+_contents["lazy"] = {"LazyModuleMixin": lazy.LazyModuleMixin}
 submodules(__name__, _contents)
 
 __path__: list[str] = []  # so that ``import twofold.nn.modules.linear`` looks among the modules entered above

@@ -47,11 +47,6 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_Pad):
-    mode = "constant"
-    value = 0.0
-
-
 class _ReflectionPad(_Pad):
     mode = "reflect"
 
@@ -98,7 +93,7 @@ class ConstantPad3d(_ConstantPad):
     axes = 3
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(ConstantPad1d):
     """Zeros around the last axis.
 
     >>> import twofold as torch
@@ -106,10 +101,15 @@ class ZeroPad1d(_ZeroPad):
     tensor([[0, 1, 2, 3, 0, 0]])
     """
 
-    axes = 1
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The widths."""
+        return f"{self.padding}"
 
 
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(ConstantPad2d):
     """Zeros around the last two axes.
 
     >>> import twofold as torch
@@ -118,10 +118,15 @@ class ZeroPad2d(_ZeroPad):
             [0, 0, 0, 0]])
     """
 
-    axes = 2
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The widths."""
+        return f"{self.padding}"
 
 
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(ConstantPad3d):
     """Zeros around the last three axes.
 
     >>> import twofold as torch
@@ -129,7 +134,12 @@ class ZeroPad3d(_ZeroPad):
     tensor([[[0, 1, 2, 3]]])
     """
 
-    axes = 3
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The widths."""
+        return f"{self.padding}"
 
 
 class ReflectionPad1d(_ReflectionPad):

@@ -174,6 +174,6 @@ def is_lazy(param: Any) -> bool:
 
 def __getattr__(name: str) -> Any:
     # layers of unknown sizes are made of parameters, and have this one
-    if name not in ("UninitializedBuffer", "UninitializedParameter"):
+    if name not in ("UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"):
         raise AttributeError(f"module {__name__} has no attribute {name!r}", name=name)
     return getattr(import_module("twofold.nn.lazy"), name)

@@ -1,4 +1,4 @@
-"""Functions that PyTorch publishes for its own use, with a leading underscore in their names."""
+"""Functions that PyTorch publishes for its own use, most with a leading underscore in their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from twofold.dtypes import as_dtype
 from twofold.errors import ArgumentError, ShapeError
-from twofold.ops.base import normalize_axis, ops, public
+from twofold.ops.base import FUNCTIONS, normalize_axis, ops, public
 
 
 @public("_softmax_backward_data")
@@ -24,6 +24,32 @@ def softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: 
     scaled = ops.multiply(grad_output, output)
     share = ops.subtract(scaled, ops.multiply(output, ops.sum(scaled, axis, True)))
     return ops.cast(share, as_dtype(input_dtype))
+
+
+@public("norm_except_dim")
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The norm of order ``pow`` of every slice along ``dim``, with the axes of ``v``; of everything for ``dim=-1``.
+
+    >>> import twofold as torch
+    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.0, 2.0]]))
+    tensor([[5.],
+            [2.]])
+    """
+    if dim == -1:
+        return FUNCTIONS["norm"](v, pow)
+    kept = normalize_axis(dim, len(v.shape))
+    return FUNCTIONS["norm"](v, pow, tuple(axis for axis in range(len(v.shape)) if axis != kept), True)
+
+
+@public("_weight_norm")
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """``v`` with slices along ``dim`` of the lengths ``g``.
+
+    >>> import twofold as torch
+    >>> torch._weight_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[10.0]]))
+    tensor([[6., 8.]])
+    """
+    return ops.multiply(v, ops.divide(g, norm_except_dim(v, 2, dim)))
 
 
 @public("_chunk_cat")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from twofold import _core
@@ -14,7 +15,14 @@ from twofold.utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _core.Tensor
 
-__all__ = ["checkpoint", "checkpoint_sequential", "get_device_states", "set_device_states"]
+__all__ = [
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "get_device_states",
+    "set_device_states",
+]
 
 
 def checkpoint(
@@ -111,6 +119,34 @@ def set_device_states(
     """Set the states of generators on graphics cards; RuntimeError if there are any to set."""
     if devices or states:
         check_device(device_type or "cuda")
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with tensors that are leaves of their own, which require grad where those of the call do.
+
+    >>> import twofold as torch
+    >>> x = torch.ones(1, requires_grad=True) * 2
+    >>> (y, number) = torch.utils.checkpoint.detach_variable((x, 3))
+    >>> y.is_leaf, y.requires_grad, number
+    (True, True, 3)
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"detach_variable: inputs of type {type(inputs).__name__}. Give a tuple of arguments."
+        )
+    return tuple(
+        one.detach().requires_grad_(one.requires_grad) if isinstance(one, Tensor) else one for one in inputs
+    )
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn where no tensor among the arguments requires grad, so that no gradient will come.
+
+    >>> import twofold as torch
+    >>> torch.utils.checkpoint.check_backward_validity([torch.ones(1, requires_grad=True), 3])
+    """
+    if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 def _chain(functions: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:

@@ -166,7 +166,7 @@ _other_files(
         "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
         "convert_parameters": "parameters_to_vector vector_to_parameters",
         "stateless": "functional_call=twofold.func:functional_call",
-        "spectral_norm": "remove_spectral_norm spectral_norm",
-        "weight_norm": "remove_weight_norm weight_norm",
+        "spectral_norm": "SpectralNorm=twofold.nn.utils.reweighting:SpectralNorm remove_spectral_norm spectral_norm",
+        "weight_norm": "WeightNorm=twofold.nn.utils.reweighting:WeightNorm remove_weight_norm weight_norm",
     },
 )

@@ -8,18 +8,9 @@ from twofold.frontend.creation import CREATION
 from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
 from twofold.nn.utils.parametrize import register_parametrization
-from twofold.ops.base import FUNCTIONS, normalize_axis
+from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
-
-
-def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """The length of every slice along ``dim`` (None: of everything), with the axes of ``v``."""
-    if dim is None or dim == -1:
-        return FUNCTIONS["norm"](v)
-    kept = normalize_axis(dim, v.ndim)
-    axes = tuple(axis for axis in range(v.ndim) if axis != kept)
-    return FUNCTIONS["norm"](v, 2, axes, True)
 
 
 class WeightNorm(Module):
@@ -31,11 +22,11 @@ class WeightNorm(Module):
 
     def forward(self, magnitude: Tensor, direction: Tensor) -> Tensor:
         """The weight."""
-        return direction * (magnitude / norm_except_dim(direction, self.dim))
+        return FUNCTIONS["_weight_norm"](direction, magnitude, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Length and direction of a weight."""
-        return norm_except_dim(weight, self.dim), weight.clone()
+        return FUNCTIONS["norm_except_dim"](weight, 2, self.dim), weight.clone()
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

@@ -11,7 +11,7 @@ from twofold import _core
 from twofold.frontend.sampling import randn
 from twofold.nn.module import Module
 from twofold.nn.parameter import Parameter
-from twofold.nn.utils.parametrizations import as_matrix, norm_except_dim, output_axis
+from twofold.nn.utils.parametrizations import as_matrix, output_axis
 from twofold.ops.base import FUNCTIONS
 
 Tensor = _core.Tensor
@@ -36,6 +36,14 @@ class _Reweighting:
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module))
+
+    def remove(self, module: Any) -> None:
+        """Make the weight a parameter of the module again; the hook is left to whoever registered it."""
+        weight = self.last(module).detach()
+        delattr(module, self.name)
+        for part in self.parts():
+            delattr(module, part)
+        module.register_parameter(self.name, Parameter(weight))
 
     label = ""
 
@@ -67,12 +75,8 @@ def _hooks(module: Module) -> list[Any]:
 def _detach(module: M, name: str, kind: type[_Reweighting]) -> M:
     for number, (hook, *_) in list(module._forward_pre_hooks.items()):
         if isinstance(hook, kind) and hook.name == name:
-            weight = hook.last(module).detach()
-            delattr(module, name)
-            for part in hook.parts():
-                delattr(module, part)
+            hook.remove(module)
             del module._forward_pre_hooks[number]
-            module.register_parameter(name, Parameter(weight))
             return module
     raise ValueError(f"{kind.label} of '{name}' not found in {module}")
 
@@ -86,6 +90,17 @@ class WeightNorm(_Reweighting):
         super().__init__(name)
         self.dim = -1 if dim is None else dim
 
+    @staticmethod
+    def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
+        """As ``weight_norm``, but gives the hook."""
+        made = WeightNorm(name, dim)
+        made.attach(module)
+        return made
+
+    def compute_weight(self, module: Any) -> Tensor:
+        """The weight."""
+        return self.compute(module)
+
     def parts(self) -> tuple[str, ...]:
         """Length and direction."""
         return self.name + "_g", self.name + "_v"
@@ -93,27 +108,46 @@ class WeightNorm(_Reweighting):
     def split(self, module: Any, parameter: Parameter) -> None:
         """The length and direction of the weight."""
         length, direction = self.parts()
-        module.register_parameter(length, Parameter(norm_except_dim(parameter.detach(), self.dim)))
+        module.register_parameter(
+            length, Parameter(FUNCTIONS["norm_except_dim"](parameter.detach(), 2, self.dim))
+        )
         module.register_parameter(direction, Parameter(parameter.detach()))
 
     def compute(self, module: Any) -> Tensor:
         """The weight."""
         g, v = (getattr(module, part) for part in self.parts())
-        return v * (g / norm_except_dim(v, self.dim))
+        return FUNCTIONS["_weight_norm"](v, g, self.dim)
 
 
-class SpectralNormHook(_Reweighting):
+class SpectralNorm(_Reweighting):
     """The weight over its largest singular value, which a power iteration (first v, then u) follows in training."""
 
     label = "spectral_norm"
 
-    def __init__(self, name: str, iterations: int, dim: int, eps: float) -> None:
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         super().__init__(name)
-        if iterations <= 0:
+        if n_power_iterations <= 0:
             raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={iterations}"
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
-        self.iterations, self.dim, self.eps = iterations, dim, eps
+        self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
+
+    @staticmethod
+    def apply(module: Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+        """As ``spectral_norm``, but gives the hook."""
+        made = SpectralNorm(name, n_power_iterations, dim, eps)
+        made.attach(module)
+        return made
+
+    def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
+        """The weight with one row per position along ``dim``."""
+        return as_matrix(weight, self.dim)
+
+    def compute_weight(self, module: Any, do_power_iteration: bool) -> Tensor:
+        """The weight divided, after steps of the power iteration if ``do_power_iteration``."""
+        return self._divided(module, do_power_iteration)
 
     def parts(self) -> tuple[str, ...]:
         """The weight itself and the two singular vectors."""
@@ -136,26 +170,25 @@ class SpectralNormHook(_Reweighting):
 
     def _iterate(self, matrix: Tensor, u: Tensor, v: Tensor) -> None:
         with _core.GradientMode(False):
-            for _ in range(self.iterations):
+            for _ in range(self.n_power_iterations):
                 v.copy_(self._unit(matrix.mT @ u))
                 u.copy_(self._unit(matrix @ v))
 
     def compute(self, module: Any) -> Tensor:
         """The weight divided; in training after steps of the power iteration."""
+        return self._divided(module, module.training)
+
+    def _divided(self, module: Any, iterates: bool) -> Tensor:
         weight, u, v = (getattr(module, part) for part in self.parts())
         matrix = as_matrix(weight, self.dim)
-        if module.training:
+        if iterates:
             self._iterate(matrix, u, v)
             u, v = u.clone(), v.clone()  # a second forward pass writes to both before the backward pass
         return weight / (u * (matrix @ v)).sum()
 
     def last(self, module: Any) -> Tensor:
         """The weight divided, without a step of the iteration."""
-        training, module.training = module.training, False
-        try:
-            return self.compute(module)
-        finally:
-            module.training = training
+        return self._divided(module, False)
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
@@ -194,7 +227,7 @@ def spectral_norm(
     >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 4)
     1.0
     """
-    SpectralNormHook(name, n_power_iterations, output_axis(module, dim), eps).attach(module)
+    SpectralNorm(name, n_power_iterations, output_axis(module, dim), eps).attach(module)
     return module
 
 
@@ -206,4 +239,4 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
     >>> sorted(name for name, _ in layer.named_parameters())
     ['bias', 'weight']
     """
-    return _detach(module, name, SpectralNormHook)
+    return _detach(module, name, SpectralNorm)

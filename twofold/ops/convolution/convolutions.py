@@ -16,7 +16,7 @@ from twofold.dtypes import complex64
 from twofold.errors import ArgumentError, DTypeError, ShapeError
 from twofold.ir.node import Attributes
 from twofold.ir.types import Shape
-from twofold.ops.base import apply, composite, ops, strong
+from twofold.ops.base import apply, composite, ops, public, strong
 from twofold.ops.building_blocks import rounded_once
 from twofold.ops.convolution.primitives import grouped
 from twofold.ops.convolution.window_sizes import Windows, patches
@@ -324,3 +324,21 @@ def _transposed(count: int) -> Any:
 
 conv1d, conv2d, conv3d = (_convolution(count) for count in (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (_transposed(count) for count in (1, 2, 3))
+
+
+@public("conv_tbc")
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """``conv1d`` of ``(time, batch, channels)``, with a weight of ``(kernel, channels, filters)`` and equal padding.
+
+    Raises ShapeError where axes, channels or sizes do not fit.
+
+    >>> import twofold as torch
+    >>> x, weight = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1), torch.tensor([1.0, 10.0]).reshape(2, 1, 1)
+    >>> torch.conv_tbc(x, weight, torch.zeros(1)).flatten()
+    tensor([21., 32.])
+    """
+    for name, x, axes in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        if len(x.shape) != axes:
+            raise ShapeError(f"conv_tbc: {name} with {len(x.shape)} axes", f"Use {axes}.")
+    images, kernels = ops.permute(input, (1, 2, 0)), ops.permute(weight, (2, 1, 0))
+    return ops.permute(conv1d.call(images, kernels, bias, padding=pad), (2, 0, 1))

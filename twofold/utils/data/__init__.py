@@ -3,7 +3,8 @@
 from twofold.lazy import other_files as _other_files
 from twofold.tracebacks import guard_namespace as _guard_namespace
 from twofold.utils.data import dataloader, dataset, distributed, sampler
-from twofold.utils.data.dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from twofold.utils.data.collation import default_collate, default_convert
+from twofold.utils.data.dataloader import DataLoader, get_worker_info
 from twofold.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -25,10 +26,17 @@ from twofold.utils.data.sampler import (
 )
 
 _other_files(__name__, {"_utils": ""})
-_COLLATE = (
-    "default_collate=twofold.utils.data:default_collate default_convert=twofold.utils.data:default_convert"
+_COLLATE = " ".join(
+    f"{name}=twofold.utils.data.collation:{name}"
+    for name in (
+        "collate", "collate_float_fn", "collate_int_fn", "collate_numpy_array_fn", "collate_numpy_scalar_fn",
+        "collate_str_fn", "collate_tensor_fn", "default_collate", "default_collate_fn_map", "default_convert",
+    )
+)  # fmt: skip
+_other_files(
+    f"{__name__}._utils",
+    {"collate": _COLLATE},
 )
-_other_files(f"{__name__}._utils", {"collate": _COLLATE})
 
 __all__ = [name for name in globals() if not name.startswith("_")]
 

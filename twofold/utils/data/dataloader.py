@@ -1,23 +1,18 @@
-"""Samples collected to batches."""
+"""Loaders: samples of a data set, chosen by samplers and collected to batches."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy
-
 from twofold import _core
-from twofold.dtypes import float64
-from twofold.frontend.creation import from_numpy, tensor
 from twofold.frontend.options import check_device
 from twofold.frontend.sampling import Generator, initial_seed
-from twofold.ops.base import FUNCTIONS
 from twofold.tracebacks import Iteration
+from twofold.utils.data.collation import default_collate, default_convert
 from twofold.utils.data.dataset import Dataset as Dataset
 from twofold.utils.data.dataset import IterableDataset, Subset, TensorDataset
 from twofold.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -26,68 +21,6 @@ from twofold.utils.data.sampler import Sampler as Sampler
 Tensor = _core.Tensor
 _collate_fn_t = Callable[[list[Any]], Any]
 _worker_init_fn_t = Callable[[int], None]
-
-
-def default_collate(batch: Sequence[Any]) -> Any:
-    """Samples as one batch: tensors and numbers are stacked, tuples and dictionaries member by member."""
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return FUNCTIONS["stack"](list(batch))
-    if isinstance(first, numpy.ndarray):
-        return from_numpy(numpy.stack(batch))
-    if isinstance(first, (str, bytes)):  # also those of NumPy
-        return batch
-    if isinstance(first, numpy.generic):
-        return from_numpy(numpy.array(batch))
-    if isinstance(first, float):
-        return tensor(batch, dtype=float64)
-    if isinstance(first, int):
-        return tensor(batch)
-    if isinstance(first, Mapping):
-        return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(default_collate(list(part)) for part in zip(*batch, strict=True)))
-    if isinstance(first, Sequence):
-        if any(len(sample) != len(first) for sample in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
-    raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
-        f"found {type(first)}"
-    )
-
-
-def _like(mapping: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
-    """``made`` as a mapping of the class of another one, where that can be made of a dictionary."""
-    try:
-        if isinstance(mapping, MutableMapping):
-            found = copy.copy(mapping)
-            found.update(made)
-            return found
-        return type(mapping)(made)  # type: ignore[call-arg]
-    except TypeError:
-        return made
-
-
-def default_convert(data: Any) -> Any:
-    """A sample with tensors in place of NumPy's arrays and numbers; tuples become lists.
-
-    >>> import numpy
-    >>> from twofold.utils.data import default_convert
-    >>> default_convert(({"x": numpy.array([1, 2])}, 3, "a"))
-    [{'x': tensor([1, 2])}, 3, 'a']
-    """
-    if isinstance(data, numpy.ndarray):
-        return data if data.dtype.kind in "SUaO" else from_numpy(data)
-    if isinstance(data, numpy.generic):
-        return data if isinstance(data, (numpy.str_, numpy.bytes_)) else tensor(data)
-    if isinstance(data, Mapping):
-        return _like(data, {key: default_convert(value) for key, value in data.items()})
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return [default_convert(one) for one in data]
-    return data
 
 
 class DataLoader:
@@ -141,6 +74,10 @@ class DataLoader:
         _check_batches(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.dataset = dataset
         self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.timeout, self.multiprocessing_context = timeout, multiprocessing_context
+        self.persistent_workers = persistent_workers
         self.worker_init_fn = worker_init_fn
         self.in_order = in_order
         self.generator = generator

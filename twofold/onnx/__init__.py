@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from twofold.onnx import operators as operators
+
 
 def export(*args: Any, **kwargs: Any) -> NoReturn:
     """Raise NotImplementedError: models are not exported to ONNX.
