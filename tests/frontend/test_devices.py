@@ -19,6 +19,16 @@ def test_using_a_device_is_an_error(name):
         getattr(torch.cuda, name)(0)
 
 
+def test_types_of_tensors_on_a_device_are_no_types_of_these():
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
+    assert torch.cuda.LongTensor.dtype is torch.int64
+    for given in (torch.cuda.FloatTensor, "torch.cuda.FloatTensor"):
+        for call in (torch.ones(1).type, torch.set_default_tensor_type):
+            with pytest.raises(RuntimeError, match="device 'cuda' is not available"):
+                call(given)
+    assert torch.ones(1).type("torch.LongTensor", non_blocking=True).dtype is torch.int64
+
+
 @pytest.mark.parametrize("scaler", [torch.amp.GradScaler, torch.cuda.amp.GradScaler])
 def test_a_training_step_with_mixed_precision_runs_as_without(scaler):
     scaler, weight = scaler(), torch.ones(2, requires_grad=True)

@@ -60,3 +60,9 @@ def test_representations_and_values_are_as_before():
     assert torch.equal(nn.Softmin(0)(x), (-x).softmax(0)) and torch.equal(
         nn.LogSoftmax(0)(x), x.log_softmax(0)
     )
+
+
+def test_the_older_names_of_limits():
+    layer = nn.Hardtanh(min_value=-2.0, max_value=0.5)
+    assert repr(layer) == "Hardtanh(min_val=-2.0, max_val=0.5)"
+    assert layer(torch.tensor([-3.0, 1.0])).tolist() == [-2.0, 0.5]

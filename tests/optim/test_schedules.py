@@ -181,3 +181,32 @@ def test_a_schedule_may_end_before_it_starts() -> None:
     parts = [lr_scheduler.ConstantLR(owner, 0.5, 99), lr_scheduler.ExponentialLR(owner, 0.5)]
     schedule = lr_scheduler.SequentialLR(owner, parts, [0])
     assert schedule.get_last_lr() == pytest.approx([0.1])
+
+
+class _Power:
+    def __init__(self, base):
+        self.base = base
+
+    def __call__(self, epoch):
+        return self.base**epoch
+
+
+@pytest.mark.parametrize("name", ["LambdaLR", "MultiplicativeLR"])
+def test_the_state_of_functions_as_in_files_of_torch(name):
+    def schedule(base):
+        groups = [{"params": [torch.zeros(1, requires_grad=True)]} for _ in range(2)]
+        optimizer = torch.optim.SGD(groups, lr=1.0)
+        return getattr(torch.optim.lr_scheduler, name)(optimizer, [lambda epoch: 0.5, _Power(base)])
+
+    state = schedule(0.9).state_dict()
+    assert state["lr_lambdas"] == [None, {"base": 0.9}]
+    other = schedule(0.1)
+    other.load_state_dict(state)
+    assert other.lr_lambdas[1].base == 0.9 and other.lr_lambdas[0](3) == 0.5
+    other.load_state_dict({key: value for key, value in state.items() if key != "lr_lambdas"})
+    assert other.lr_lambdas[1].base == 0.9
+
+
+def test_schedules_by_factors_are_no_schedules_by_functions_of_the_first_rate():
+    schedulers = torch.optim.lr_scheduler
+    assert not issubclass(schedulers.MultiplicativeLR, schedulers.LambdaLR)

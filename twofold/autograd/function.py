@@ -154,6 +154,14 @@ class Function:
         return _with_gradient(cls, ctx, args, result) if declared else result
 
 
+class InplaceFunction(Function):
+    """The base that PyTorch keeps for old programs; it adds an attribute ``inplace``, which programs read."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
 def _may_flow(value: Tensor) -> bool:
     return value.requires_grad or (value._is_symbolic and value.dtype.is_differentiable)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from twofold.cuda import amp as amp
+from twofold.frontend.legacy import CONSTRUCTORS as _CONSTRUCTORS
 from twofold.frontend.options import check_device
 from twofold.lazy import other_files as _other_files
 
@@ -128,8 +129,30 @@ set_rng_state = get_rng_state = get_device_capability = memory_summary = mem_get
 get_sync_debug_mode = set_sync_debug_mode = reset_max_memory_cached = reset_max_memory_allocated = _missing
 Event = Stream = stream = default_stream = CUDAGraph = reset_peak_memory_stats = _missing
 set_device = current_device = get_device_name = get_device_properties = current_stream = _missing
-FloatTensor = DoubleTensor = HalfTensor = BFloat16Tensor = _missing
-LongTensor = IntTensor = ShortTensor = CharTensor = ByteTensor = BoolTensor = _missing
+
+
+class _TensorType(type):
+    """Classes such as ``cuda.FloatTensor``: no tensor is an instance, and a call raises RuntimeError."""
+
+    device = "cuda"
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        _missing()
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor = (
+    _TensorType(name, (), {"dtype": _CONSTRUCTORS[name].dtype, "__doc__": "The class of tensors on a graphics card."})
+    for name in (
+        "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor",
+        "CharTensor", "ByteTensor",
+    )
+)  # fmt: skip
+BoolTensor = _TensorType(
+    "BoolTensor", (), {"dtype": _CONSTRUCTORS["BoolTensor"].dtype, "__doc__": FloatTensor.__doc__}
+)
 
 _NONE = f"={__name__}:_missing"
 _other_files(

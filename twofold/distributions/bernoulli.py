@@ -45,6 +45,11 @@ class _Trials(Chances, Distribution):
     def _finish(self, validate_args: bool | None) -> None:
         Distribution.__init__(self, self._parameter.shape, validate_args=validate_args)
 
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._parameter.shape
+
     def _bernoulli(self, sample_shape: Any) -> Tensor:
         probs, shape = self.probs.detach(), tuple(self._extended_shape(sample_shape))
         return sampling.sample_bernoulli(*stream(None), probs.expand(shape), shape, probs.dtype)
@@ -72,11 +77,6 @@ class Bernoulli(_Trials, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._parameter.shape
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._bernoulli(sample_shape)

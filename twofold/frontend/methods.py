@@ -23,7 +23,13 @@ from twofold.frontend import (
 from twofold.frontend.creation import CREATION, from_numpy, tensor
 from twofold.frontend.device import CPU
 from twofold.frontend.grad_fn import grad_fn
-from twofold.frontend.options import check_device, check_layout, get_default_dtype, in_format
+from twofold.frontend.options import (
+    check_device,
+    check_layout,
+    check_type_device,
+    get_default_dtype,
+    in_format,
+)
 from twofold.ops.base import FUNCTIONS, apply
 from twofold.ops.docstrings import shown
 from twofold.ops.promotion import need_fitting
@@ -170,8 +176,10 @@ def _caster(name: str, dtype: DType) -> Callable[..., Tensor]:
     return convert
 
 
-def type_(self: Tensor, dtype: Any = None) -> Any:
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor type, or this tensor in ``dtype``, for which ``Tensor`` is the default dtype.
+
+    Raises RuntimeError for a type of tensors on another device. ``non_blocking`` is for copies from one.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).type(), torch.tensor([1, 2]).type("torch.FloatTensor")
@@ -179,6 +187,7 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     """
     if dtype is None:
         return f"twofold.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
+    check_type_device(dtype)
     if isinstance(dtype, str) and dtype.split(".")[-1] in _BY_TYPE_NAME:
         dtype = _BY_TYPE_NAME[dtype.split(".")[-1]]
     if dtype is Tensor:

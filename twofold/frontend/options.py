@@ -112,6 +112,14 @@ def check_device(device: Any) -> None:
         raise RuntimeError(f"device {str(device)!r} is not available. Use 'cpu'.")
 
 
+def check_type_device(tensor_type: Any) -> None:
+    """Raise RuntimeError for a class such as ``cuda.FloatTensor``, or the name of one."""
+    if isinstance(tensor_type, str):
+        check_device("cuda" if ".cuda." in tensor_type else None)
+    elif isinstance(tensor_type, type):
+        check_device(getattr(type(tensor_type), "device", None))
+
+
 def check_layout(given: Any) -> None:
     """Raise RuntimeError for another layout than ``strided``."""
     if given is not None and given is not strided:

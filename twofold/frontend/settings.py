@@ -13,7 +13,13 @@ from twofold import _core
 from twofold.dtypes import DType, as_dtype, rules_in_default
 from twofold.errors import ArgumentError
 from twofold.frontend.legacy import CONSTRUCTORS
-from twofold.frontend.options import check_device, check_pinned, get_default_dtype, set_default_dtype
+from twofold.frontend.options import (
+    check_device,
+    check_pinned,
+    check_type_device,
+    get_default_dtype,
+    set_default_dtype,
+)
 from twofold.ir.types import TensorType, tensor_type
 from twofold.ops.base import FUNCTIONS
 from twofold.ops.promotion import common_beside_scalars
@@ -65,13 +71,14 @@ def set_default_device(device: Any) -> None:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by a class such as ``DoubleTensor`` or by its name.
+    """Set the default dtype by a class such as ``DoubleTensor`` or by its name; RuntimeError for another device.
 
     >>> import twofold as torch
     >>> torch.set_default_tensor_type(torch.FloatTensor)
     >>> torch.tensor(0.5).dtype
     twofold.float32
     """
+    check_type_device(t)
     set_default_dtype((CONSTRUCTORS[t.split(".")[-1]] if isinstance(t, str) else t).dtype)
 
 

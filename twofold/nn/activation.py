@@ -321,7 +321,9 @@ class Hardshrink(_Shrink):
 
 
 class Hardtanh(_Activation):
-    """``x`` limited to [min_val, max_val]; raises AssertionError for an empty range.
+    """``x`` limited to [min_val, max_val], in old programs ``min_value`` and ``max_value``.
+
+    Raises AssertionError for an empty range.
 
     >>> import twofold as torch
     >>> torch.nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 0.5, 3.0]))
@@ -331,8 +333,19 @@ class Hardtanh(_Activation):
     settings, defaults = ("min_val", "max_val", "inplace"), (-1.0, 1.0, False)
     function = staticmethod(F.hardtanh)
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(min_val, max_val, inplace)
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
+        low, high = (
+            (min_val if min_value is None else min_value),
+            (max_val if max_value is None else max_value),
+        )
+        super().__init__(low, high, inplace)
         if self.max_val <= self.min_val:
             raise AssertionError("max_val must be larger than min_val")
 

@@ -130,9 +130,44 @@ def _missing(what: Any, devices: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 replicate = scatter = gather = scatter_kwargs = _missing
 
+
+class _BetweenDevices:
+    """A function with a gradient that copies between graphics cards, of which there are none: ``apply`` raises."""
+
+    apply = staticmethod(_missing)
+
+
+class Broadcast(_BetweenDevices):
+    """Copies of tensors on several graphics cards, of which there are none."""
+
+
+class Scatter(_BetweenDevices):
+    """Parts of a tensor on several graphics cards, of which there are none."""
+
+
+class Gather(_BetweenDevices):
+    """Tensors of several graphics cards as one, of which there are none."""
+
+
+class ReduceAddCoalesced(_BetweenDevices):
+    """Sums of tensors of several graphics cards, of which there are none."""
+
+
 other_files(
     __name__,
     {
+        "_functions": "Broadcast Gather ReduceAddCoalesced Scatter",
+        "comm": " ".join(
+            f"{name}={__name__}:_missing"
+            for name in (
+                "broadcast",
+                "broadcast_coalesced",
+                "gather",
+                "reduce_add",
+                "reduce_add_coalesced",
+                "scatter",
+            )
+        ),
         "data_parallel": "DataParallel data_parallel",
         "distributed": "DistributedDataParallel",
         "parallel_apply": "parallel_apply",

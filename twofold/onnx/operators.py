@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.dtypes import int64
+from twofold.frontend.creation import tensor
+
 
 def shape_as_tensor(x: Any) -> Any:
     """Return the sizes of a tensor as a tensor of int64.
@@ -15,9 +18,7 @@ def shape_as_tensor(x: Any) -> Any:
     >>> torch.onnx.operators.shape_as_tensor(torch.ones(2, 3))
     tensor([2, 3])
     """
-    import twofold
-
-    return twofold.tensor(list(x.shape), dtype=twofold.int64, device=x.device)
+    return tensor(list(x.shape), dtype=int64)
 
 
 def reshape_from_tensor_shape(x: Any, shape: Any) -> Any:

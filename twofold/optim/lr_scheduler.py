@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from twofold.optim.cycles import CyclicLR as CyclicLR
@@ -17,17 +18,8 @@ from twofold.optim.scheduler import LRScheduler
 _LRScheduler = LRScheduler
 
 
-class LambdaLR(LRScheduler):
-    """The first rate times ``lr_lambda(epoch)``.
-
-    >>> import twofold as torch
-    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
-    >>> optimizer.step()
-    >>> schedule.step()
-    >>> schedule.get_last_lr()
-    [0.5]
-    """
+class _OfFunctions(LRScheduler):
+    """Schedules by a function of the epoch for each group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
@@ -39,6 +31,35 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if several else [lr_lambda] * count
         super().__init__(optimizer, last_epoch)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser; of callable objects their attributes, of functions None."""
+        kept = [
+            None if isinstance(one, FunctionType) else dict(getattr(one, "__dict__", {}))
+            for one in self.lr_lambdas
+        ]
+        return {**super().state_dict(), "lr_lambdas": kept}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave; functions stay those of this schedule."""
+        given = dict(state_dict)
+        for function, attributes in zip(self.lr_lambdas, given.pop("lr_lambdas", ()), strict=False):
+            if attributes:
+                function.__dict__.update(attributes)
+        super().load_state_dict(given)
+
+
+class LambdaLR(_OfFunctions):
+    """The first rate times ``lr_lambda(epoch)``.
+
+    >>> import twofold as torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
+
     def get_lr(self) -> list[float]:
         """The rate of each group for ``last_epoch``."""
         return [
@@ -46,12 +67,8 @@ class LambdaLR(LRScheduler):
             for factor, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
         ]
 
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and the functions, which do not pickle."""
-        return {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
 
-
-class MultiplicativeLR(LambdaLR):
+class MultiplicativeLR(_OfFunctions):
     """The rate times ``lr_lambda(epoch)`` at each step.
 
     >>> import twofold as torch
