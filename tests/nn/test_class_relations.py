@@ -66,3 +66,11 @@ def test_the_older_names_of_limits():
     layer = nn.Hardtanh(min_value=-2.0, max_value=0.5)
     assert repr(layer) == "Hardtanh(min_val=-2.0, max_val=0.5)"
     assert layer(torch.tensor([-3.0, 1.0])).tolist() == [-2.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize(("ndim", "axis"), [(0, 0), (1, 0), (2, 1), (3, 0), (4, 1), (5, 1)])
+def test_the_axis_without_a_dim_is_that_of_old_programs(name, ndim, axis):
+    function = getattr(nn.functional, name)
+    x = torch.randn(*(2, 3, 2, 3, 2)[:ndim]) if ndim else torch.tensor(0.5)
+    assert torch.equal(function(x), function(x, axis))

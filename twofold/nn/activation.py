@@ -421,15 +421,7 @@ class GLU(_Activation):
     function = staticmethod(F.glu)
 
 
-class _SoftmaxAlong(_Activation):
-    settings, defaults = ("dim",), (None,)
-
-    def _axis(self, input: Tensor) -> int:
-        """``dim``; without one, axis 0 for 0, 1 and 3 axes, else axis 1."""
-        return (0 if input.ndim in (0, 1, 3) else 1) if self.dim is None else self.dim
-
-
-class Softmax(_SoftmaxAlong):
+class Softmax(_Activation):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
     >>> import twofold as torch
@@ -438,12 +430,11 @@ class Softmax(_SoftmaxAlong):
             [0.5000, 0.5000]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The softmax of ``input``; without ``dim``, of axis 0 for 0, 1 and 3 axes, else of axis 1."""
-        return F.softmax(input, self._axis(input))
+    settings, defaults = ("dim",), (None,)
+    function = staticmethod(F.softmax)
 
 
-class Softmin(_SoftmaxAlong):
+class Softmin(_Activation):
     """``softmax(-x)`` along ``dim``.
 
     >>> import twofold as torch
@@ -451,12 +442,11 @@ class Softmin(_SoftmaxAlong):
     tensor([0.7311, 0.2689])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The softmin of ``input``."""
-        return F.softmax(-input, self._axis(input))
+    settings, defaults = ("dim",), (None,)
+    function = staticmethod(F.softmin)
 
 
-class LogSoftmax(_SoftmaxAlong):
+class LogSoftmax(_Activation):
     """The logarithm of the softmax along ``dim``.
 
     >>> import twofold as torch
@@ -464,9 +454,8 @@ class LogSoftmax(_SoftmaxAlong):
     tensor([-1.3133, -0.3133])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The logarithm of the softmax of ``input``."""
-        return F.log_softmax(input, self._axis(input))
+    settings, defaults = ("dim",), (None,)
+    function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):

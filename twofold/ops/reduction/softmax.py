@@ -56,10 +56,16 @@ def shifted(x: Any, axis: int) -> tuple[Any, Any]:
     return z, total(ops.exp(z), axis)
 
 
+def _unnamed_axis(ndim: int) -> int:
+    """The axis of a softmax without ``dim``, as PyTorch keeps it for old programs: 0 for 0, 1 and 3 axes, else 1."""
+    return 0 if ndim in (0, 1, 3) else 1
+
+
 def _axis_call(name: str, default: int | None = None) -> Any:
     def call(input: Any, dim: Any = default, *, axis: Any = None, dtype: Any = None) -> Any:
         position = given_once(dim=None if dim == default else dim, axis=axis)
-        position = (-1 if default is None else default) if position is None else position
+        if position is None:
+            position = _unnamed_axis(len(input.shape)) if default is None else default
         value = input if dtype is None else ops.cast(input, as_dtype(dtype))
         return apply(name, value, attrs=(normalize_axis(position, len(input.shape)),))
 
@@ -94,6 +100,8 @@ def _softmax_samples() -> Any:
 @composite
 class softmax:
     """``exp(x) / sum(exp(x))`` along ``dim``, computed from ``x`` minus its maximum.
+
+    Without ``dim``, along axis 0 for 0, 1 and 3 axes, else along axis 1.
 
     >>> import twofold as torch
     >>> torch.softmax(torch.tensor([[0.0, 1.0], [5.0, 5.0]]), dim=1)
