@@ -18,12 +18,15 @@ NAMES = {
     "cuda.random": "manual_seed_all",
     "cuda.streams": "Event Stream",
     "nn.init": "dirac sparse",
+    "distributed": "all_to_all_single reduce_op scatter_object_list",
+    "nn.modules.transformer": "_get_activation_fn _get_clones",
     "nn.modules.lazy": "LazyModuleMixin",
     "nn.parallel._functions": "Broadcast Gather ReduceAddCoalesced Scatter",
     "nn.parallel.comm": "broadcast reduce_add",
     "nn.parameter": "UninitializedTensorMixin",
     "onnx.operators": "shape_as_tensor",
     "utils.checkpoint": "check_backward_validity detach_variable",
+    "utils.cpp_extension": "BuildExtension CUDAExtension CUDA_HOME CppExtension load load_inline",
     "utils.data._utils.collate": "collate default_collate_fn_map collate_tensor_fn",
 }
 

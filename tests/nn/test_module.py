@@ -392,3 +392,12 @@ def test_a_getattr_of_a_program_is_asked_for_parameters_buffers_and_modules():
     del network.scale
     with pytest.raises(AttributeError, match="scale"):
         _ = network.scale
+
+
+def test_members_by_a_function_of_the_program():
+    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sequential(torch.nn.Linear(1, 1)))
+    found = net._named_members(lambda module: {"bias": module._parameters.get("bias")}.items())
+    assert [name for name, _ in found] == ["0.bias", "1.0.bias"]
+    assert [
+        name for name, _ in net._named_members(lambda module: module._parameters.items(), "net", False)
+    ] == []

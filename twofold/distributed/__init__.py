@@ -7,6 +7,7 @@ from twofold.distributed.collectives import (
     all_gather_object,
     all_reduce,
     all_to_all,
+    all_to_all_single,
     barrier,
     broadcast,
     broadcast_object_list,
@@ -16,9 +17,11 @@ from twofold.distributed.collectives import (
     isend,
     recv,
     reduce,
+    reduce_op,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
+    scatter_object_list,
     send,
 )
 from twofold.distributed.process_group import (

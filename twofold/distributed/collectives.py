@@ -18,6 +18,7 @@ class ReduceOp(Enum):
     SUM, PRODUCT, MIN, MAX, BAND, BOR, BXOR, AVG = range(8)
 
 
+reduce_op = ReduceOp  # the name in old programs
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's name of the class of the values
 
 
@@ -170,6 +171,35 @@ def all_to_all(
 ) -> Work | None:
     """Write to each process the tensors that all have for it."""
     return all_gather(output_tensor_list, only("all_to_all", input_tensor_list), group, async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """As ``all_to_all``, with the tensors of all processes as one, in parts of given sizes."""
+    for sizes in (output_split_sizes, input_split_sizes):
+        if sizes:
+            only("all_to_all_single", sizes)
+    return all_gather_into_tensor(output, input, group, async_op)
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
+) -> None:
+    """Enter in a list of each process its object of a list of one process."""
+    check_root("scatter_object_list", src)
+    check_root("scatter_object_list", group_src)
+    member(group)
+    scatter_object_output_list[0] = only("scatter_object_list", scatter_object_input_list)
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:

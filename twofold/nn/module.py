@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -29,6 +29,14 @@ _REGISTRIES = ("_parameters", "_buffers", "_modules")
 def indented(text: str, spaces: int) -> str:
     """``text`` with all lines but the first moved to the right."""
     return text.replace("\n", "\n" + " " * spaces)
+
+
+def _own_parameters(module: Any) -> Iterable[tuple[str, Any]]:
+    return module.__dict__["_parameters"].items()
+
+
+def _own_buffers(module: Any) -> Iterable[tuple[str, Any]]:
+    return module.__dict__["_buffers"].items()
 
 
 class Module(Hooked):
@@ -256,16 +264,21 @@ class Module(Hooked):
         for _, module in self.named_children():
             yield module
 
-    def _named(self, registry: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
+    def _named_members(
+        self, get_members_fn: Any, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """What a function gives of each module, pairs of names and members, with dotted names."""
         memo = set()
         modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else iter([(prefix, self)])
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else iter([(prefix, self)])
         )
         for position, module in modules:
-            for name, member in module.__dict__[registry].items():
+            for name, member in get_members_fn(module):
                 if member is None or id(member) in memo:
                     continue
-                if once:
+                if remove_duplicate:
                     memo.add(id(member))
                 yield (f"{position}.{name}" if position else name), member
 
@@ -273,7 +286,7 @@ class Module(Hooked):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with their dotted names."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members(_own_parameters, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters."""
@@ -284,7 +297,7 @@ class Module(Hooked):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """All buffers with their dotted names."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members(_own_buffers, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers."""

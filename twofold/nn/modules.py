@@ -82,6 +82,7 @@ _BASES: dict[str, dict[str, Any]] = {
         "_ReflectionPadNd": padding._ReflectionPad,
         "_ReplicationPadNd": padding._ReplicationPad,
     },
+    "transformer": {"_get_activation_fn": transformer._activation, "_get_clones": transformer.clones},
     "pooling": {
         "_AdaptiveAvgPoolNd": pooling._AdaptiveAvgPool,
         "_AdaptiveMaxPoolNd": pooling._AdaptiveMaxPool,

@@ -25,6 +25,11 @@ Tensor = _core.Tensor
 F: Any = functional
 
 
+def clones(module: Module, count: int) -> ModuleList:
+    """As many copies of a module, with parameters of their own."""
+    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+
+
 def _activation(given: Any) -> Any:
     """The function of a name; raises RuntimeError for a name other than relu and gelu."""
     if not isinstance(given, str):
@@ -211,7 +216,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -242,7 +247,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers = clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
