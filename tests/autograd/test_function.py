@@ -336,3 +336,19 @@ def test_a_function_of_old_style_says_what_to_change() -> None:
 
     with pytest.raises(RuntimeError, match="static methods"):
         Old()(torch.ones(2))
+
+
+def test_saved_tensors_by_their_older_name():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            return 2 * ctx.saved_variables[0] * cotangent
+
+    x = torch.tensor(3.0, requires_grad=True)
+    Square.apply(x).backward()
+    assert x.grad.item() == 6

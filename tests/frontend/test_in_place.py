@@ -54,6 +54,16 @@ def test_resize_of_a_view_shows_what_follows_in_its_storage():
         x[4:].resize_(3)
 
 
+def test_parameters_that_share_memory_are_detached_in_place():
+    weight = torch.nn.Parameter(torch.zeros(2))
+    weight.data = torch.ones(4)[1:3]
+    parameter = torch.nn.Parameter(torch.ones(4)[1:])
+    for one in (weight, parameter):
+        assert one.detach_() is one and not one.requires_grad
+    with pytest.raises(RuntimeError, match="detach views"):
+        (weight.requires_grad_() * 2)[1:].detach_()
+
+
 def test_writing_elements_in_place():
     x = torch.zeros(3, 3)
     x.fill_diagonal_(1.0).index_fill_(0, torch.tensor([2]), 5.0)

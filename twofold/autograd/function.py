@@ -63,6 +63,8 @@ class FunctionCtx:
                 )
         return tuple(value if value is None else self._stand_in(value) for value in self._saved)
 
+    saved_variables = saved_tensors  # its name in old programs
+
     def _stand_in(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value.map_values(self._stand_in)

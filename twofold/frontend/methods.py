@@ -301,13 +301,13 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def detach_(self: Tensor) -> Tensor:
-    """In-place: become a leaf through which no gradient flows. Raises RuntimeError for a view.
+    """In-place: become a leaf through which no gradient flows. Raises RuntimeError for a view that has a gradient.
 
     >>> import twofold as torch
     >>> (torch.ones(2, requires_grad=True) * 2).detach_()
     tensor([2., 2.])
     """
-    if self._base is not None and self.requires_grad:
+    if self._base is not None and not self.is_leaf:
         raise RuntimeError(
             "Can't detach views in-place: the tensor shows the storage of another. Use detach() instead."
         )
