@@ -14,7 +14,7 @@ from twofold.ops.docstrings import shown
 Tensor = _core.Tensor
 
 
-def _pulled_back(convolve: Callable[[Tensor], Tensor], size: Sequence[int], cotangent: Tensor) -> Tensor:
+def _pulled_back(convolve: Callable[[Tensor], Tensor], size: Sequence[int], cotangent: Tensor) -> Any:
     """The gradient of a linear function of a tensor of ``size``, which has gradients where they are recorded."""
     is_recorded = _core.grad_enabled()
     with _core.GradientMode(True):

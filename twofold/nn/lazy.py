@@ -31,6 +31,10 @@ Tensor = _core.Tensor
 class UninitializedTensorMixin:
     """What parameters and buffers whose shapes are not known yet have in common."""
 
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Give the parameter or buffer its shape."""
+        raise NotImplementedError(f"{type(self).__name__} has no way to get its shape: define materialize.")
+
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape is not known yet; ``materialize`` gives it one.

@@ -28,5 +28,5 @@ load = load_inline = CppExtension = CUDAExtension = include_paths = library_path
 class BuildExtension:
     """PyTorch's command that builds extensions: making one raises RuntimeError."""
 
-    __init__ = _missing  # type: ignore[assignment]
+    __init__ = _missing
     with_options = staticmethod(_missing)
