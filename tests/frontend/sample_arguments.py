@@ -155,6 +155,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "to_sparse": [sample(real(3, 4))],
     "binary_cross_entropy": [sample(unit(3, 3), unit(3, 3))],
     "clamp": [sample(real(3, 3), min=-0.3, max=0.2)],
+    "conv_tbc": [sample(real(7, 2, 4), real(3, 4, 5), real(5), 1)],
     "conv1d": [sample(real(2, 4, 7), real(4, 4, 3))],
     "conv2d": [sample(real(2, 4, 7, 6), real(4, 4, 3, 2))],
     "conv3d": [sample(real(1, 2, 5, 5, 6), real(2, 2, 2, 3, 2))],

@@ -26,7 +26,7 @@ def test_types_of_tensors_on_a_device_are_no_types_of_these():
         for call in (torch.ones(1).type, torch.set_default_tensor_type):
             with pytest.raises(RuntimeError, match="device 'cuda' is not available"):
                 call(given)
-    assert torch.ones(1).type("torch.LongTensor", non_blocking=True).dtype is torch.int64
+    assert torch.ones(1).type("torch.LongTensor").dtype is torch.int64
 
 
 @pytest.mark.parametrize("scaler", [torch.amp.GradScaler, torch.cuda.amp.GradScaler])

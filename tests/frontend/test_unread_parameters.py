@@ -93,6 +93,7 @@ REASONS: dict[tuple[str, str], str] = {
     ("DataParallel.__init__", "device_ids"): NO_DEVICE,
     ("DataParallel.__init__", "output_device"): NO_DEVICE,
     ("no_grad.__init__", "function"): "__new__ takes it",
+    ("enable_grad.__init__", "function"): "__new__ takes it",
     ("Identity.__init__", "args"): "takes any arguments, as PyTorch's, so that it stands for any module",
     ("Identity.__init__", "kwargs"): "takes any arguments, as PyTorch's, so that it stands for any module",
     ("AffineTransform.log_abs_det_jacobian", "y"): NOT_NEEDED,

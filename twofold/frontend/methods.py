@@ -176,10 +176,10 @@ def _caster(name: str, dtype: DType) -> Callable[..., Tensor]:
     return convert
 
 
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_(self: Tensor, dtype: Any = None) -> Any:
     """The name of the tensor type, or this tensor in ``dtype``, for which ``Tensor`` is the default dtype.
 
-    Raises RuntimeError for a type of tensors on another device. ``non_blocking`` is for copies from one.
+    Raises RuntimeError for a type of tensors on another device.
 
     >>> import twofold as torch
     >>> torch.tensor([1, 2]).type(), torch.tensor([1, 2]).type("torch.FloatTensor")
