@@ -119,7 +119,7 @@ class TensorArray:
         self._size = int(size) if isinstance(size, int) and not self.dynamic_size else None
         name = tensor_array_name if name is None else name
         self.flow = self._empty(0 if size is None else size, name) if flow is None else flow
-        self._written: frozenset[int] | None = frozenset()  # None where a run decides it
+        self._written: frozenset[int] | None = frozenset()  # the elements known to be written; None: all
 
     def _empty(self, size: Any, name: str | None) -> Tensor:
         dtype = self.dtype
@@ -147,13 +147,13 @@ class TensorArray:
     def _once(self, what: str, index: Any) -> frozenset[int] | None:
         """What is written once known indices are; raises InvalidArgumentError for one that is written again."""
         found = constant_value(index)
-        if found is None or self._written is None:
+        if found is None:
             return self._written
         new = frozenset(numpy.ravel(found).tolist())
-        if again := sorted(new & self._written):
+        if again := sorted(new if self._written is None else new & self._written):
             message = f"{what}: index {again[0]} has already been written to, at {here()}"
             raise InvalidArgumentError(message, "Write each element once.")
-        return self._written | new
+        return None if self._written is None else self._written | new
 
     @property
     def handle(self) -> Tensor:
@@ -241,7 +241,7 @@ class TensorArray:
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of ``value`` along its first axis."""
         made = self.with_flow(identity(convert_to_tensor(value, self.dtype), name=name))
-        made._size = None
+        made._size, made._written = None, None
         return made
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -250,7 +250,7 @@ class TensorArray:
         Raises ArgumentError unless all ``lengths`` are equal, and as many as the array has elements if it cannot grow.
         """
         made = self.with_flow(_split(convert_to_tensor(value, self.dtype), lengths, self._size, name=name))
-        made._size = None
+        made._size, made._written = None, None
         return made
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
