@@ -283,6 +283,49 @@ public("gru_cell", _cell(gru_step, 1), _cell_calls(3, 1))
 public("rnn_tanh_cell", _cell(rnn_step(numpy.tanh), 1), _cell_calls(1, 1))
 public("rnn_relu_cell", _cell(rnn_step(lambda x: numpy.maximum(x, 0)), 1), _cell_calls(1, 1))
 
+# Norms of slices
+
+
+def _norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
+    axes = None if dim == -1 else tuple(k for k in range(v.ndim) if k != dim)
+    return (abs(v) ** pow).sum(axes, keepdims=dim != -1) ** (1 / pow)
+
+
+public(
+    "norm_except_dim",
+    _norm_except_dim,
+    lambda: [
+        call(normal(3, 4)),
+        call(normal(3, 4), 2, 1),
+        call(normal(2, 3, 4), 1, 1),
+        call(normal(3, 4), 2, -1),
+    ],
+)
+
+public(
+    "_weight_norm",
+    lambda v, g, dim=0: v * (g / _norm_except_dim(v, 2, dim)),
+    lambda: [call(normal(3, 4), normal(3, 1)), call(normal(3, 4, 2), normal(1, 4, 1), 1)],
+)
+
+# Convolutions
+
+
+def _conv_tbc(x: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    x = numpy.pad(x, ((pad, pad), (0, 0), (0, 0)))
+    first = range(len(x) - len(weight) + 1)
+    return numpy.stack([sum(x[t + k] @ weight[k] for k in range(len(weight))) + bias for t in first])
+
+
+public(
+    "conv_tbc",
+    _conv_tbc,
+    lambda: [
+        call(normal(5, 2, 3), normal(2, 3, 4), normal(4)),
+        call(normal(3, 1, 2), normal(3, 2, 2), normal(2), 2),
+    ],
+)
+
 # Segments
 
 
@@ -328,7 +371,7 @@ public(
             call(normal(6), "sum", offsets=numpy.array([0, 2, 5])),
             call(normal(6), "max", lengths=numpy.array([4, 2]), initial=0.5),
             call(normal(6), "mean", lengths=numpy.array([4, 2, 0]), initial=0.5),
-            call(normal(2, 5), "sum", lengths=numpy.array([[1, 3], [2, 2]]), axis=1),
+            call(normal(2, 5), "sum", lengths=numpy.array([[1, 4], [2, 3]]), axis=1),
         ]
     ),
 )

@@ -124,8 +124,7 @@ class run_lengths(Host):
             )
         return lengths
 
-    def reference(self, attrs: Attributes, *arrays: Any) -> Any:
-        return self.host(attrs, *arrays)
+    reference = lambda self, attrs, lengths: lengths
 
     def samples(self) -> Sequence[Any]:
         return [example((5,), numpy.array([2, 0, 3])), example((4,), numpy.array([[1, 3], [4, 0]]))]
