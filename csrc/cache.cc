@@ -19,13 +19,15 @@ size_t share(const CacheAccount& cache) { return total() / kParts * cache.parts;
 
 // What a cache does not use of its budget, and lends.
 size_t unused(const CacheAccount& cache, Loan loan) {
+  if (!cache.lends) return 0;
   const size_t kept = std::max(cache.bytes, share(cache) / static_cast<size_t>(cache.grows ? loan : Loan::kExpected));
   return cache.budget - std::min(cache.budget, kept);
 }
 
 }  // namespace
 
-CacheAccount::CacheAccount(const char* name, size_t parts, bool grows) : name(name), parts(parts), grows(grows), budget(share(*this)) {
+CacheAccount::CacheAccount(const char* name, size_t parts, bool grows, bool lends)
+    : name(name), parts(parts), grows(grows), lends(lends), budget(share(*this)) {
   accounts().push_back(this);
 }
 

@@ -17,12 +17,13 @@ namespace twofold {
 
 // The size of a cache, and its hits and misses.
 struct CacheAccount {
-  CacheAccount(const char* name, size_t parts, bool grows = false);
+  CacheAccount(const char* name, size_t parts, bool grows = false, bool lends = true);
   CacheAccount(const CacheAccount&) = delete;
 
   const char* const name;
-  const size_t parts;  // its share of the budget of all caches, in 1/32
+  const size_t parts;  // its share of the budget of all caches, in 1/32; what does not lend has a budget beside that
   const bool grows;    // takes budget from others when it is too small
+  const bool lends;    // others may take what it does not use
   size_t count = 0, bytes = 0, budget = 0;
   uint64_t hits = 0, misses = 0, evictions = 0;
 };
@@ -59,7 +60,7 @@ class Cache {
  public:
   using Ref = std::shared_ptr<Value>;
 
-  Cache(const char* name, size_t parts) : account(name, parts, true) {}
+  Cache(const char* name, size_t parts, bool lends = true) : account(name, parts, lends, lends) {}
 
   Ref find(const std::string& key) {
     auto found = items_.find(key);

@@ -25,7 +25,7 @@ constexpr size_t kEntryBytes = 96;           // what an entry takes, its part of
 constexpr size_t kMostFused = 512;           // largest number of entries to plan of a trace that runs in batches
 
 // Traces hold their executables, so this cache has the budget of the cache of traces.
-auto& executables = *new Cache<Executable>("executables", 4);
+auto& executables = *new Cache<Executable>("executables", 5);
 const bool holds = (add_holder([] { return executables.drop_oldest(); }), true);
 
 }  // namespace

@@ -20,7 +20,8 @@ constexpr uint16_t kData = 3;            // times as often as a weight any other
 constexpr uint16_t kOften = 4;           // runs that make it worthwhile
 constexpr uint16_t kLongestPause = 32;   // runs
 
-auto& cache = *new Cache<KeptResults>("kept results", 2);
+// They may be as large as the weights of a model, so they have twice the budget of all caches beside it.
+auto& cache = *new Cache<KeptResults>("kept results", 64, false);
 const bool holds = (add_holder([] { return cache.drop_oldest(); }), true);
 
 std::string key_of(const KeptResults* results) {
@@ -173,8 +174,7 @@ std::shared_ptr<KeptResults> InputWatch::find(const InputValues& inputs) const t
     contents.push_back(seen_[k].content);
   }
   if (constant.empty()) return nullptr;
-  const CacheAccount& account = cache.account;
-  return KeptResults::make(*program_, constant, std::move(contents), account.budget + lendable_budget(account, Loan::kNeeded));
+  return KeptResults::make(*program_, constant, std::move(contents), cache.account.budget);
 } catch (const std::bad_alloc&) {
   return nullptr;  // a run needs less memory without them
 }
@@ -225,7 +225,6 @@ void InputWatch::keep(std::shared_ptr<KeptResults> results, const InputValues& i
   results->filled = true;
   kept_ = results;
   cache.insert(key_of(results.get()), std::move(results));
-  cache.borrow(Loan::kNeeded);
   cache.bound();
 }
 

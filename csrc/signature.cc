@@ -154,7 +154,7 @@ Memo& memo() {
 constexpr size_t kGraph = 1024;  // approximate bytes of an op instance in Python: with its graph or, if plans were found, without
 constexpr size_t kMostSpare = 4096;  // unreferenced op instances that a template can make again: above this number half are evicted
 
-CacheAccount& account = *new CacheAccount("signatures", 4);
+CacheAccount& account = *new CacheAccount("signatures", 5);
 size_t pinned = 0;  // bytes above the budget that are in use: try again when much has been added
 
 // Whether a template can make it again.

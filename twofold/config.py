@@ -33,7 +33,10 @@ class Config:
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes of memory that all caches together may take; each has a part of it, see ``twofold.stats``."""
+        """Bytes of memory that all caches together may take; each has a part of it, see ``twofold.stats``.
+
+        What programs compute of weights alone may take twice as much beside that.
+        """
         return self._cache_bytes
 
     @cache_bytes.setter

@@ -22,6 +22,7 @@ from twofold.compiler.hoisted_values import hoist_values
 from twofold.compiler.lower.memory import MODE, staying_weights
 from twofold.compiler.portable_program import Label
 from twofold.compiler.schedule.donation import matched, may_fail
+from twofold.config import config
 from twofold.ir.bind import is_input
 from twofold.ir.graph import Graph, called, graph_bytes, graph_of_calls, inline_calls
 from twofold.ir.node import Node
@@ -148,8 +149,13 @@ class Trace:
 
 
 def infers(description: tuple[Any, ...]) -> bool:
-    """Whether a trace neither computes gradients nor is to be differentiated: its weights are the same in many runs."""
-    return not any(mask or getattr(op, "is_gradient", False) for _, _, op, _, mask, _ in description[1])
+    """Whether a trace neither computes gradients nor is to be differentiated: its weights are the same in many runs.
+
+    Only where all inputs fit into what is kept between runs is that of use.
+    """
+    if any(mask or getattr(op, "is_gradient", False) for _, _, op, _, mask, _ in description[1]):
+        return False
+    return sum(type_from_code(*type).nbytes for type in description[0]) <= 2 * config.cache_bytes
 
 
 def _forwarded_input(graph: Graph) -> int | None:
