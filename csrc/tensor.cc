@@ -263,6 +263,7 @@ bool is_current(const View* view) {
 // Whether the value of a view may stay, as it has what was read again. The value of an alias lies in the shared memory itself.
 bool is_kept(const View* view, const Value* value, const Value* other) {
   if (!value->buffer || !other->buffer || value->type != other->type) return false;
+  if (value->shown && value->shown->state() != Snapshot::kSame) return false;  // its readers from before see what was overwritten
   while (view && !view->operation) view = view->parent->view;
   if (!view) return value->buffer.get() == other->buffer.get();
   return std::memcmp(value->buffer->data, other->buffer->data, static_cast<size_t>(value->type->nbytes)) == 0;

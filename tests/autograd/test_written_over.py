@@ -256,3 +256,20 @@ def test_data_of_another_type_is_refused_for_a_computed_tensor():
     with pytest.raises(RuntimeError, match=r"data: float32\[3\] for a computed tensor float32\[2\]"):
         x.data = torch.zeros(3)
     x.detach().data = torch.zeros(2)
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("write", [lambda v: v.copy_(torch.full((2,), 3.0)), lambda v: v.mul_(3)])
+def test_a_leaf_in_the_memory_of_another_is_used_anew_after_a_write(write, used, array):
+    w = torch.nn.Parameter(torch.ones(2))
+    w.data.mul_(1.0)
+    v = torch.nn.Parameter(w.data)
+    before = v * 2 if used else None
+    held = v.detach().numpy() if array else None
+    with torch.no_grad():
+        write(v)
+    (v * v).sum().backward()
+    assert v.grad.tolist() == [6.0, 6.0]
+    assert before is None or before.tolist() == [2.0, 2.0]
+    assert held is None or held.tolist() == [3.0, 3.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from twofold.compiler.lower import convolution_kernel as kernel
@@ -30,22 +30,44 @@ def _by_channel(problem: ConvolutionProblem) -> bool:
     return flat and problem.channels == 1 and problem.filters <= _FEW_FILTERS and not problem.windows.lows[0]
 
 
+class _After(NamedTuple):
+    """What becomes of the sums: the epilogue of the kernel, and its numbers."""
+
+    epilogue: Epilogue | None
+    params: Sequence[int]
+
+    def call(
+        self,
+        names: Sequence[str],
+        numbers: dict[str, int],
+        text: tuple[str, Callable[[], str]],
+        work: int,
+        grain: int,
+    ) -> MatmulPlan:
+        """The plan of one call, whose run-time ``numbers`` its kernel reads in the order of ``names``."""
+        roles = tuple(f"epilogue{i}" for i in range(0 if self.epilogue is None else self.epilogue.buffers))
+        buffers = (*roles, "a", "b", *(() if self.epilogue else ("c",)))
+        key, made = known_text(*text)
+        params = (*self.params, *(numbers[name] for name in names))
+        return MatmulPlan([KernelCall(key, "convolution", made, buffers, params, work, grain)], [])
+
+
 def plan_depthwise(
     problem: ConvolutionProblem, kinds: Kinds, epilogue: Epilogue | None, epilogue_params: Sequence[int]
 ) -> MatmulPlan | None:
     """The call that computes a convolution of each channel on its own; None if it is not one, or has no room."""
     if not _by_channel(problem):
         return None
-    taps = _taps(problem)
+    taps, after = _taps(problem), _After(epilogue, epilogue_params)
     if taps is not None:
         seen = _seen_numbers(problem, taps)
         if seen is not None:
-            return _by_lanes(problem, epilogue, epilogue_params, kinds, taps, seen)
-        unrolled_numbers = _unrolled_numbers(problem, kinds, taps)
-        if unrolled_numbers is not None:
-            return _unrolled(problem, epilogue, epilogue_params, kinds, taps, unrolled_numbers)
+            return _by_lanes(problem, after, kinds, taps, seen)
+        numbers = _unrolled_numbers(problem, kinds, taps)
+        if numbers is not None:
+            return _unrolled(problem, after, kinds, taps, numbers)
     block = _lines(problem, kinds, 1)
-    return None if block is None else _of_lines(problem, epilogue, epilogue_params, kinds, block)
+    return None if block is None else _of_lines(problem, after, kinds, block)
 
 
 def plan_depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> MatmulPlan | None:
@@ -141,22 +163,14 @@ def _seen_numbers(problem: ConvolutionProblem, taps: Taps) -> dict[str, int] | N
 
 
 def _by_lanes(
-    problem: ConvolutionProblem,
-    epilogue: Epilogue | None,
-    epilogue_params: Sequence[int],
-    kinds: Kinds,
-    taps: Taps,
-    numbers: dict[str, int],
+    problem: ConvolutionProblem, after: _After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
 ) -> MatmulPlan:
     """The call that computes sixteen channels at a time."""
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
-    key, text = known_text(by_lanes.key(kinds, taps, epilogue), lambda: by_lanes.text(kinds, taps, epilogue))
-    params = (*epilogue_params, *(numbers[name] for name in by_lanes.PARAMS))
-    work = -(-problem.groups // LANES) * problem.batch
+    epilogue = after.epilogue
+    text = by_lanes.key(kinds, taps, epilogue), lambda: by_lanes.text(kinds, taps, epilogue)
     given, results = problem.image[1] * problem.image[2], problem.positions
     grain = grain_of(given * 6 + results * (20 + problem.taps))
-    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
+    return after.call(by_lanes.PARAMS, numbers, text, -(-problem.groups // LANES) * problem.batch, grain)
 
 
 def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> dict[str, int] | None:
@@ -194,43 +208,24 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
 
 
 def _unrolled(
-    problem: ConvolutionProblem,
-    epilogue: Epilogue | None,
-    epilogue_params: Sequence[int],
-    kinds: Kinds,
-    taps: Taps,
-    numbers: dict[str, int],
+    problem: ConvolutionProblem, after: _After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
 ) -> MatmulPlan:
     """The call of a convolution of each channel on its own with a small kernel."""
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
-    key, text = known_text(unrolled.key(kinds, taps, epilogue), lambda: unrolled.text(kinds, taps, epilogue))
-    params = (*epilogue_params, *(numbers[name] for name in unrolled.PARAMS))
+    epilogue = after.epilogue
+    text = unrolled.key(kinds, taps, epilogue), lambda: unrolled.text(kinds, taps, epilogue)
     work = problem.batch * problem.groups * problem.filters * numbers["row_blocks"]
     cycles = numbers["block_rows"] * up(numbers["line"], LANES) // LANES * (2 * problem.taps + 20)
-    grain = grain_of(cycles + numbers["lines"] * 10)
-    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
+    return after.call(unrolled.PARAMS, numbers, text, work, grain_of(cycles + numbers["lines"] * 10))
 
 
-def _of_lines(
-    problem: ConvolutionProblem,
-    epilogue: Epilogue | None,
-    epilogue_params: Sequence[int],
-    kinds: Kinds,
-    block: _Lines,
-) -> MatmulPlan:
+def _of_lines(problem: ConvolutionProblem, after: _After, kinds: Kinds, block: _Lines) -> MatmulPlan:
     """The call of a convolution of each channel on its own."""
-    numbers = _block_numbers(problem, block)
+    epilogue, numbers = after.epilogue, _block_numbers(problem, block)
     numbers |= (
         {"chain_rows": 1, "chain_width": 0} if block.rows > 1 else {"chain_rows": 0, "chain_width": LANES}
     )
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    buffers = (*roles, "a", "b", *(() if epilogue else ("c",)))
-    key, text = known_text(
-        depthwise.forward_key(kinds, epilogue), lambda: depthwise.forward_text(kinds, epilogue)
-    )
-    params = (*epilogue_params, *(numbers[name] for name in depthwise.PARAMS))
+    text = depthwise.forward_key(kinds, epilogue), lambda: depthwise.forward_text(kinds, epilogue)
     planes = problem.batch * problem.groups * problem.filters
     work = planes * numbers["row_blocks"] * numbers["width_blocks"]
     grain = grain_of(block.rows * block.width * (problem.taps + 4), 8)
-    return MatmulPlan([KernelCall(key, "convolution", text, buffers, params, work, grain)], [])
+    return after.call(depthwise.PARAMS, numbers, text, work, grain)
