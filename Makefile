@@ -75,12 +75,12 @@ $(VENV)/developer: pyproject.toml
 
 # The core under the address and undefined-behaviour sanitizers, or with SANITIZER=thread under that for data races, on a copy
 # of the package. Python itself leaks by design, so leaks are not looked for; what is reported of races in Python alone, whose
-# code is not instrumented, does not fail. libstdc++ is preloaded for the interception of exceptions.
+# code is not instrumented, does not fail, and NumPy's products, which are not either, have one thread. libstdc++ is preloaded for the interception of exceptions.
 comma := ,
 SANITIZED := build/sanitize-$(subst $(comma),-,$(SANITIZER))
 preload = $(foreach library,$(1),$(shell g++ -print-file-name=$(library)))
 ifeq ($(SANITIZER),thread)
-SANITIZED_RUN = TSAN_OPTIONS="die_after_fork=0:report_signal_unsafe=0:report_thread_leaks=0:exitcode=0" \
+SANITIZED_RUN = OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS="die_after_fork=0:report_signal_unsafe=0:report_thread_leaks=0:exitcode=0" \
     LD_PRELOAD="$(call preload,libtsan.so libstdc++.so)" setarch -R
 else
 SANITIZED_RUN = ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
