@@ -29,52 +29,58 @@ std::string key_of(const KeptResults* results) {
   return std::string(reinterpret_cast<const char*>(&address), sizeof address);
 }
 
-// What an input holds, by number; 0 if it may change unseen.
+// The number that stands for what an input holds; 0 if it may change unseen.
 uint64_t content_of(const InputValue& input) { return input.value && input.value->buffer ? input.value->buffer->content() : 0; }
 
 void count(uint16_t& times) { times = std::min<uint16_t>(static_cast<uint16_t>(times + 1), kMostLooks); }
+
+void make_set(std::vector<int32_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
 
 bool is_arena(const BufferSlot& slot) { return slot.kind == BufferSlot::kArena; }
 
 }  // namespace
 
 Derivable::Derivable(const std::vector<Instruction>& instructions, const std::vector<BufferSlot>& slots, const std::vector<int64_t>& buffer_sizes) {
+  if (buffer_sizes.empty()) return;
   // The first instruction that names a buffer of the arena writes it, and no other does.
   constexpr int32_t kNone = -1, kUnseen = -2;
   std::vector<int32_t> maker(buffer_sizes.size(), kUnseen);
   makers_.assign(slots.size(), kNone);
+  std::vector<size_t> made;     // buffers that an instruction makes
+  std::vector<int32_t> inputs;  // on which it depends
   for (uint32_t number = 0; number < instructions.size(); ++number) {
     const Instruction& instruction = instructions[number];
     const BufferSlot* slot = slots.data() + instruction.first_slot;
     bool derived = !instruction.host && !instruction.nested;
-    Step step{number, static_cast<int64_t>(static_cast<double>(instruction.work) / static_cast<double>(instruction.grain) * kGrainNanoseconds), {}};
-    std::vector<size_t> made;
+    made.clear();
+    inputs.clear();
     for (uint32_t i = 0; i < instruction.slots; ++i) {
-      if (slot[i].kind == BufferSlot::kInput) step.inputs.push_back(static_cast<int32_t>(slot[i].index));
+      if (slot[i].kind == BufferSlot::kInput) inputs.push_back(static_cast<int32_t>(slot[i].index));
       if (slot[i].kind == BufferSlot::kOutput) derived = false;
       if (!is_arena(slot[i])) continue;
       const auto buffer = static_cast<size_t>(slot[i].index);
       if (maker[buffer] == kUnseen) made.push_back(buffer);
       else if (maker[buffer] == kNone) derived = false;
-      else for (int32_t input : steps_[static_cast<size_t>(maker[buffer])].inputs) step.inputs.push_back(input);
+      else for (int32_t input : steps_[static_cast<size_t>(maker[buffer])].inputs) inputs.push_back(input);
     }
-    std::sort(step.inputs.begin(), step.inputs.end());
-    step.inputs.erase(std::unique(step.inputs.begin(), step.inputs.end()), step.inputs.end());
-    derived = derived && !step.inputs.empty() && step.inputs.size() <= kMostInputs;
+    make_set(inputs);
+    derived = derived && !inputs.empty() && inputs.size() <= kMostInputs;
     for (size_t buffer : made) maker[buffer] = derived ? static_cast<int32_t>(steps_.size()) : kNone;
     for (uint32_t i = 0; i < instruction.slots; ++i) {
       if (is_arena(slot[i])) makers_[instruction.first_slot + i] = maker[static_cast<size_t>(slot[i].index)];
     }
     if (!derived) continue;
-    inputs_.insert(inputs_.end(), step.inputs.begin(), step.inputs.end());
-    steps_.push_back(std::move(step));
+    inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+    steps_.push_back(Step{number, static_cast<int64_t>(instruction.nanoseconds()), inputs});
   }
   if (steps_.empty()) {
     makers_ = {};
     return;
   }
-  std::sort(inputs_.begin(), inputs_.end());
-  inputs_.erase(std::unique(inputs_.begin(), inputs_.end()), inputs_.end());
+  make_set(inputs_);
   sizes_ = buffer_sizes;
   for (const BufferSlot& slot : slots) buffers_.push_back(is_arena(slot) ? static_cast<int32_t>(slot.index) : kNone);
 }

@@ -70,8 +70,8 @@ class KeptResults {
 
  private:
   const Program* program_ = nullptr;  // whose instructions and slots the numbers are
-  std::vector<bool> skipped_;     // by instruction
-  std::vector<int64_t> offsets_;  // by slot; -1: not kept
+  std::vector<bool> skipped_;         // by instruction
+  std::vector<int64_t> offsets_;      // by slot; -1: not kept
   std::vector<int32_t> constant_;
   std::vector<uint64_t> contents_;
   PoolMemory memory_;

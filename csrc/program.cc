@@ -47,13 +47,12 @@ Program::~Program() {
 }
 
 void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory) {
-  constexpr uint8_t kArena = BufferSlot::kArena;
   std::vector<std::vector<int32_t>> uses;
   for (const Instruction& instruction : instructions) {
     auto& used = uses.emplace_back();
     for (uint32_t i = 0; i < instruction.slots; ++i) {
       const BufferSlot& slot = slots[instruction.first_slot + i];
-      if (slot.kind == kArena) used.push_back(static_cast<int32_t>(slot.index));
+      if (slot.kind == BufferSlot::kArena) used.push_back(static_cast<int32_t>(slot.index));
     }
     most_slots = std::max(most_slots, instruction.slots);
     total_work += instruction.work * kGrainNanoseconds / instruction.grain;
@@ -61,7 +60,7 @@ void Program::settle(const std::vector<int64_t>& buffer_sizes, bool reuse_memory
   derivable = Derivable(instructions, slots, buffer_sizes);
   ArenaPlan plan = plan_arena(uses, buffer_sizes, reuse_memory);
   for (BufferSlot& slot : slots) {
-    if (slot.kind == kArena) slot.index = plan.offsets[static_cast<size_t>(slot.index)];
+    if (slot.kind == BufferSlot::kArena) slot.index = plan.offsets[static_cast<size_t>(slot.index)];
   }
   arena_bytes = plan.bytes;
   settle_donations();
@@ -86,9 +85,7 @@ void Program::settle_donations() {
     }
   }
   double left = 0;
-  for (size_t i = overwrites_from; i < instructions.size(); ++i) {
-    left += static_cast<double>(instructions[i].work) / static_cast<double>(instructions[i].grain) * kGrainNanoseconds;
-  }
+  for (size_t i = overwrites_from; i < instructions.size(); ++i) left += instructions[i].nanoseconds();
   if (left > kLongestWhole) donations.clear();
 }
 

@@ -58,6 +58,9 @@ struct Instruction {
   int32_t label;
   PyObject* host;  // called with the GIL held, with the slots as arrays; null for machine code
   const Nested* nested;  // owned by the program; null for what runs no program of its own
+
+  // Estimated.
+  double nanoseconds() const { return static_cast<double>(work) / static_cast<double>(grain) * kGrainNanoseconds; }
 };
 
 // Keeps the machine code of instructions mapped.

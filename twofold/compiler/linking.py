@@ -56,6 +56,7 @@ class Trace:
         outputs: Sequence[Ref],
         symbolic: bool = False,
         steps: Sequence[int] = (),
+        infers: bool = False,
     ) -> None:
         """Merge equal instructions, and hoist values that are recomputed far apart (see ``compiler.hoisted_values``).
 
@@ -66,10 +67,11 @@ class Trace:
             outputs: What the trace returns.
             symbolic: Whether sizes are symbols of one recording, so that no other trace has the same bodies.
             steps: Positions of the instructions in the order in which they run, if some run more than once.
+            infers: Whether it computes without gradients, see ``infers``.
         """
         self.input_types = list(input_types)
         self.symbolic = symbolic
-        self.infers = False
+        self.infers = infers
         numbers: dict[Graph, int] = {}
         with keys_by_identity():
             same = [numbers.setdefault(graph, len(numbers)) for graph in graphs]
@@ -91,9 +93,14 @@ class Trace:
         self.outputs = [positions[ref] if ref >= 0 else ref for ref in outputs]
 
     @classmethod
-    def of(cls, description: tuple[Any, ...]) -> Trace:
-        """The trace of ``(input types, entries, outputs)`` as the core describes it, perhaps with ``steps``."""
-        input_types, entries, outputs, *steps = description
+    def of(cls, description: tuple[Any, ...], without_gradients: bool | None = None) -> Trace:
+        """The trace of ``(input types, entries, outputs)`` as the core describes it, perhaps with ``steps``.
+
+        ``without_gradients`` is what ``infers`` told of an earlier description; None: it is asked now.
+        """
+        input_types, entries, outputs, *rest = description
+        steps = rest[0] if rest else ()
+        inference = infers(description) if without_gradients is None else without_gradients
         numbers: dict[int, int] = {}
         graphs: list[Graph] = []
         recorded: list[Instruction] = []
@@ -103,9 +110,8 @@ class Trace:
             if number == len(graphs):
                 graphs.append(graph_of_entry(entry))
             recorded.append(Instruction(number, entry[1]))
-        made = cls([type_from_code(*type) for type in input_types], graphs, recorded, outputs, False, *steps)
-        made.infers = infers(description)
-        return made
+        types = [type_from_code(*type) for type in input_types]
+        return cls(types, graphs, recorded, outputs, steps=steps, infers=inference)
 
     def sources(self) -> list[list[int]]:
         """For each instruction, the positions of the recorded instructions that it computes."""

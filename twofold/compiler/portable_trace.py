@@ -60,9 +60,7 @@ class PortableTrace(NamedTuple):
     def trace(self) -> Trace:
         """The trace with the closed graphs of its op instances."""
         entries = [(None, refs, op, attrs, None, types) for refs, op, attrs, types in self.entries]
-        made = Trace.of((self.input_types, entries, self.outputs, self.steps))
-        made.infers = self.infers
-        return made
+        return Trace.of((self.input_types, entries, self.outputs, self.steps), self.infers)
 
 
 def compiled(request: bytes) -> tuple[PortableProgram, int]:

@@ -101,9 +101,7 @@ def _declared_trace(trace: PortableTrace, numbers: Iterator[Any]) -> Trace:
         if instance == len(graphs):
             graphs.append(stable_graph(op, own, operand_types))
         instructions.append(Instruction(instance, refs))
-    made = Trace(types, graphs, instructions, trace.outputs, symbolic=True, steps=trace.steps)
-    made.infers = trace.infers
-    return made
+    return Trace(types, graphs, instructions, trace.outputs, True, trace.steps, trace.infers)
 
 
 def template_batch(
