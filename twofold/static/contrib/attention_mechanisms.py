@@ -23,12 +23,15 @@ from twofold.static.variables.variable_scope import get_variable, variable_scope
 
 
 @example("tf.round(4.0 * tf.contrib.seq2seq.safe_cumprod([0.5, 0.5, 0.0, 2.0]))", "[2. 1. 0. 0.]")
-def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
+def safe_cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Any:
     """``tf.cumprod`` of numbers from 0 to 1 by the sum of their logarithms, which are at least the smallest float's."""
     with name_scope(None, "SafeCumprod", [x]):
         given = convert_to_tensor(x)
         least = numpy.finfo(given.dtype.numpy).tiny
-        return math.exp(math.cumsum(math.log(clip_by_value(given, least, 1)), *args, **kwargs))
+        options = {"axis": axis, "exclusive": exclusive, "reverse": reverse, "name": name}
+        return math.exp(math.cumsum(math.log(clip_by_value(given, least, 1)), **options))
 
 
 class AttentionMechanism:

@@ -165,9 +165,9 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         name: str | None = None,
     ) -> None:
         self._probability, self._seed, self._next = sampling_probability, seed, next_inputs_fn
-        self._more = None
+        self._auxiliary = None
         if auxiliary_inputs is not None:
-            self._more = TrainingHelper(auxiliary_inputs, sequence_length, time_major)
+            self._auxiliary = TrainingHelper(auxiliary_inputs, sequence_length, time_major)
             inputs = mapped(lambda *both: shape_ops.concat(both, -1), inputs, auxiliary_inputs)
         super().__init__(inputs, sequence_length, time_major, name)
 
@@ -177,8 +177,8 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids)
         own = outputs if self._next is None else self._next(outputs)
-        if self._more is not None:
-            own = mapped(lambda *both: shape_ops.concat(both, -1), own, self._more._at(time + 1))
+        if self._auxiliary is not None:
+            own = mapped(lambda *both: shape_ops.concat(both, -1), own, self._auxiliary._at(time + 1))
         chosen = math.cast(sample_ids, "bool")
         return finished, mapped(lambda one, other: selection.where(chosen, one, other), own, inputs), state
 

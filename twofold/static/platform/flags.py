@@ -175,7 +175,7 @@ def _bounded(name: str, lower: Any, upper: Any, several: bool = False) -> None:
     FLAGS.validate([name], fits, f"--{name} must be from {lower} to {upper} (None: no bound).")
 
 
-def _number_definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
+def _bounded_definer(convert: Callable[[str], Any], words: str, several: bool = False) -> Callable[..., None]:
     def define(
         name: str,
         default: Any,
@@ -184,11 +184,13 @@ def _number_definer(convert: Callable[[str], Any], words: str) -> Callable[..., 
         upper_bound: Any = None,
         required: bool = False,
     ) -> None:
-        FLAGS.define(name, default, help, convert)
-        _bounded(name, lower_bound, upper_bound)
+        if several and default is not None and not isinstance(default, (list, tuple)):
+            default = [default]
+        FLAGS.define(name, default, help, convert, **({"action": "append"} if several else {}))
+        _bounded(name, lower_bound, upper_bound, several)
         _required(name, required)
 
-    define.__doc__ = f"Add a flag that is {words}, perhaps between bounds."
+    define.__doc__ = f"Add a flag that {words}."
     return _also_older(define)
 
 
@@ -198,24 +200,6 @@ def _definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
         _required(name, required)
 
     define.__doc__ = f"Add a flag that is {words}."
-    return _also_older(define)
-
-
-def _multi_definer(convert: Callable[[str], Any], words: str) -> Callable[..., None]:
-    def define(
-        name: str,
-        default: Any,
-        help: str | None = None,
-        lower_bound: Any = None,
-        upper_bound: Any = None,
-        required: bool = False,
-    ) -> None:
-        first = default if default is None or isinstance(default, (list, tuple)) else [default]
-        FLAGS.define(name, first, help, convert, action="append")
-        _bounded(name, lower_bound, upper_bound, several=True)
-        _required(name, required)
-
-    define.__doc__ = f"Add a flag that may be given several times, a list of {words}."
     return _also_older(define)
 
 
@@ -269,13 +253,13 @@ flags = SimpleNamespace(
     mark_flag_as_required=_mark_as_required,
     mark_flags_as_required=_mark_all_as_required,
     register_validator=_register_validator,
-    DEFINE_multi_string=_multi_definer(str, "texts"),
-    DEFINE_multi_integer=_multi_definer(int, "whole numbers"),
-    DEFINE_multi_float=_multi_definer(float, "numbers"),
+    DEFINE_multi_string=_bounded_definer(str, "may be given several times, a list of texts", True),
+    DEFINE_multi_integer=_bounded_definer(int, "may be given several times, a list of whole numbers", True),
+    DEFINE_multi_float=_bounded_definer(float, "may be given several times, a list of numbers", True),
     DEFINE_spaceseplist=_definer(str.split, "a list with spaces"),
     DEFINE_string=_definer(str, "text"),
-    DEFINE_integer=_number_definer(int, "a whole number"),
-    DEFINE_float=_number_definer(float, "a number"),
+    DEFINE_integer=_bounded_definer(int, "is a whole number, perhaps between bounds"),
+    DEFINE_float=_bounded_definer(float, "is a number, perhaps between bounds"),
     DEFINE_list=_definer(_listed, "a list with commas"),
     DEFINE_boolean=_define_switch,
     DEFINE_bool=_define_switch,
