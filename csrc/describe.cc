@@ -61,8 +61,8 @@ bool is_on_tape() { return tape != nullptr; }
 
 bool is_stepped() { return stepped; }
 
-bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
-                  const std::vector<ValueRef>& living) try {
+PyObject* segment_of_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
+                          const std::vector<ValueRef>& living) try {
   nb::list values, lines, results;
   for (size_t k = 0; k < leaves.size(); ++k) {
     const Leaf& leaf = leaves[k];
@@ -73,11 +73,12 @@ bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, co
     Ref entry = j < cached.living ? cached.outputs[j] : cached.deferred[j - cached.living];
     results.append(nb::make_tuple(entry, steal_checked(wrap(living[j]))));
   }
-  nb::object segment = nb::make_tuple(values, describe_trace(cached.trace, cached.outputs)[1], lines, results);
-  return PyList_Append(tape, segment.ptr()) == 0;
+  return nb::make_tuple(values, describe_trace(cached.trace, cached.outputs)[1], lines, results).release().ptr();
 } catch (nb::python_error& error) {
   error.restore();
-  return false;
+  return nullptr;
 }
+
+bool add_to_tape(PyObject* segment) { return !tape || PyList_Append(tape, segment) == 0; }
 
 }  // namespace twofold

@@ -175,6 +175,7 @@ class Recorder {
   static inline uint64_t predicted_flushes = 0, other_flushes = 0, recorded = 0;  // of all threads
 
  private:
+  bool record_segment(const CachedTrace& cached, PyObject** segment);
   bool run_here(TraceRun& run, uint64_t stamp);
   bool references(Operand* inputs, size_t count, Ref* out, uint64_t* mask, bool* again);
   // `again` is set where the trace has run meanwhile, so that the references are to be made anew.
@@ -254,9 +255,10 @@ void clear_cached_traces();
 bool is_on_tape();
 // Whether a debugger steps through what this thread records: backward passes record even calls that only pass a cotangent on.
 bool is_stepped();
-// Adds a trace that is about to run to the tape; false with a Python error set.
-bool keep_on_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
-                  const std::vector<ValueRef>& living);
+// What the tape holds of a trace that is about to run, a new reference, and adds it there; null, or false, with a Python error set.
+PyObject* segment_of_tape(const CachedTrace& cached, const std::vector<Leaf>& leaves, const std::vector<Provenance>& provenance,
+                          const std::vector<ValueRef>& living);
+bool add_to_tape(PyObject* segment);
 
 // The order of the last run, see SavedTrace.
 uint64_t traced_runs();

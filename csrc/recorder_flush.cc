@@ -7,6 +7,7 @@
 #include "cache.h"
 #include "guard.h"
 #include "out_of_memory.h"
+#include "owned.h"
 #include "deferred.h"
 #include "freed_trace.h"
 #include "recorder.h"
@@ -62,7 +63,7 @@ Digest Recorder::digest() const {
 }
 
 std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held, const Digest* known) {
-  // Planning, and waiting for a run in the background, call Python, where the garbage collector, a signal handler or another thread may
+  // Planning, waiting for a run in the background, and the tape call Python, where the garbage collector, a signal handler or another thread may
   // drop handles: values that are live now are held until delivery.
   const auto hold_living = [&] {
     for (size_t i = 0; i < position_; ++i) {
@@ -77,7 +78,7 @@ std::shared_ptr<CachedTrace> Recorder::finish_trace(std::vector<ValueRef>& held,
       ++predicted_flushes;
       ++traces.account.hits;
       predicted_->used = next_use();
-      if (has_background()) hold_living();
+      if (has_background() || is_on_tape()) hold_living();
       return predicted_;
     }
     leave_prediction();
@@ -258,6 +259,7 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   bool follows = false;
   TraceRun run;
   std::vector<ValueRef> held;
+  Owned segment(nullptr);
   for (bool grew = true; grew;) {
     if (position_ == 0) return finish_background();
     const uint64_t stamp = stamp_;
@@ -268,9 +270,10 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
       run.cached = finish_trace(held, std::exchange(known, nullptr));
     }
     if (!run.cached) return false;
+    if (is_on_tape() && !record_segment(*run.cached, &segment.object)) return false;
     follows = goes_on && is_cut_off_ && run.cached->executable && run.cached->deferred.empty() && can_follow();
     if (!follows && !finish_background()) return false;
-    // Planning runs Python, where an import or a debugger may record calls, which belong to the trace, and run it.
+    // Planning and the tape run Python, where an import, a debugger or a finaliser may record calls, which belong to the trace, and run it.
     if (stamp_ != stamp) return flush(cuts, nullptr, goes_on);
     grew = position_ != position;
   }
@@ -280,12 +283,9 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   run.results.reserve(cached->outputs.size());
   for (size_t j = 0; j < cached->living; ++j) run.living.push_back(share(live_[static_cast<size_t>(cached->outputs[j])]));
   for (Ref entry : cached->deferred) run.living.push_back(share(live_[static_cast<size_t>(entry)]));
-  if (is_on_tape()) [[unlikely]] {
-    Busy busy(*this);
-    if (!keep_on_tape(*cached, leaves_, provenance_, run.living)) return false;
-  }
+  if (segment && !add_to_tape(segment.object)) return false;
   held.clear();
-  run.take_before();
+  run.take_before(held);
   // Nothing may fail from here to the run, or the values would stay pending forever.
   run.leaves = std::move(leaves_);
   run.watched = std::move(watched_);
@@ -306,6 +306,18 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   const bool done = run_here(run, stamp);
   recycle(std::move(run.provenance));
   return done;
+}
+
+bool Recorder::record_segment(const CachedTrace& cached, PyObject** segment) {
+  Busy busy(*this);
+  std::vector<ValueRef> living;
+  for (size_t j = 0; j < cached.living; ++j) living.push_back(share(live_[static_cast<size_t>(cached.outputs[j])]));
+  for (Ref entry : cached.deferred) living.push_back(share(live_[static_cast<size_t>(entry)]));
+  // Copies, as a finaliser may record calls, and run the trace, meanwhile.
+  const std::vector<Leaf> leaves = leaves_;
+  const std::vector<Provenance> provenance(provenance_.begin(), provenance_.begin() + position_);
+  Py_XSETREF(*segment, segment_of_tape(cached, leaves, provenance, living));
+  return *segment != nullptr;
 }
 
 bool Recorder::run_here(TraceRun& run, uint64_t stamp) {

@@ -56,10 +56,11 @@ uint32_t TraceRun::Lines::location(const void* self, size_t leaf) {
   return value ? value->location : 0;
 }
 
-void TraceRun::take_before() {
+void TraceRun::take_before(std::vector<ValueRef>& unused) {
   for (size_t j = 0; j < living.size(); ++j) {
     ValueRef held = std::move(living[j]->before);
     if (held && living[j]->references - living[j]->uses == 2) before.emplace_back(j, std::move(held));  // no other handle has it
+    else if (held) unused.push_back(std::move(held));
   }
 }
 

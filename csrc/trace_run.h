@@ -55,8 +55,9 @@ struct TraceRun {
     const TraceRun& run_;
   };
 
-  // Takes what handles held before from the living values.
-  void take_before();
+  // Takes what handles held before from the living values. What is not needed goes to `unused`: the finaliser of memory that it shares
+  // with an array may record calls.
+  void take_before(std::vector<ValueRef>& unused);
   // After a run that is to be repeated.
   void give_before();
   // Computes the results; false with a Python error set.

@@ -113,11 +113,13 @@ class LineTrace:
         self._taken = 0
         self._stack: list[tuple[FrameType | None, Stretch]] = [(None, self.root)]
         self._left: set[int] = set()  # frames of generators that functions have left behind, by ``id``
+        self._collects = False
         self._known = Known()
 
     def run(self, function: Callable[..., Any], arguments: Sequence[Any], named: dict[str, Any]) -> Any:
         """What ``function`` returns."""
         before, depth = sys.gettrace(), _core.hide_frames(0)
+        gc.callbacks.insert(0, self._collected)
         sys.settrace(self._begin)
         _core.hide_frames(-depth)
         try:
@@ -126,11 +128,18 @@ class LineTrace:
             _core.hide_frames(depth)
             self.is_whole = sys.gettrace() == self._begin and len(self._stack) == 1
             sys.settrace(before)
+            gc.callbacks.remove(self._collected)
         self._take()
         return result
 
+    def _collected(self, phase: str, info: dict[str, int]) -> None:
+        """Called where the garbage collector begins and ends: the finalisers between are not what the line did."""
+        self._collects = phase == "start"
+
     def _begin(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Called where a function begins or a generator goes on."""
+        if self._collects:
+            return None
         follows = is_followed(frame.f_code)
         if follows is None:
             follows = frame.f_back is self._stack[-1][0]
