@@ -6,11 +6,11 @@
 
 #include "background_run.h"
 #include "call_memo.h"
+#include "copies.h"
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
 #include "purity.h"
-#include "threads.h"
 
 namespace twofold {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "batch_program.h"
+#include "copies.h"
 #include "profile.h"
-#include "threads.h"
 
 namespace twofold {
 namespace {

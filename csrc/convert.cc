@@ -8,11 +8,11 @@
 #include <cstring>
 #include <new>
 
+#include "copies.h"
 #include "declared.h"
 #include "guard.h"
 #include "location.h"
 #include "out_of_memory.h"
-#include "threads.h"
 
 namespace twofold {
 namespace {

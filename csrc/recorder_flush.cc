@@ -5,13 +5,13 @@
 
 #include "background_run.h"
 #include "cache.h"
+#include "copies.h"
 #include "guard.h"
 #include "out_of_memory.h"
 #include "owned.h"
 #include "deferred.h"
 #include "freed_trace.h"
 #include "recorder.h"
-#include "threads.h"
 
 namespace twofold {
 namespace {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "copies.h"
 #include "guard.h"
 #include "out_of_memory.h"
 #include "owned.h"
 #include "rows.h"
 #include "tensor.h"
-#include "threads.h"
 
 namespace twofold {
 namespace {

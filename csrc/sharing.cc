@@ -2,12 +2,12 @@
 #include <cstring>
 #include <vector>
 
+#include "copies.h"
 #include "declared.h"
 #include "layout.h"
 #include "location.h"
 #include "out_of_memory.h"
 #include "tensor.h"
-#include "threads.h"
 
 namespace twofold {
 namespace {

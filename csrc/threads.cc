@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -328,53 +327,6 @@ int64_t run_parallel(Kernel kernel, void** buffers, const int64_t* params, int64
   }
   pieces = std::max(pieces, grains_in(grains_in(work, grain), kMostGrains));
   return pool()->run(kernel, buffers, params, work, grain, static_cast<uint32_t>(pieces), interrupts);
-}
-
-namespace {
-
-constexpr int64_t kCopiedBytes = 4096;  // of one work item of a copy
-constexpr int64_t kCopyGrain = 16;
-constexpr int64_t kPartBytes = 256;  // what it costs to find one part of a copy
-
-int64_t copy_items(void** buffers, const int64_t* params, int64_t begin, int64_t end) {
-  const int64_t first = begin * kCopiedBytes, last = std::min(end * kCopiedBytes, *params);
-  std::memcpy(static_cast<char*>(buffers[0]) + first, static_cast<const char*>(buffers[1]) + first, static_cast<size_t>(last - first));
-  return 0;
-}
-
-int64_t copy_some(void** buffers, const int64_t*, int64_t begin, int64_t end) {
-  const auto* parts = static_cast<const CopiedPart*>(buffers[0]);
-  for (int64_t k = begin; k < end; ++k) {
-    if (parts[k].nbytes) std::memcpy(parts[k].to, parts[k].from, parts[k].nbytes);
-  }
-  return 0;
-}
-
-}  // namespace
-
-void copy_memory(void* to, const void* from, size_t nbytes) {
-  void* buffers[] = {to, const_cast<void*>(from)};  // the kernel only reads it
-  const auto size = static_cast<int64_t>(nbytes);
-  // pieces would be reported as those of a program
-  if (profile::is_on()) {
-    std::memcpy(to, from, nbytes);
-    return;
-  }
-  Interrupts interrupts;
-  const Interrupts::Held whole(interrupts);
-  run_parallel(copy_items, buffers, &size, (size + kCopiedBytes - 1) / kCopiedBytes, 2 * kCopyGrain, interrupts);
-}
-
-void copy_parallel(Kernel copy, void* context, int64_t count, int64_t nbytes, Interrupts& interrupts) {
-  // pieces would be reported as those of a program
-  if (profile::is_on()) copy(&context, nullptr, 0, count);
-  else run_parallel(copy, &context, nullptr, count, count * kCopyGrain * kCopiedBytes / (nbytes + count * kPartBytes + 1), interrupts);
-}
-
-void copy_parts(const std::vector<CopiedPart>& parts, Interrupts& interrupts) {
-  int64_t total = 0;
-  for (const CopiedPart& part : parts) total += static_cast<int64_t>(part.nbytes);
-  copy_parallel(copy_some, const_cast<CopiedPart*>(parts.data()), static_cast<int64_t>(parts.size()), total, interrupts);
 }
 
 }  // namespace twofold

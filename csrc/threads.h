@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "interrupts.h"
 
@@ -42,21 +40,5 @@ class Helped {
 
 // Does the work of the last worker until a counter has reached a number, for at most about so many nanoseconds.
 void help_until(const std::atomic<uint32_t>& counter, uint32_t reached, int64_t nanoseconds);
-
-// std::memcpy, shared between threads where there is much to copy.
-void copy_memory(void* to, const void* from, size_t nbytes);
-
-// Runs a kernel that copies `count` parts, of `nbytes` bytes in all; the context is its only buffer.
-void copy_parallel(Kernel copy, void* context, int64_t count, int64_t nbytes, Interrupts& interrupts);
-
-// A part of what is copied together.
-struct CopiedPart {
-  char* to;
-  const char* from;
-  size_t nbytes;
-};
-
-// std::memcpy of each part, shared between threads where there is much to copy.
-void copy_parts(const std::vector<CopiedPart>& parts, Interrupts& interrupts);
 
 }  // namespace twofold

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "buffer.h"
+#include "copies.h"
 #include "interrupts.h"
 #include "location.h"
-#include "threads.h"
 #include "trace.h"
 
 namespace twofold {
