@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from twofold.ir.bind import is_input
 from twofold.ir.node import Node
-from twofold.ir.op import Assembly, CustomOp, ElementwiseOp, ViewForm, ViewOp
+from twofold.ir.op import Assembly, ContractionOp, CustomOp, ElementwiseOp, ViewForm, ViewOp
 
 
 def view_form(node: Node) -> ViewForm | None:
@@ -91,6 +91,16 @@ def below_reshapes(node: Node) -> Node:
     True
     """
     return below(node, lambda view: is_reshape(view) or is_identity(view))
+
+
+def transposes_kernel(node: Node) -> bool:
+    """Whether a node permutes the axes of what a kernel computes over images, which lies in the kernel's order."""
+    if view_form(node) is not ViewForm.PERMUTE:
+        return False
+    op = below_reshapes(node.inputs[0]).op
+    if isinstance(op, ContractionOp):
+        return op.matrix_axes != ContractionOp.matrix_axes  # no product of matrices
+    return isinstance(op, CustomOp) and op.assembly is None and not op.copies
 
 
 def below_views(node: Node) -> Node:

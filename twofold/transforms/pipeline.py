@@ -8,7 +8,7 @@ from importlib import import_module
 from twofold.config import config
 from twofold.ir.graph import Graph, inline_calls
 from twofold.ir.op import ContractionOp
-from twofold.ir.views import assembly
+from twofold.ir.views import assembly, transposes_kernel
 from twofold.transforms.canonicalize import canonicalize, transpose_products
 from twofold.transforms.fold import fold
 from twofold.transforms.sparse_rows import sparse_table_updates
@@ -39,6 +39,10 @@ def _has_batched_products(graph: Graph) -> bool:
     return any(isinstance(node.op, ContractionOp) and node.ndim > 2 for node in graph.nodes())
 
 
+def _has_transposed_kernels(graph: Graph) -> bool:
+    return any(map(transposes_kernel, graph.nodes()))
+
+
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     # symbols of a callee are known only at its call sites
     inline_calls,
@@ -52,6 +56,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     _where(_has_control_flow, "in_place_loops", "update_carries_in_place"),
     # fewer nodes for all that follows; equal nodes merge by themselves, as nodes are interned
     canonicalize,
+    # once equal values are one node, and identities are gone
+    _where(_has_transposed_kernels, "transpositions", "sink_transpositions"),
     # once loops know their updates, which are additions of blocks, too
     _where(_has_assemblies, "added_blocks", "sum_added_blocks"),
     # needs sums of rows directly below their consumers

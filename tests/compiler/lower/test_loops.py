@@ -289,3 +289,37 @@ def test_results_written_past_the_caches_are_the_same_wherever_they_lie(
             assert place.tobytes() == output.tobytes()
             place[:] = 0xA5
             assert (room == 0xA5).all(), "wrote outside of the result"
+
+
+@pytest.mark.parametrize("dtype", [float32, float64, float16, bfloat16, int32, bool_], ids=str)
+@pytest.mark.parametrize("channels", [5, 16, 33, 70, 128])
+@pytest.mark.parametrize("positions", [(16, 16), (3, 7), (1, 50)], ids=str)
+def test_columns_of_what_lies_along_the_reduced_axes(
+    dtype: DType, channels: int, positions: tuple[int, int]
+) -> None:
+    """Images with the channels first are reduced to their channels in the order of channels last, as if they lay so."""
+    shape, last = (3, channels, *positions), (3, *positions, channels)
+
+    def function(x: Any, y: Any, z: Any, weight: Any) -> Any:
+        moved = ops.permute(x, (0, 2, 3, 1))
+        if dtype.kind == "b":
+            values = ops.logical_and(ops.logical_or(moved, y), z)
+            return [apply("sum", values, attrs=((0, 1, 2), False)), values]
+        values = moved * y + z
+        if dtype.kind != "f":
+            return [apply(name, values, attrs=((0, 1, 2), False)) for name in ("sum", "amax")]
+        centred = values - apply("ordered_sum", values, attrs=((0, 1, 2), True)) * weight
+        names = ("sum", "amax", "ordered_sum")
+        sums = [
+            apply(name, one, attrs=((0, 1, 2), False)) for name in names for one in (moved, centred * centred)
+        ]
+        return [*sums, values]
+
+    graph, program = compiled(function, (dtype, shape), (dtype, last), (dtype, last), (dtype, (channels,)))
+    nests = [found.nest for found in program.schedule.instructions if found.nest]
+    assert any(nest.form == "columns" and nest.transposed() for nest in nests)
+    arrays = drawn(graph, channels)
+    expected = run_program(compile_graph(graph, fuse=False), arrays)
+    for pieces in (1, 5):
+        for one, wanted in zip(run_program(program, arrays, pieces), expected, strict=True):
+            assert one.tobytes() == wanted.tobytes()

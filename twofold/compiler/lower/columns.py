@@ -1,7 +1,7 @@
 """Loops of nests that reduce leading axes: sixteen columns at a time, each with the sixteen lanes of its sum.
 
 The lanes of a column's sum lie in memory, one vector of columns per lane, so the order of additions is that
-of a sum along a row. Reductions that combine their elements in order have one lane.
+of a sum along a row. Reductions that combine their elements in order have one lane, which is a register.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from twofold.compiler.lower.addresses import decompose, divide, once
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import BLOCK, block_length
 from twofold.compiler.lower.reducing import Accumulators, Plan, combiner, positions_of
+from twofold.compiler.lower.squares import ColumnSquares
 from twofold.compiler.lower.values import LANES, Val
 from twofold.compiler.lower.wide_columns import WideColumns
 from twofold.dtypes import int64
@@ -33,13 +34,15 @@ class ColumnEmitter:
         self.inner = len(code.nest.inner)
         self.lanes = code.nest.lanes
         self.memory: dict[tuple[int, int, int], Val] = {}
+        self.squares = [ColumnSquares(code, LANES, steps) for steps in plan.elements]
 
     def block(
-        self, pointers: Pointers, uniform: dict[int, Val], column: Val, mask: Val, low: Val, high: Val
+        self, pointers: Pointers, uniform: dict[int, Val], column: Val, width: Val, low: Val, high: Val
     ) -> None:
-        """All phases over elements [low, high) of the columns from ``column`` on whose mask is set."""
+        """All phases over elements [low, high) of the columns from ``column`` on, of ``width`` in all."""
         code, plan, nest = self.code, self.plan, self.code.nest
-        self.pointers, self.column, self.mask = pointers, column, mask
+        self.pointers, self.column, self.width = pointers, column, width
+        self.mask = mask = self.b.lane_mask(self.b.sub(width, column))
         self.low, self.high = low, high
         self.values = dict(uniform)
         at_columns = Position(column, LANES, mask, pointers, self.values)
@@ -60,7 +63,7 @@ class ColumnEmitter:
         self.memory.update(self._memory(phase, accumulators))
 
         def body(element: Val, pointers: Pointers, held: Sequence[Val]) -> list[Val]:
-            position = Position(self.column, LANES, self.mask, pointers, dict(self.values))
+            position = self._position(phase, pointers)
             self._evaluate(phase, position)
             for number in plan.stores[phase]:
                 code.store(number, position)
@@ -72,6 +75,15 @@ class ColumnEmitter:
         )
         results = accumulators.in_order(totals, pairs[1::2])
         self.values.update(zip(steps, results, strict=True))
+
+    def _position(self, phase: int, pointers: Pointers) -> Position:
+        squares = self.squares[phase].memory
+        return Position(self.column, LANES, self.mask, pointers, dict(self.values), squares)
+
+    def _fill(self, phase: int, pointers: Pointers, rows: Val) -> None:
+        """Read the squares of the next ``rows`` elements, of which pointers are those of the first."""
+        last = self.b.minimum(self.b.add(self.column, LANES), self.width)
+        self.squares[phase].fill(pointers, self.column, last, rows)
 
     def _evaluate(self, phase: int, position: Position) -> None:
         """The values at one element of each column; what an earlier phase kept is loaded."""
@@ -94,10 +106,20 @@ class ColumnEmitter:
         self, phase: int, accumulators: Accumulators, element: Val, values: Sequence[Val], held: Sequence[Val]
     ) -> list[Val]:
         ordered = [v for node, v in zip(accumulators.nodes, values) if combiner(node)]
-        self._join(phase, 0, accumulators, element, ordered)
+        carried: list[Val] = []
+        if self.lanes == 1 and not self._is_light(phase, accumulators):
+            before, held = held[: len(ordered)], held[len(ordered) :]
+            carried = [
+                self.b.combine(combiner(node), total, self.b.splat(value))
+                for node, total, value in zip(accumulators.ordered, before, ordered, strict=True)
+            ]
+        else:
+            self._join(phase, 0, accumulators, element, ordered)
         indexed = Accumulators(self.b, accumulators.indexed, accumulators.positions)
         others = [v for node, v in zip(accumulators.nodes, values) if not combiner(node)]
-        return indexed.add(held, others, self.b.splat(self.b.cast(element, indexed.positions)), None)
+        return carried + indexed.add(
+            held, others, self.b.splat(self.b.cast(element, indexed.positions)), None
+        )
 
     def _join(
         self, phase: int, level: int, accumulators: Accumulators, element: Val, values: Sequence[Val]
@@ -121,9 +143,13 @@ class ColumnEmitter:
         if depth == 0 or not accumulators.ordered:
             if self._is_light(phase, accumulators):
                 low = self._sixteen_rows(phase, accumulators, low, high)
+            elif self.lanes == 1:
+                sums = accumulators.fresh()
+                after = self._elements(phase, low, high, [*sums, *pairs], body)
+                return [b.opened(total) for total in after[: len(sums)]], after[len(sums) :]
             else:
                 self._clear(phase, 0, accumulators)
-            after = self._elements(low, high, pairs, body)
+            after = self._elements(phase, low, high, pairs, body)
             return self._tree(phase, 0, accumulators), after
         self._clear(phase, depth, accumulators)
         length = block_length(depth)
@@ -153,9 +179,10 @@ class ColumnEmitter:
         loop = b.loop(low, whole, LANES, carry=accumulators.fresh() * self.lanes)
         with loop as (element, held):
             sums = list(held)
+            self._fill(phase, self._moved(self.pointers, [last], [element]), b.const(LANES, int64))
             for row in range(LANES):
                 pointers = self._moved(self.pointers, [last], [b.add(element, row)])
-                position = Position(self.column, LANES, self.mask, pointers, dict(self.values))
+                position = self._position(phase, self.squares[phase].at(pointers, row))
                 self._evaluate(phase, position)
                 value = b.splat(code.widened(position.values[nest.steps[number].args[0]]))
                 lane = row % self.lanes
@@ -183,14 +210,11 @@ class ColumnEmitter:
             totals.append(b.opened(lanes[0]))
         return totals
 
-    def _elements(self, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:
+    def _elements(self, phase: int, low: Val, high: Val, carry: Sequence[Val], body: Body) -> list[Val]:
         """Every element [low, high) of the columns, in order."""
         b, code, last = self.b, self.code, self.split + self.inner - 1
         if self.inner == 1:
-            loop = b.loop(low, high, carry=list(carry))
-            with loop as (element, held):
-                b.loop_next(body(element, self._moved(self.pointers, [last], [element]), held))
-            return loop.results
+            return self._run(phase, self.pointers, b.const(0, int64), low, high, carry, body)
         length = code.size(last)
         first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
         loop = b.loop(first, end, carry=list(carry))
@@ -199,11 +223,30 @@ class ColumnEmitter:
             axes = range(self.split, last)
             at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
             start = b.maximum(b.sub(low, origin), 0)
-            run = b.loop(start, b.minimum(b.sub(high, origin), length), carry=list(held))
-            with run as (i, inside):
-                b.loop_next(body(b.add(origin, i), self._moved(at_segment, [last], [i]), inside))
-            b.loop_next(run.results)
+            stop = b.minimum(b.sub(high, origin), length)
+            b.loop_next(self._run(phase, at_segment, origin, start, stop, held, body))
         return loop.results
+
+    def _run(
+        self, phase: int, pointers: Pointers, origin: Val, start: Val, stop: Val, carry: Sequence[Val], body: Body
+    ) -> list[Val]:  # fmt: skip
+        """Elements [start, stop) along the last axis, of which ``origin`` elements are before the first."""
+        b, squares, last = self.b, self.squares[phase], self.split + self.inner - 1
+        if not squares.memory:
+            run = b.loop(start, stop, carry=list(carry))
+            with run as (i, held):
+                b.loop_next(body(b.add(origin, i), self._moved(pointers, [last], [i]), held))
+            return run.results
+        blocks = b.loop(start, stop, LANES, carry=list(carry))
+        with blocks as (begin, held):
+            end = b.minimum(b.add(begin, LANES), stop)
+            self._fill(phase, self._moved(pointers, [last], [begin]), b.sub(end, begin))
+            run = b.loop(begin, end, carry=list(held))
+            with run as (i, inside):
+                moved = squares.at(self._moved(pointers, [last], [i]), b.sub(i, begin))
+                b.loop_next(body(b.add(origin, i), moved, inside))
+            b.loop_next(run.results)
+        return blocks.results
 
     def _moved(self, pointers: Pointers, axes: Sequence[int], coordinates: Sequence[Val]) -> list[Val | None]:
         b, result = self.b, []
@@ -243,4 +286,4 @@ def emit_columns(code: Expression) -> None:
         if nest.width > LANES:
             wide.block(pointers, uniform, column, b.minimum(b.add(column, nest.width), width), low, high)
         else:
-            emitter.block(pointers, uniform, column, b.lane_mask(b.sub(width, column)), low, high)
+            emitter.block(pointers, uniform, column, width, low, high)

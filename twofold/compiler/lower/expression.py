@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from twofold.compiler.lower.builder import Builder
 from twofold.compiler.lower.loopnest import LoopNest, Step, is_plain
@@ -14,9 +14,12 @@ from twofold.ir.op import ElementwiseOp
 
 
 class Position:
-    """Where code is being emitted: the index along the lanes' axis, its mask, and a pointer for each access."""
+    """Where code is being emitted: the index along the lanes' axis, its mask, and a pointer for each access.
 
-    __slots__ = ("index", "lanes", "mask", "pointers", "values")
+    ``squares`` are the accesses whose pointers are those of lanes that lie side by side, see ``squares.py``.
+    """
+
+    __slots__ = ("index", "lanes", "mask", "pointers", "squares", "values")
 
     def __init__(
         self,
@@ -25,12 +28,14 @@ class Position:
         mask: Val | None,
         pointers: Sequence[Val | None],
         values: dict[int, Val],
+        squares: Container[int] = (),
     ) -> None:
         self.index = index
         self.lanes = lanes
         self.mask = mask
         self.pointers = pointers
         self.values = values
+        self.squares = squares
 
 
 class Expression:
@@ -159,6 +164,8 @@ class Expression:
     def _load(self, number: int, index: Position) -> Val:
         b, pointer, dtype = self.b, index.pointers[number], self.accesses[number].dtype
         assert pointer is not None
+        if number in index.squares:
+            return b.load(pointer, 0, dtype, index.lanes)
         stride = self._along(number, index)
         if isinstance(stride, int):
             if stride == 0:

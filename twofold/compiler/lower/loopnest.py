@@ -210,14 +210,18 @@ class LoopNest:
         return TILE_PIECE if self.form == "tiles" else piece_length(self.inner[0])
 
     def transposed(self) -> list[int]:
-        """The steps of ``tiles`` that load along the last outer axis."""
-        if self.form != "tiles":
-            return []
-        return [
-            number
-            for number, step in enumerate(self.steps)
-            if step.kind == "load" and step.access is not None and lies_across(step.access.strides)
-        ]
+        """The steps that load along another axis than the lanes: the last outer (tiles) or reduced one (columns)."""
+        loads = [(number, step) for number, step in enumerate(self.steps) if step.kind == "load"]
+        if self.form == "tiles":
+            return [number for number, step in loads if step.access and lies_across(step.access.strides)]
+        if self.form in ("columns", "strips") and self.inner:
+            return [number for number, step in loads if step.access and self._lies_along(step.access)]
+        return []
+
+    def _lies_along(self, access: Access) -> bool:
+        """Whether neighbours in memory are neighbours along the last reduced axis, not along the columns."""
+        is_vector = access.dtype.kind != "c"
+        return is_vector and access.strides[-1] == 1 and access.strides[self.vector_axis] not in (0, 1)
 
     def accesses(self) -> Iterator[Access]:
         """All accesses, in the order in which their parameters are laid out."""

@@ -6,29 +6,8 @@ from collections.abc import Sequence
 
 from twofold.compiler.lower.addresses import decompose, divide, of_level, once
 from twofold.compiler.lower.expression import Expression, Position
-from twofold.compiler.lower.gemm_tile import transposed
+from twofold.compiler.lower.squares import fill_square, square
 from twofold.compiler.lower.values import LANES, Val
-from twofold.dtypes import DType, uint8, uint16
-
-
-def _bits(dtype: DType) -> DType:
-    """A dtype whose vectors may be shuffled as they lie in memory."""
-    return uint8 if dtype.kind == "b" else uint16 if dtype.kind == "f" and dtype.itemsize == 2 else dtype
-
-
-def _fill(code: Expression, access: int, tile: Val, pointer: Val, column: Val, last: Val, rows: Val) -> None:
-    """Store sixteen columns of a load, read along the rows, as sixteen rows of a square on the stack."""
-    b, dtype = code.b, code.accesses[access].dtype
-    stride = code.stride(access, code.vector_axis)
-    vectors = []
-    for k in range(LANES):
-        position = b.add(column, k)
-        mask = b.and_(rows, b.splat(b.cmp("lt", position, last)))
-        vectors.append(b.load(pointer, b.mul(position, stride), _bits(dtype), LANES, mask=mask))
-    lines, names = transposed([vector.ref for vector in vectors], vectors[0].type, b._fresh()[1:] + "_")
-    b._lines += lines
-    for k, name in enumerate(names):
-        b.store(tile, k * LANES, Val(name, _bits(dtype), LANES))
 
 
 def emit_tiles(code: Expression) -> None:
@@ -39,9 +18,7 @@ def emit_tiles(code: Expression) -> None:
     rows, inner, piece = code.size(across), code.size(across + 1), code.parameter("piece", 0)
     blocks = b.shr(b.add(rows, LANES - 1), 4)
     pieces = divide(b, b.add(inner, b.sub(piece, 1)), piece)
-    squares = {
-        number: b.alloca(_bits(nest.steps[number].dtype), LANES * LANES) for number in nest.transposed()
-    }
+    squares = {number: square(code, code.access_of(number)) for number in nest.transposed()}
     with b.loop(b.begin, b.end) as item:
         rest = divide(b, item, blocks)
         outer = divide(b, rest, pieces)
@@ -53,10 +30,10 @@ def emit_tiles(code: Expression) -> None:
             code.moved(number, where, range(across + 1), coordinates) for number, where in enumerate(starts)
         ]
         with b.loop(first, last, LANES) as column:
-            for number, square in squares.items():
+            for number, memory in squares.items():
                 access = code.access_of(number)
                 pointer = code.pointer(access, corner[access])
-                _fill(code, access, square, pointer, column, last, b.lane_mask(b.sub(rows, row)))
+                fill_square(code, access, memory, pointer, column, last, b.lane_mask(b.sub(rows, row)))
             mask = b.lane_mask(b.sub(last, column))
             with b.loop(0, b.minimum(b.sub(rows, row), LANES)) as line:
                 _line(code, corner, squares, dict(values), line, column, mask)
@@ -80,8 +57,8 @@ def _line(
     ]
     code.evaluate(of_level(code, 1), Position(0, 1, None, pointers, values))
     position = Position(column, LANES, mask, pointers, values)
-    for number, square in squares.items():
-        values[number] = b.load(square, b.mul(line, LANES), nest.steps[number].dtype, LANES)
+    for number, memory in squares.items():
+        values[number] = b.load(memory, b.mul(line, LANES), nest.steps[number].dtype, LANES)
     code.evaluate(of_level(code, 2), position)
     for number in range(len(nest.stores)):
         code.store(number, position)

@@ -8,6 +8,7 @@ from twofold.compiler.lower.addresses import decompose, divide
 from twofold.compiler.lower.expression import Expression, Position, weight
 from twofold.compiler.lower.loopnest import block_length
 from twofold.compiler.lower.reducing import Accumulators, combiner, positions_of
+from twofold.compiler.lower.squares import ColumnSquares
 from twofold.compiler.lower.values import LANES, Val
 from twofold.dtypes import int64
 from twofold.ir.node import Node
@@ -30,6 +31,7 @@ class WideColumns:
         nodes = [self.nest.steps[number].node for number in self.steps]
         self.accumulators = Accumulators(self.b, nodes, positions_of(self.nest))
         self.before = self._before_reductions()
+        self.squares = ColumnSquares(code, code.nest.width, self.before)
         self.memory: list[list[Val]] = []
         self.whole = False
 
@@ -104,8 +106,7 @@ class WideColumns:
     def _elements(self, low: Val, high: Val) -> None:
         b, code, axis = self.b, self.code, self.split + len(self.nest.inner) - 1
         if len(self.nest.inner) == 1:
-            with b.loop(low, high) as element:
-                self._row(element, self._moved(self.pointers, [axis], [element]))
+            self._run(self.pointers, b.const(0, int64), low, high)
             return
         length = code.size(axis)
         first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
@@ -114,29 +115,44 @@ class WideColumns:
             axes = range(self.split, axis)
             at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
             start = b.maximum(b.sub(low, origin), 0)
-            with b.loop(start, b.minimum(b.sub(high, origin), length)) as i:
-                self._row(b.add(origin, i), self._moved(at_segment, [axis], [i]))
+            self._run(at_segment, origin, start, b.minimum(b.sub(high, origin), length))
 
-    def _row(self, element: Val, pointers: Pointers) -> None:
-        """One element of every column."""
+    def _run(self, pointers: Pointers, origin: Val, start: Val, stop: Val) -> None:
+        """Elements [start, stop) along the last axis, of which ``origin`` elements are before the first."""
+        b, axis = self.b, self.split + len(self.nest.inner) - 1
+        if not self.squares.memory:
+            with b.loop(start, stop) as i:
+                self._row(b.add(origin, i), self._moved(pointers, [axis], [i]), b.const(0, int64))
+            return
+        with b.loop(start, stop, LANES) as begin:
+            end = b.minimum(b.add(begin, LANES), stop)
+            moved = self._moved(pointers, [axis], [begin])
+            self.squares.fill(moved, self.first, self.last, b.sub(end, begin))
+            with b.loop(begin, end) as i:
+                self._row(b.add(origin, i), self._moved(pointers, [axis], [i]), b.sub(i, begin))
+
+    def _row(self, element: Val, pointers: Pointers, line: Val) -> None:
+        """One element of every column, on ``line`` of the squares."""
         b = self.b
         if self.whole:
             for offset in range(0, self.nest.width, LANES):
-                self._vector(element, pointers, b.add(self.first, offset), None)
+                self._vector(element, pointers, line, b.add(self.first, offset), None)
             return
         with b.loop(self.first, self.last, LANES) as column:
-            self._vector(element, pointers, column, b.lane_mask(b.sub(self.last, column)))
+            self._vector(element, pointers, line, column, b.lane_mask(b.sub(self.last, column)))
 
-    def _vector(self, element: Val, pointers: Pointers, column: Val, mask: Val | None) -> None:
+    def _vector(self, element: Val, pointers: Pointers, line: Val, column: Val, mask: Val | None) -> None:
         """One element of sixteen columns."""
         b, code = self.b, self.code
-        position = Position(column, LANES, mask, pointers, dict(self.uniform))
+        offset = b.sub(column, self.first)
+        pointers = self.squares.at(pointers, line, offset)
+        position = Position(column, LANES, mask, pointers, dict(self.uniform), self.squares.memory)
         code.evaluate(self.before, position)
         for number, store in enumerate(self.nest.stores):
             if not store.row:
                 code.store(number, position)
         values = [code.widened(position.values[self.nest.steps[number].args[0]]) for number in self.steps]
-        self._join(0, element, b.sub(column, self.first), values)
+        self._join(0, element, offset, values)
 
     def _join(self, depth: int, element: Val, offset: Val, values: Sequence[Val]) -> None:
         """Add a vector of columns to the lane of each sum that ``element`` falls on."""
