@@ -51,6 +51,14 @@ def test_between_two_convolutions_none_is_left() -> None:
     assert sorted(transposed_images(network)) == [LAST, FIRST, FIRST, FIRST]
 
 
+def test_concatenations_of_images_stop_none() -> None:
+    def network(x: Any, w: Any, row: Any) -> Any:
+        one, other = ops.relu(convolved(x, w)), convolved(x, w)
+        return ops.relu(apply("concatenate", one, other, attrs=(3,)))
+
+    assert sorted(transposed_images(network)) == [LAST, FIRST]
+
+
 def test_whole_operands_in_another_order_stop_them() -> None:
     found = transposed_images(lambda x, w, row: convolved(ops.relu(convolved(x, w) + x), w))
     assert found.count(FIRST) == 2 and found.count(LAST) == 2

@@ -1,4 +1,4 @@
-"""Transpositions sink: those of a kernel's result move behind the elementwise operations on it.
+"""Transpositions sink: those of a kernel's result move behind elementwise operations and concatenations.
 
 A convolution stores channels before positions, so in a network of images with the channels last each of its results is
 transposed, and the next one's input transposed back. Elementwise operations give the same bits in every order of the
@@ -7,15 +7,17 @@ axes. Where they follow in the order of the kernel, they are fused with it, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from twofold.ir.bind import is_constant
 from twofold.ir.graph import Graph
-from twofold.ir.node import Node, make_node
-from twofold.ir.op import ElementwiseOp, ViewForm
+from twofold.ir.node import Attributes, Node, make_node
+from twofold.ir.op import Assembly, ElementwiseOp, ViewForm
 from twofold.ir.types import tensor_type
-from twofold.ir.views import below_views, is_broadcast, is_identity, transposes_kernel, view_form
+from twofold.ir.views import assembly, below_views, is_broadcast, is_identity, transposes_kernel, view_form
 from twofold.ops.base import ops
 from twofold.ops.shape.shapes import inverse
-from twofold.transforms.rewriting import rewrite_bottom_up
+from twofold.transforms.rewriting import Rewrite, rewrite_bottom_up
 
 
 class _Sinking:
@@ -34,8 +36,7 @@ class _Sinking:
         if len(orders) != 1 or not isinstance(node.op, ElementwiseOp):
             return None
         (order,) = orders
-        back = inverse(order)
-        values = []
+        values, back = [], inverse(order)
         for value in node.inputs:
             if self.is_sinking(value):
                 values.append(value.inputs[0])
@@ -43,8 +44,23 @@ class _Sinking:
                 values.append(ops.permute(value, back))
             else:
                 return None
-        shape = tuple(node.shape[axis] for axis in back)
-        made = make_node(node.op, node.attrs, values, tensor_type(node.dtype, shape))
+        return self._moved_behind(node, node.attrs, values, order)
+
+    def behind_join(self, node: Node) -> Node | None:
+        """A concatenation of values that are all transposed becomes a transposition."""
+        if assembly(node) is not Assembly.CONCATENATE or not all(map(self.is_sinking, node.inputs)):
+            return None
+        order = node.inputs[0].attrs[0]
+        if any(value.attrs[0] != order for value in node.inputs):
+            return None
+        (axis,) = node.attrs
+        return self._moved_behind(node, (order[axis],), [value.inputs[0] for value in node.inputs], order)
+
+    def _moved_behind(
+        self, node: Node, attrs: Attributes, values: Sequence[Node], order: tuple[int, ...]
+    ) -> Node:
+        shape = tuple(node.shape[axis] for axis in inverse(order))
+        made = make_node(node.op, attrs, values, tensor_type(node.dtype, shape))
         self._moved.add(made.id)
         result: Node = ops.permute(made, order)
         return result
@@ -65,4 +81,9 @@ def sink_transpositions(graph: Graph) -> Graph:
     They only move towards the outputs, so rewriting ends.
     """
     sinking = _Sinking()
-    return rewrite_bottom_up(graph, {}, {"elementwise": [sinking.behind], "view": [sinking.together]})
+    kinds: dict[str, list[Rewrite]] = {
+        "elementwise": [sinking.behind],
+        "custom": [sinking.behind_join],
+        "view": [sinking.together],
+    }
+    return rewrite_bottom_up(graph, {}, kinds)

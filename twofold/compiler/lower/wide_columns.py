@@ -86,12 +86,15 @@ class WideColumns:
 
     def _blocks(self, depth: int, low: Val, high: Val) -> None:
         b = self.b
+        if self.whole and self.lanes == 1:
+            self._in_registers(low, high)
+            return
         lanes = b.index(self.lanes) if depth else b.minimum(b.sub(high, low), self.lanes)
         for memory, start in zip(self.memory[depth], self.accumulators.fresh()):
             with b.loop(0, b.mul(lanes, self.nest.width), LANES) as lane:
                 b.store(memory, lane, start)
         if depth == 0:
-            self._elements(low, high)
+            self._elements(low, high, [])
             return
         length = block_length(depth)
         count = b.shr(b.add(b.sub(high, low), length - 1), length.bit_length() - 1)
@@ -103,56 +106,80 @@ class WideColumns:
                 offset = b.sub(column, self.first)
                 self._join(depth, block, offset, self._tree(depth - 1, offset, b.sub(end, start_at)))
 
-    def _elements(self, low: Val, high: Val) -> None:
+    def _in_registers(self, low: Val, high: Val) -> None:
+        """Elements [low, high) of whole items, whose sums have one lane."""
+        vectors, fresh = self.nest.width // LANES, self.accumulators.fresh()
+        totals = iter(self._elements(low, high, fresh * vectors))
+        for vector in range(vectors):
+            for memory in self.memory[0]:
+                self.b.store(memory, vector * LANES, next(totals), settle=False)
+
+    def _elements(self, low: Val, high: Val, carry: Sequence[Val]) -> list[Val]:
+        """Elements [low, high); ``carry`` are sums that are not in memory, as in all that follows."""
         b, code, axis = self.b, self.code, self.split + len(self.nest.inner) - 1
         if len(self.nest.inner) == 1:
-            self._run(self.pointers, b.const(0, int64), low, high)
-            return
+            return self._run(self.pointers, b.const(0, int64), low, high, carry)
         length = code.size(axis)
         first, end = divide(b, low, length), divide(b, b.add(high, b.sub(length, 1)), length)
-        with b.loop(first, end) as segment:
+        loop = b.loop(first, end, carry=list(carry))
+        with loop as (segment, held):
             origin = b.mul(segment, length)
             axes = range(self.split, axis)
             at_segment = self._moved(self.pointers, axes, decompose(code, segment, axes))
-            start = b.maximum(b.sub(low, origin), 0)
-            self._run(at_segment, origin, start, b.minimum(b.sub(high, origin), length))
+            start, stop = b.maximum(b.sub(low, origin), 0), b.minimum(b.sub(high, origin), length)
+            b.loop_next(self._run(at_segment, origin, start, stop, held))
+        return loop.results
 
-    def _run(self, pointers: Pointers, origin: Val, start: Val, stop: Val) -> None:
+    def _run(self, pointers: Pointers, origin: Val, start: Val, stop: Val, carry: Sequence[Val]) -> list[Val]:
         """Elements [start, stop) along the last axis, of which ``origin`` elements are before the first."""
         b, axis = self.b, self.split + len(self.nest.inner) - 1
+
+        def rows(first: Val, end: Val, held: Sequence[Val]) -> list[Val]:
+            loop = b.loop(first, end, carry=list(held))
+            with loop as (i, inside):
+                moved = self._moved(pointers, [axis], [i])
+                b.loop_next(self._row(b.add(origin, i), moved, b.sub(i, first), inside))
+            return loop.results
+
         if not self.squares.memory:
-            with b.loop(start, stop) as i:
-                self._row(b.add(origin, i), self._moved(pointers, [axis], [i]), b.const(0, int64))
-            return
-        with b.loop(start, stop, LANES) as begin:
+            return rows(start, stop, carry)
+        blocks = b.loop(start, stop, LANES, carry=list(carry))
+        with blocks as (begin, held):
             end = b.minimum(b.add(begin, LANES), stop)
-            moved = self._moved(pointers, [axis], [begin])
-            self.squares.fill(moved, self.first, self.last, b.sub(end, begin))
-            with b.loop(begin, end) as i:
-                self._row(b.add(origin, i), self._moved(pointers, [axis], [i]), b.sub(i, begin))
+            self.squares.fill(
+                self._moved(pointers, [axis], [begin]), self.first, self.last, b.sub(end, begin)
+            )
+            b.loop_next(rows(begin, end, held))
+        return blocks.results
 
-    def _row(self, element: Val, pointers: Pointers, line: Val) -> None:
+    def _row(self, element: Val, pointers: Pointers, line: Val, held: Sequence[Val]) -> list[Val]:
         """One element of every column, on ``line`` of the squares."""
-        b = self.b
-        if self.whole:
-            for offset in range(0, self.nest.width, LANES):
-                self._vector(element, pointers, line, b.add(self.first, offset), None)
-            return
-        with b.loop(self.first, self.last, LANES) as column:
-            self._vector(element, pointers, line, column, b.lane_mask(b.sub(self.last, column)))
+        b, sums = self.b, list(held)
+        if not self.whole:
+            with b.loop(self.first, self.last, LANES) as column:
+                mask = b.lane_mask(b.sub(self.last, column))
+                self._join(0, element, b.sub(column, self.first), self._vector(pointers, line, column, mask))
+            return sums
+        for number, offset in enumerate(range(0, self.nest.width, LANES)):
+            values = self._vector(pointers, line, b.add(self.first, offset), None)
+            if not sums:
+                self._join(0, element, b.index(offset), values)
+                continue
+            for k, (node, value) in enumerate(zip(self.accumulators.ordered, values, strict=True)):
+                at = number * len(values) + k
+                sums[at] = b.combine(combiner(node), sums[at], b.splat(value))
+        return sums
 
-    def _vector(self, element: Val, pointers: Pointers, line: Val, column: Val, mask: Val | None) -> None:
-        """One element of sixteen columns."""
+    def _vector(self, pointers: Pointers, line: Val, column: Val, mask: Val | None) -> list[Val]:
+        """What one element of sixteen columns adds to their sums."""
         b, code = self.b, self.code
-        offset = b.sub(column, self.first)
-        pointers = self.squares.at(pointers, line, offset)
+        pointers = self.squares.at(pointers, line, b.sub(column, self.first))
         position = Position(column, LANES, mask, pointers, dict(self.uniform), self.squares.memory)
         code.evaluate(self.before, position)
         for number, store in enumerate(self.nest.stores):
             if not store.row:
                 code.store(number, position)
-        values = [code.widened(position.values[self.nest.steps[number].args[0]]) for number in self.steps]
-        self._join(0, element, offset, values)
+        return [code.widened(position.values[self.nest.steps[number].args[0]]) for number in self.steps]
 
     def _join(self, depth: int, element: Val, offset: Val, values: Sequence[Val]) -> None:
         """Add a vector of columns to the lane of each sum that ``element`` falls on."""

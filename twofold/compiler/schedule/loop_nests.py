@@ -187,7 +187,13 @@ class NestBuilder:
         if form in ("rows", "columns"):
             KeptValues(nest, kernel).decide()
         nest.streams = form in ("flat", "rows") and _streams(nest)
-        if form in ("columns", "strips") and nest.outer[-1] >= 3 * LANES and _one_phase(nest):
+        # a single wide item would keep all threads but one from the work
+        if (
+            form in ("columns", "strips")
+            and math.prod(nest.outer) > WIDE
+            and nest.outer[-1] >= 3 * LANES
+            and _one_phase(nest)
+        ):
             nest.width = WIDE
         return kernel
 
