@@ -13,6 +13,7 @@ from twofold.ir.bind import input_node
 from twofold.ir.graph import Graph
 from twofold.ir.op import ViewForm
 from twofold.ir.types import tensor_type
+from twofold.ir.verify import verify
 from twofold.ir.views import view_form
 from twofold.ops.base import apply, ops
 from twofold.transforms.transpositions import sink_transpositions
@@ -34,6 +35,7 @@ def transposed_images(function: Any) -> list[tuple[int, ...]]:
     types = [tensor_type(float32, shape) for shape in shapes]
     graph = Graph(types, [function(*(input_node(k, type) for k, type in enumerate(types)))])
     after = sink_transpositions(graph)
+    verify(after)
     assert after.outputs[0].type == graph.outputs[0].type
     return [node.attrs[0] for node in after.nodes() if view_form(node) is ViewForm.PERMUTE and node.ndim == 4]
 
