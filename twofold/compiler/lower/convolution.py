@@ -14,6 +14,7 @@ from twofold.compiler.lower import convolution_lines as lines
 from twofold.compiler.lower import convolution_planes_plan as planes_plan
 from twofold.compiler.lower import target
 from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.convolution_calls import After, weight_call
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import (
     MOST_PANELS,
@@ -32,7 +33,6 @@ from twofold.compiler.lower.gemm import (
     Operand,
     Planner,
     grain_of,
-    known_text,
     plan_matmul,
     tall_tile,
     up,
@@ -114,26 +114,23 @@ def plan_convolution(
         for call in plan.calls:
             call.buffers = tuple(exchanged.get(role, role) for role in call.buffers)
         return plan
-    numbers = numbers_of(problem)
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    stored = () if epilogue is not None else ("c",)
+    after = After(epilogue, epilogue_params)
     if problem.dtype.kind != "f":
         plain = problem.dtype, problem.dtype.compute, epilogue
-        key, text = known_text(kernel.plain_key(*plain), lambda: kernel.plain_text(*plain))
-        params = (*epilogue_params, *(numbers.get(name, 0) for name in kernel.PARAMS))
+        text = kernel.plain_key(*plain), lambda: kernel.plain_text(*plain)
+        numbers = dict.fromkeys(kernel.PARAMS, 0) | numbers_of(problem)
         work = problem.batch * problem.groups * problem.filters * problem.result[0] * problem.result[1]
-        call = KernelCall(key, "convolution", text, (*roles, "a", "b", *stored), params, work, 1)
-        return MatmulPlan([call], [])
+        return MatmulPlan([after.call(kernel.PARAMS, numbers, text, work, 1)], [])
     kinds = _kinds(problem, vector_bits, False)
-    each = plan_depthwise(problem, kinds, epilogue, epilogue_params)
+    each = plan_depthwise(problem, kinds, after)
     if each is not None:
-        return each
+        return MatmulPlan([each], [])
     wide = _kinds(problem, vector_bits, True)
     direct_numbers = _direct_numbers(problem, wide)
     if direct_numbers is not None:
-        return _direct(problem, epilogue, epilogue_params, wide, direct_numbers)
+        return _direct(problem, after, wide, direct_numbers)
     tall = TALL[vector_bits or target.vector_bits()][kinds.compute.itemsize]
-    return _tiled(problem, epilogue, epilogue_params, kinds, tall)
+    return _tiled(problem, after, kinds, tall)
 
 
 def _takes_filters_as_lanes(problem: ConvolutionProblem) -> bool:
@@ -206,13 +203,7 @@ def _direct_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int]
     }
 
 
-def _direct(
-    problem: ConvolutionProblem,
-    epilogue: Epilogue | None,
-    epilogue_params: Sequence[int],
-    kinds: Kinds,
-    numbers: dict[str, int],
-) -> MatmulPlan:
+def _direct(problem: ConvolutionProblem, after: After, kinds: Kinds, numbers: dict[str, int]) -> MatmulPlan:
     """The calls of a convolution that reads windows where lines of the image lie."""
     length, width = problem.channels * problem.taps, kinds.tile.width
     whole = Operand(problem.filters * length, 1, length)
@@ -222,24 +213,15 @@ def _direct(
         (),
     )
     weight = planner.pack(whole, "b", (length, problem.filters), "columns", width)
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
-    key, text = known_text(direct.direct_key(kinds, epilogue), lambda: direct.direct_text(kinds, epilogue))
-    params = (*epilogue_params, *(numbers[name] for name in direct.PARAMS))
+    text = direct.direct_key(kinds, after.epilogue), lambda: direct.direct_text(kinds, after.epilogue)
     work = problem.groups * numbers["image_blocks"] * numbers["row_blocks"] * numbers["filter_blocks"]
     sums = numbers["block_images"] * numbers["block_rows"] * problem.result[2] * numbers["block_filters"]
     grain = grain_of(sums * (length + 8), LANES)
-    planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+    planner.plan.calls.append(after.call(direct.PARAMS, numbers, text, work, grain, weight))
     return planner.plan
 
 
-def _tiled(
-    problem: ConvolutionProblem,
-    epilogue: Epilogue | None,
-    epilogue_params: Sequence[int],
-    kinds: Kinds,
-    tall: Tile,
-) -> MatmulPlan:
+def _tiled(problem: ConvolutionProblem, after: After, kinds: Kinds, tall: Tile) -> MatmulPlan:
     """The calls of a convolution of floats; ``tall`` is a wider tile for planes that fit one panel of it."""
     numbers, size, width = numbers_of(problem), kinds.compute.itemsize, kinds.tile.width
     length = numbers["weight_row"]
@@ -253,9 +235,7 @@ def _tiled(
     if problem.dtype in _HALVES:
         left, weight = planner.widen_left(whole, "b", (problem.groups * problem.filters, length))
         numbers["weight_row"] = left.row
-    in_planes = planes_plan.forward_call(
-        problem, kinds, tall, (epilogue, epilogue_params), weight, numbers["weight_row"]
-    )
+    in_planes = planes_plan.forward_call(problem, kinds, tall, after, weight, numbers["weight_row"])
     if in_planes is not None:
         planner.plan.calls.append(in_planes)
         return planner.plan
@@ -274,13 +254,10 @@ def _tiled(
         "block_channels": channels,
         "block_taps": taps,
     }
-    roles = tuple(f"epilogue{i}" for i in range(0 if epilogue is None else epilogue.buffers))
-    buffers = (*roles, "a", weight, *(() if epilogue else ("c",)))
-    key, text = known_text(kernel.forward_key(kinds, epilogue), lambda: kernel.forward_text(kinds, epilogue))
-    params = (*epilogue_params, *(numbers[name] for name in kernel.PARAMS))
+    text = kernel.forward_key(kinds, after.epilogue), lambda: kernel.forward_text(kinds, after.epilogue)
     work = problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
     grain = grain_of(rows * columns * (length + 8), LANES)
-    planner.plan.calls.append(KernelCall(key, "convolution", text, buffers, params, work, grain))
+    planner.plan.calls.append(after.call(kernel.PARAMS, numbers, text, work, grain, weight))
     return planner.plan
 
 
@@ -292,12 +269,9 @@ def plan_convolution_weight(
     Where it ``accumulates``, the sums begin with the elements of "start", perhaps in the memory of "c".
     """
     kinds = _kinds(problem, vector_bits, True)
-    each = plan_depthwise_weight(problem, kinds, accumulates)
+    each = plan_depthwise_weight(problem, kinds, accumulates) or _lines_weight(problem, kinds, accumulates)
     if each is not None:
-        return each
-    few = _lines_numbers(problem, kinds)
-    if few is not None:
-        return _lines_weight(problem, kinds, few, accumulates)
+        return MatmulPlan([each], [])
     return planes_plan.weight_plan(problem, kinds, accumulates) or _collected_weight(
         problem, kinds, accumulates
     )
@@ -338,14 +312,11 @@ def _collected_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bo
         "span_blocks": -(-numbers["columns"] // columns),
     }
     calls, scratch = _transposed_before(problem, kinds, numbers)
-    key, text = known_text(
-        kernel.weight_key(kinds, accumulates), lambda: kernel.weight_text(kinds, accumulates)
-    )
-    params = tuple(numbers[name] for name in kernel.WEIGHT_PARAMS)
+    text = kernel.weight_key(kinds, accumulates), lambda: kernel.weight_text(kinds, accumulates)
     work = problem.groups * channel_blocks * tap_blocks * numbers["filter_blocks"]
     grain = grain_of(channels * taps * filters * (numbers["columns"] + 8), LANES)
-    buffers = (*planes_plan.weight_buffers(accumulates), "scratch0" if scratch else "b")
-    calls.append(KernelCall(key, "convolution_weight", text, buffers, params, work, grain))
+    read = ["scratch0" if scratch else "b"]
+    calls.append(weight_call(kernel.WEIGHT_PARAMS, numbers, text, work, grain, accumulates, read))
     return MatmulPlan(calls, scratch)
 
 
@@ -379,15 +350,14 @@ def _lines_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] 
     }
 
 
-def _lines_weight(
-    problem: ConvolutionProblem, kinds: Kinds, numbers: dict[str, int], accumulates: bool
-) -> MatmulPlan:
-    """The call that sums over all positions for few channels."""
-    key, text = known_text(lines.lines_key(kinds, accumulates), lambda: lines.lines_text(kinds, accumulates))
-    params = tuple(numbers[name] for name in lines.PARAMS)
+def _lines_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> KernelCall | None:
+    """The call that sums over all positions for few channels; None where windows are better collected."""
+    numbers = _lines_numbers(problem, kinds)
+    if numbers is None:
+        return None
+    text = lines.lines_key(kinds, accumulates), lambda: lines.lines_text(kinds, accumulates)
     work = problem.groups * numbers["filter_blocks"]
-    buffers = planes_plan.weight_buffers(accumulates)
-    return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])
+    return weight_call(lines.PARAMS, numbers, text, work, 1, accumulates)
 
 
 def _transposed_before(

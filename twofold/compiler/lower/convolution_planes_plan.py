@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from twofold.compiler.lower import convolution_kernel as kernel
 from twofold.compiler.lower import convolution_planes as planes
 from twofold.compiler.lower import convolution_planes_weight as planes_weight
 from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.convolution_calls import After, weight_call
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import ENOUGH_ITEMS, MOST_PANELS, line_of, numbers_of
 from twofold.compiler.lower.convolution_windows import MOST_STEPS
-from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
+from twofold.compiler.lower.gemm import KernelCall, MatmulPlan, grain_of, known_text, up
 from twofold.compiler.lower.gemm_tile import Tile
 from twofold.ir.sizes import example_of, maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
@@ -123,7 +123,7 @@ def forward_call(
     problem: ConvolutionProblem,
     kinds: Kinds,
     tall: Tile,
-    epilogue: tuple[Epilogue | None, Sequence[int]],
+    after: After,
     weight: str,
     weight_row: int,
 ) -> KernelCall | None:
@@ -133,15 +133,11 @@ def forward_call(
     if numbers is None:
         return None
     numbers["weight_row"] = weight_row
-    what, params = epilogue
-    roles = tuple(f"epilogue{i}" for i in range(0 if what is None else what.buffers))
-    buffers = (*roles, "a", weight, *(() if what else ("c",)))
-    key, text = known_text(planes.planes_key(kinds, what), lambda: planes.planes_text(kinds, what))
-    params = (*params, *(numbers[name] for name in planes.PARAMS))
+    text = planes.planes_key(kinds, after.epilogue), lambda: planes.planes_text(kinds, after.epilogue)
     work = problem.batch * problem.groups * numbers["column_blocks"] * numbers["row_blocks"]
     steps = problem.channels * problem.taps + 8
     grain = grain_of(numbers["block_rows"] * numbers["block_columns"] * steps, LANES)
-    return KernelCall(key, "convolution", text, buffers, params, work, grain)
+    return after.call(planes.PARAMS, numbers, text, work, grain, weight)
 
 
 def _weight_numbers(problem: ConvolutionProblem, kinds: Kinds) -> dict[str, int] | None:
@@ -188,22 +184,13 @@ def weight_plan(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) ->
     if numbers is None:
         return None
     transpose, scratch = transpose_call(problem, kinds, numbers)
-    key, text = known_text(
-        planes_weight.planes_weight_key(kinds, accumulates),
-        lambda: planes_weight.planes_weight_text(kinds, accumulates),
-    )
-    params = tuple(numbers[name] for name in planes_weight.PARAMS)
+    key = planes_weight.planes_weight_key(kinds, accumulates)
+    text = key, lambda: planes_weight.planes_weight_text(kinds, accumulates)
     work = problem.groups * numbers["channel_blocks"] * numbers["filter_blocks"]
     rows = numbers["block_channels"] * problem.taps
     grain = grain_of(rows * numbers["block_filters"] * (numbers["columns"] + 8), LANES)
-    buffers = (*weight_buffers(accumulates), "scratch0")
-    call = KernelCall(key, "convolution_weight", text, buffers, params, work, grain)
+    call = weight_call(planes_weight.PARAMS, numbers, text, work, grain, accumulates, ["scratch0"])
     return MatmulPlan([transpose, call], [scratch])
-
-
-def weight_buffers(accumulates: bool) -> tuple[str, ...]:
-    """The buffers of a sum over all positions of results."""
-    return ("a", "b", "start", "c") if accumulates else ("a", "b", "c")
 
 
 def transpose_call(

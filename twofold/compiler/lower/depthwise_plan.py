@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from twofold.compiler.lower import convolution_kernel as kernel
@@ -10,11 +9,11 @@ from twofold.compiler.lower import depthwise_channels as by_lanes
 from twofold.compiler.lower import depthwise_kernel as depthwise
 from twofold.compiler.lower import depthwise_unrolled as unrolled
 from twofold.compiler.lower.builder import LANES
+from twofold.compiler.lower.convolution_calls import After, weight_call
 from twofold.compiler.lower.convolution_kernel import Kinds
 from twofold.compiler.lower.convolution_numbers import NEAR_BYTES, line_of, numbers_of
-from twofold.compiler.lower.convolution_planes_plan import weight_buffers
 from twofold.compiler.lower.depthwise_unrolled import Taps
-from twofold.compiler.lower.gemm import Epilogue, KernelCall, MatmulPlan, grain_of, known_text, up
+from twofold.compiler.lower.gemm import KernelCall, grain_of, up
 from twofold.ir.sizes import maximum, minimum
 from twofold.ops.convolution.window_sizes import ConvolutionProblem
 
@@ -30,35 +29,11 @@ def _by_channel(problem: ConvolutionProblem) -> bool:
     return flat and problem.channels == 1 and problem.filters <= _FEW_FILTERS and not problem.windows.lows[0]
 
 
-class _After(NamedTuple):
-    """What becomes of the sums: the epilogue of the kernel, and its numbers."""
-
-    epilogue: Epilogue | None
-    params: Sequence[int]
-
-    def call(
-        self,
-        names: Sequence[str],
-        numbers: dict[str, int],
-        text: tuple[str, Callable[[], str]],
-        work: int,
-        grain: int,
-    ) -> MatmulPlan:
-        """The plan of one call, whose run-time ``numbers`` its kernel reads in the order of ``names``."""
-        roles = tuple(f"epilogue{i}" for i in range(0 if self.epilogue is None else self.epilogue.buffers))
-        buffers = (*roles, "a", "b", *(() if self.epilogue else ("c",)))
-        key, made = known_text(*text)
-        params = (*self.params, *(numbers[name] for name in names))
-        return MatmulPlan([KernelCall(key, "convolution", made, buffers, params, work, grain)], [])
-
-
-def plan_depthwise(
-    problem: ConvolutionProblem, kinds: Kinds, epilogue: Epilogue | None, epilogue_params: Sequence[int]
-) -> MatmulPlan | None:
+def plan_depthwise(problem: ConvolutionProblem, kinds: Kinds, after: After) -> KernelCall | None:
     """The call that computes a convolution of each channel on its own; None if it is not one, or has no room."""
     if not _by_channel(problem):
         return None
-    taps, after = _taps(problem), _After(epilogue, epilogue_params)
+    taps = _taps(problem)
     if taps is not None:
         seen = _seen_numbers(problem, taps)
         if seen is not None:
@@ -70,19 +45,15 @@ def plan_depthwise(
     return None if block is None else _of_lines(problem, after, kinds, block)
 
 
-def plan_depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> MatmulPlan | None:
+def plan_depthwise_weight(problem: ConvolutionProblem, kinds: Kinds, accumulates: bool) -> KernelCall | None:
     """The call that sums over all positions for each channel on its own; None as for `plan_depthwise`."""
     block = _lines(problem, kinds, LANES) if _by_channel(problem) else None
     if block is None or problem.taps * LANES * kinds.compute.itemsize > kernel.SUM_BYTES:
         return None
     numbers = _block_numbers(problem, block)
-    key, text = known_text(
-        depthwise.weight_key(kinds, accumulates), lambda: depthwise.weight_text(kinds, accumulates)
-    )
-    params = tuple(numbers[name] for name in depthwise.WEIGHT_PARAMS)
+    text = depthwise.weight_key(kinds, accumulates), lambda: depthwise.weight_text(kinds, accumulates)
     work = -(-problem.groups * problem.filters // LANES)
-    buffers = weight_buffers(accumulates)
-    return MatmulPlan([KernelCall(key, "convolution_weight", text, buffers, params, work, 1)], [])
+    return weight_call(depthwise.WEIGHT_PARAMS, numbers, text, work, 1, accumulates)
 
 
 class _Lines(NamedTuple):
@@ -163,8 +134,8 @@ def _seen_numbers(problem: ConvolutionProblem, taps: Taps) -> dict[str, int] | N
 
 
 def _by_lanes(
-    problem: ConvolutionProblem, after: _After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
-) -> MatmulPlan:
+    problem: ConvolutionProblem, after: After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
+) -> KernelCall:
     """The call that computes sixteen channels at a time."""
     epilogue = after.epilogue
     text = by_lanes.key(kinds, taps, epilogue), lambda: by_lanes.text(kinds, taps, epilogue)
@@ -208,8 +179,8 @@ def _unrolled_numbers(problem: ConvolutionProblem, kinds: Kinds, taps: Taps) -> 
 
 
 def _unrolled(
-    problem: ConvolutionProblem, after: _After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
-) -> MatmulPlan:
+    problem: ConvolutionProblem, after: After, kinds: Kinds, taps: Taps, numbers: dict[str, int]
+) -> KernelCall:
     """The call of a convolution of each channel on its own with a small kernel."""
     epilogue = after.epilogue
     text = unrolled.key(kinds, taps, epilogue), lambda: unrolled.text(kinds, taps, epilogue)
@@ -218,7 +189,7 @@ def _unrolled(
     return after.call(unrolled.PARAMS, numbers, text, work, grain_of(cycles + numbers["lines"] * 10))
 
 
-def _of_lines(problem: ConvolutionProblem, after: _After, kinds: Kinds, block: _Lines) -> MatmulPlan:
+def _of_lines(problem: ConvolutionProblem, after: After, kinds: Kinds, block: _Lines) -> KernelCall:
     """The call of a convolution of each channel on its own."""
     epilogue, numbers = after.epilogue, _block_numbers(problem, block)
     numbers |= (
