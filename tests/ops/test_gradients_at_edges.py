@@ -22,3 +22,12 @@ def test_x_times_a_logarithm(name: str, shift: float) -> None:
     logarithms = [0.0, 0.0, math.log(2), math.log(3), -INF, NAN]
     numpy.testing.assert_allclose(x.grad.numpy(), 3 * numpy.array(logarithms), rtol=1e-6)
     numpy.testing.assert_allclose(y.grad.numpy(), [NAN, 0.0, 0.0, 2.0, INF, NAN], rtol=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0])
+def test_second_derivatives_of_distances_are_finite_beside_equal_points(p: float) -> None:
+    points = numpy.random.default_rng(0).normal(size=(5, 3))
+    x = torch.tensor(points, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: torch.nn.functional.pdist(x, p), (x,))
+    weights = torch.tensor(1 - numpy.eye(5))  # the distance of a point to itself has no derivative
+    assert torch.autograd.gradgradcheck(lambda x: torch.cdist(x, x, p) * weights, (x,))

@@ -26,9 +26,13 @@ from twofold.ops.reduction.softmax import floating
 from twofold.ops.shape.movement import sum_to
 
 
-def _norm(apart: Any, p: float) -> Any:
-    """The ``p``-norm along the last axis."""
+def _norm(apart: Any, p: float, no_zeros: bool = False) -> Any:
+    """The ``p``-norm along the last axis; with ``no_zeros`` 1 where a root is 0, at which it has no derivative."""
     axes = (apart.ndim - 1,)
+
+    def root(total: Any) -> Any:
+        total = ops.where(ops.greater(total, 0), total, 1) if no_zeros else total
+        return ops.sqrt(total) if p == 2 else ops.pow(total, 1 / p)
 
     def add_up(x: Any) -> Any:
         return apply("sum", x, attrs=(axes, False))
@@ -39,10 +43,10 @@ def _norm(apart: Any, p: float) -> Any:
     if p == 1:
         return add_up(size)
     if p == 2:
-        return ops.sqrt(add_up(apart * apart))
+        return root(add_up(apart * apart))
     if math.isinf(p):
         return apply("amax", size, attrs=(axes,))
-    return ops.pow(add_up(ops.pow(size, p)), 1 / p)
+    return root(add_up(ops.pow(size, p)))
 
 
 def _slope(apart: Any, distance: Any, p: float) -> Any:
@@ -175,7 +179,7 @@ class cdist:
         if p == 0 or not a.shape[-1]:
             return None, None
         apart = a - b
-        distance = ops.unsqueeze(_norm(apart, p), -1)
+        distance = ops.unsqueeze(_norm(apart, p, no_zeros=True), -1)
         share = ops.unsqueeze(convert(ct, apart.dtype), -1) * _slope(apart, distance, p)
         axis = share.ndim - 3
         first = apply("sum", share, attrs=((axis + 1,), False))
