@@ -270,7 +270,8 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
       run.cached = finish_trace(held, std::exchange(known, nullptr));
     }
     if (!run.cached) return false;
-    if (is_on_tape() && !record_segment(*run.cached, &segment.object)) return false;
+    const bool stands = stamp_ == stamp && position_ == position;
+    if (stands && is_on_tape() && !record_segment(*run.cached, &segment.object)) return false;
     follows = goes_on && is_cut_off_ && run.cached->executable && run.cached->deferred.empty() && can_follow();
     if (!follows && !finish_background()) return false;
     // Planning and the tape run Python, where an import, a debugger or a finaliser may record calls, which belong to the trace, and run it.
