@@ -54,6 +54,29 @@ def test_batch_norms(session):
     numpy.testing.assert_allclose(session.run(old), expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "normalized",
+    [
+        lambda x: nn.fused_batch_norm(x, numpy.ones(2), numpy.zeros(2))[0],
+        lambda x: tf.layers.batch_normalization(x, training=True),
+        lambda x: tf.contrib.layers.batch_norm(x),
+        lambda x: tf.contrib.layers.batch_norm(x, updates_collections=None),
+        lambda x: tf.keras.layers.LayerNormalization()(x),
+    ],
+)
+def test_second_derivatives_of_normalised_images_are_those_of_differences(session, normalized):
+    random = numpy.random.default_rng(1)
+    values, weights, outer, step = random.standard_normal((4, 3, 2, 2, 2))
+    x = tf.placeholder(tf.float64, [None, 2, 2, 2])
+    first = tf.gradients(tf.reduce_sum(tf.sin(normalized(x)) * weights), x)[0]
+    value = tf.reduce_sum(tf.square(first) * outer)
+    second = tf.gradients(value, x)[0]
+    session.run(tf.global_variables_initializer())
+    above, below = (session.run(value, {x: values + sign * 1e-5 * step}) for sign in (1, -1))
+    found = (session.run(second, {x: values}) * step).sum()
+    numpy.testing.assert_allclose(found, (above - below) / 2e-5, rtol=1e-6)
+
+
 def test_convolutions_and_pools_by_one_name(session):
     w = RANDOM.standard_normal((3, 2, 3, 4)).astype("f")
     one, two = nn.convolution(X, w, "SAME", [2, 1]), nn.conv2d(X, w, [1, 2, 1, 1], "SAME")

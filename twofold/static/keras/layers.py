@@ -31,6 +31,7 @@ from twofold.static.keras.stepping import StackedRNNCells as StackedRNNCells
 from twofold.static.keras.table import layer_of
 from twofold.static.layers.convolutional import Variables, for_each_axis, layer_parameters
 from twofold.static.nn.embeddings import embedding_lookup
+from twofold.static.nn.normalization import batch_moments
 from twofold.static.variables.variable_scope import get_variable
 
 
@@ -104,7 +105,7 @@ def _layer_normalization(
 
     gamma = variable("gamma", gamma_initializer, gamma_regularizer, gamma_constraint) if scale else None
     beta = variable("beta", beta_initializer, beta_regularizer, beta_constraint) if center else None
-    mean, variance = nn.moments(inputs, axes, keep_dims=True)
+    mean, variance = batch_moments(inputs, axes, True)
     return nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
 
 

@@ -18,7 +18,7 @@ from twofold.static.graph.collection_keys import GraphKeys
 from twofold.static.graph.docstrings import example
 from twofold.static.graph.graph import get_default_graph
 from twofold.static.graph.scopes import control_dependencies
-from twofold.static.nn.normalization import moments
+from twofold.static.nn.normalization import batch_moments, moments
 from twofold.static.nn.pooling import channels_first
 from twofold.static.optimizers.moving_averages import assign_moving_average
 from twofold.static.python import tensor_util
@@ -66,10 +66,10 @@ def normalized(
     if renorm and fused:
         raise ValueError(f"batch_normalization: both fused and renorm, at {here()}. Leave one out.")
     position = _axis(options["axis"], tensor.type_.ndim)
-    unbiased = fused is not False and not renorm and tensor.type_.ndim in fused_ranks
+    fused = fused is not False and not renorm and tensor.type_.ndim in fused_ranks
     with layer_scope(options["name"], "batch_normalization", options["reuse"]):
         kind = _Renormalized if renorm else _Layer
-        layer = kind(tensor, position, options["epsilon"], unbiased, options)
+        layer = kind(tensor, position, options["epsilon"], fused, options)
         parameters = [("gamma", "scale", 1.0), ("beta", "center", 0.0)]
         for name, wanted, first in reversed(parameters) if beta_first else parameters:
             made = layer.variable(name, first, options["trainable"]) if options[wanted] else None
@@ -96,10 +96,8 @@ class _Layer:
     gamma: Any
     beta: Any
 
-    def __init__(
-        self, tensor: Any, axis: int, epsilon: float, unbiased: bool, options: dict[str, Any]
-    ) -> None:
-        self.tensor, self.axis, self.epsilon, self.unbiased = tensor, axis, epsilon, unbiased
+    def __init__(self, tensor: Any, axis: int, epsilon: float, fused: bool, options: dict[str, Any]) -> None:
+        self.tensor, self.axis, self.epsilon, self.fused = tensor, axis, epsilon, fused
         self.ndim, self._options = tensor.type_.ndim, options
         self.over = [position for position in range(self.ndim) if position != axis]
 
@@ -128,8 +126,8 @@ class _Layer:
 
     def _by_batch(self) -> list[Any]:
         """The result, and what the averages move towards."""
-        mean, variance = moments(self.tensor, self.over)
-        kept = _unbiased(self.tensor, self.axis, variance) if self.unbiased else variance
+        mean, variance = (batch_moments if self.fused else moments)(self.tensor, self.over)
+        kept = _unbiased(self.tensor, self.axis, variance) if self.fused else variance
         return [self._normalized(mean, variance), mean, kept]
 
     def _by_average(self) -> list[Any]:
@@ -278,7 +276,9 @@ def fused_batch_norm(
             what = f"fused_batch_norm: mean and variance are needed without training, at {here()}"
             raise ArgumentError(what, "Give both.")
         return normalized(mean, variance), convert_to_tensor(mean), convert_to_tensor(variance)
-    centre, deviation = moments(value, [position for position in range(value.type_.ndim) if position != axis])
+    centre, deviation = batch_moments(
+        value, [position for position in range(value.type_.ndim) if position != axis]
+    )
     made, kept = normalized(centre, deviation), _unbiased(value, axis, deviation)
     if exponential_avg_factor != 1.0:
         rest = 1.0 - exponential_avg_factor
