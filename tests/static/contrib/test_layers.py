@@ -206,7 +206,11 @@ def test_softmax_takes_a_scope():
     with tf.Graph().as_default(), tf.Session() as session:
         made = slim.softmax(tf.constant([[0.0, numpy.log(3.0)]], tf.float32), scope="Predictions")
         numpy.testing.assert_allclose(session.run(made), [[0.25, 0.75]], rtol=1e-6)
-        assert made.op.name == "Predictions"
+        assert made.op.name == "Predictions/Reshape_1"  # what programs freeze graphs to
+        wide = slim.softmax(tf.placeholder(tf.float32, [None, 3, 2]))
+        assert (wide.op.name, wide.shape.as_list()) == ("softmax/Reshape_1", [None, 3, 2])
+        with pytest.raises(ValueError, match="rank"):
+            slim.softmax(tf.zeros([3]))
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "instance_norm", "group_norm"])

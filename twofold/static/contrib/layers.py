@@ -17,7 +17,7 @@ from twofold.static import initializers, math, nn
 from twofold.static.api.op_functions import as_dtype, convert_to_tensor
 from twofold.static.arrays import shape_ops
 from twofold.static.contrib.framework import add_arg_scope, model_variable
-from twofold.static.contrib.layer_utils import collect_named_outputs
+from twofold.static.contrib.layer_utils import collect_named_outputs, last_dimension
 from twofold.static.contrib.normalizers import batch_norm as batch_norm
 from twofold.static.contrib.normalizers import group_norm as group_norm
 from twofold.static.contrib.normalizers import instance_norm as instance_norm
@@ -57,8 +57,13 @@ from twofold.static.variables.variable_scope import get_variable, get_variable_s
 
 @example("tf.contrib.layers.softmax(tf.zeros([1, 4]), scope='made')", "[[0.25 0.25 0.25 0.25]]")
 def softmax(logits: Any, scope: Any = None) -> Any:
-    """``tf.nn.softmax`` over the last axis; ``scope`` is the name of the operation."""
-    return nn.softmax(logits, name=scope)
+    """``tf.nn.softmax`` over the last axis, as operations of ``scope``: the last is ``Reshape_1``."""
+    given = convert_to_tensor(logits)
+    with variable_scope(scope, "softmax", [given]):
+        rows = shape_ops.reshape(given, [-1, last_dimension(given.get_shape(), 2)])
+        made = shape_ops.reshape(nn.softmax(rows), shape_ops.shape(given))
+        made.set_shape(given.get_shape())
+        return made
 
 
 @add_arg_scope
