@@ -97,7 +97,7 @@ _UNKNOWN = re.compile(r"\bs-\d+\b")
 
 
 def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
-    """Numbers as an array with TensorFlow's defaults: float32 for Python floats, int32 for Python integers."""
+    """Numbers as an array with TensorFlow's defaults: float32 and int32 for numbers of Python and lists of numbers."""
     array = numpy.asarray(value)
     if array.dtype == object:
         found = array.ravel().tolist()
@@ -113,11 +113,11 @@ def array_of(value: Any, dtype: Any = None) -> numpy.ndarray:
         raise TypeError(
             f"a value of type {type(value).__name__} does not become a tensor of numbers, at {here()}. Give numbers."
         )
-    if not isinstance(value, (numpy.ndarray, numpy.generic)) and not _holds_arrays(value):
+    if not _keeps_dtype(value):
         if array.dtype == numpy.float64:
             return array.astype(numpy.float32)
-        if array.dtype == numpy.int64 and (not array.size or abs(array).max() < 2**31):
-            return array.astype(numpy.int32)
+        if array.dtype == numpy.int64 and (array == (short := array.astype(numpy.int32))).all():
+            return short
     return array
 
 
@@ -142,10 +142,14 @@ def _listed_operand(value: Any, partner: Any) -> Any:
 _core.set_hook("listed_operand", _listed_operand)
 
 
-def _holds_arrays(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(
-        isinstance(item, (numpy.ndarray, numpy.generic)) for item in value
-    )
+def _keeps_dtype(value: Any) -> bool:
+    """Whether numbers keep the dtype that NumPy gives them: arrays do, and at once lists of NumPy's floats."""
+    first = value
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if first is value or not isinstance(first, (numpy.ndarray, numpy.generic)):
+        return hasattr(first, "__array__")
+    return first.ndim > 0 or (at_once() and first.dtype.kind == "f")
 
 
 @example("tf.constant([1.0, 2.0])", "[1. 2.]")
@@ -209,7 +213,7 @@ def convert_to_tensor(
                 "Use tf.cast for it."
             )
         return _in_graph(found)
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         return _packed(value, None if dtype is None else as_dtype(dtype))
     if dtype is None and preferred_dtype is not None and not isinstance(value, (str, bytes)):
         wanted = as_dtype(preferred_dtype)
@@ -224,9 +228,10 @@ def _in_graph(tensor: Any) -> Any:
     return tensor
 
 
-def _holds_tensor(value: Any) -> bool:
+def holds_tensor(value: Any) -> bool:
+    """Whether a value is a tensor, or a list with one in it."""
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor(item) for item in value)
+        return any(holds_tensor(item) for item in value)
     return is_tensor_like(value)
 
 
@@ -264,7 +269,7 @@ class Arguments:
         """``value`` with its tensors replaced by slots."""
         if is_tensor_like(value):
             return self.slot(as_tensor(value), host)
-        if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        if isinstance(value, (list, tuple)) and holds_tensor(value):
             return [self.template(item, host) for item in value]
         return value
 
@@ -280,7 +285,7 @@ def _tensor_argument(value: Any, dtype: DType | None) -> Any:
     if isinstance(value, numpy.generic):
         return value.item() if dtype is not None else constant(value)
     if isinstance(value, (numpy.ndarray, list, tuple)):
-        if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        if isinstance(value, (list, tuple)) and holds_tensor(value):
             return _packed(value, dtype)
         array = array_of(value)
         empty = isinstance(value, (list, tuple)) and not array.size  # which has numbers of no dtype
@@ -444,7 +449,7 @@ def _all_converted(given: Mapping[str, Any], parameters: Mapping[str, inspect.Pa
     dtype = _first_dtype([value for key, value in given.items() if kinds[key] not in _APART])
     found = {key: _converted(value, dtype, kinds[key]) for key, value in given.items()}
     values = {key: value for key, value in found.items() if kinds[key] != "Number"}
-    if "dtype" not in found and not any(is_tensor_like(v) or _holds_tensor(v) for v in values.values()):
+    if "dtype" not in found and not any(is_tensor_like(v) or holds_tensor(v) for v in values.values()):
         numbers = {key: constant(v) for key, v in values.items() if isinstance(v, (bool, int, float))}
         found.update(numbers)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy
@@ -29,6 +30,7 @@ from twofold.static.api.op_functions import (
     convert_to_tensor,
     counted,
     full_of,
+    holds_tensor,
     is_tensor_like,
     numbers,
     operation,
@@ -211,7 +213,11 @@ def _stack(values: Tensors, axis: Number = 0) -> Any:
 @example("tf.stack([[1, 2], [3, 4]], axis=1)", "[[1 3]\n [2 4]]")
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
     """Tensors of one shape along a new axis."""
-    return _stack(list(values), axis, name=name)
+    given = list(values)
+    if not (axis or holds_tensor(given)):
+        with suppress(TypeError, ValueError):  # otherwise the sizes differ
+            return convert_to_tensor(given, name=name)
+    return _stack(given, axis, name=name)
 
 
 pack = stack
