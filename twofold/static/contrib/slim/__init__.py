@@ -16,6 +16,7 @@ from twofold.static.contrib.slim import dataset as dataset
 from twofold.static.contrib.slim import dataset_data_provider as dataset_data_provider
 from twofold.static.contrib.slim import evaluation as evaluation
 from twofold.static.contrib.slim import learning as learning
+from twofold.static.contrib.slim import nets as nets
 from twofold.static.contrib.slim import prefetch_queue as prefetch_queue
 from twofold.static.contrib.slim import queues as queues
 from twofold.static.contrib.slim import tfexample_decoder as tfexample_decoder
@@ -55,6 +56,11 @@ enter(
         **{
             f"data.{name} python.slim.data.{name}": f"contrib.slim.{name}"
             for name in ("prefetch_queue", "dataset", "dataset_data_provider", "tfexample_decoder")
+        },
+        **{
+            f"python.slim.nets.{name}": f"contrib.slim.nets.{name}"
+            for name in ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
+            + tuple(f"inception{version}" for version in ("", "_v1", "_v2", "_v3"))
         },
         "data.parallel_reader python.slim.data.parallel_reader": "contrib.slim.dataset_data_provider",
     },
