@@ -56,7 +56,9 @@ def chain(
                     net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")
                     net = layers.conv2d(net, 4096, [1, 1], scope="fc7")
                     net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout7")
-                    plain = {"biases_initializer": initializers.zeros_initializer()} if last else {}
+                    plain: dict[str, Any] = (
+                        {"biases_initializer": initializers.zeros_initializer()} if last else {}
+                    )
                     plain |= {"activation_fn": None, "normalizer_fn": None, "scope": "fc8"}
                     net = layers.conv2d(net, num_classes, [1, 1], **plain)
                 ends = convert_collection_to_dict(collection)

@@ -57,7 +57,8 @@ def inception_v2_base(
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The layers up to ``final_endpoint``: its output, and those of all by name."""
-    depth, found = scaled(depth_multiplier, min_depth), {}
+    depth = scaled(depth_multiplier, min_depth)
+    found: dict[str, Any] = {}
     shared = [layers.conv2d, layers.max_pool2d, layers.avg_pool2d, layers.separable_conv2d]
     with variable_scope(scope, "InceptionV2", [inputs]), arg_scope(shared, stride=1, padding="SAME"):
         first = {"depth_multiplier": min(depth(64) // 3, 8), "stride": 2, "weights_initializer": normal(1.0)}

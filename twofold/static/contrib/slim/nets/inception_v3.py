@@ -76,7 +76,8 @@ def inception_v3_base(
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The layers up to ``final_endpoint``: its output, and those of all by name."""
-    depth, found = scaled(depth_multiplier, min_depth), {}
+    depth = scaled(depth_multiplier, min_depth)
+    found: dict[str, Any] = {}
     with variable_scope(scope, "InceptionV3", [inputs]):
         with arg_scope(_SHARED, stride=1, padding="VALID"):
             net = stack(inputs, _STEM, depth, found, final_endpoint)
@@ -91,7 +92,7 @@ def _aside(net: Any, num_classes: int, depth: Depth, squeeze: bool) -> Any:
         net = layers.avg_pool2d(net, [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5")
         net = layers.conv2d(net, depth(128), [1, 1], scope="Conv2d_1b_1x1")
         kernel = fitting(net, 5)
-        options = {"padding": "VALID", "scope": f"Conv2d_2a_{kernel[0]}x{kernel[1]}"}
+        options: dict[str, Any] = {"padding": "VALID", "scope": f"Conv2d_2a_{kernel[0]}x{kernel[1]}"}
         net = layers.conv2d(net, depth(768), kernel, weights_initializer=normal(0.01), **options)
         options = {"activation_fn": None, "normalizer_fn": None, "scope": "Conv2d_2b_1x1"}
         net = layers.conv2d(net, num_classes, [1, 1], weights_initializer=normal(0.001), **options)
