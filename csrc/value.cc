@@ -18,7 +18,6 @@ Value* dying = nullptr;
 bool destroying = false;
 
 void destroy_one(Value* value) noexcept {
-  if (value->pending) value->owner->forget(value);
   if (value->slot) release_slot(value->slot);
   value->~Value();
   free_values.give(value);
@@ -74,6 +73,8 @@ Value* new_value(Type* type) {
 }
 
 void destroy_value(Value* value) noexcept {
+  // At once: while the value waits for its end, the finaliser of the memory of another one may run the trace.
+  if (value->pending) value->owner->forget(value);
   value->next_dying = std::exchange(dying, value);
   if (destroying) return;
   destroying = true;
