@@ -12,14 +12,12 @@ PyTensor* as_tensor(PyObject* self) { return reinterpret_cast<PyTensor*>(self); 
 
 bool run_after(GradientSlot* slot) {
   if (!slot->after) return true;
-  ++slot->references;
-  bool done = true;
-  for (Py_ssize_t i = 0; done && i < PyList_GET_SIZE(slot->after); ++i) {
-    PyObject* result = PyObject_CallNoArgs(PyList_GET_ITEM(slot->after, i));
-    done = result != nullptr;
-    Py_XDECREF(result);
+  const Owned called(PyList_AsTuple(slot->after));  // a hook may remove itself, or add one
+  bool done = static_cast<bool>(called);
+  for (Py_ssize_t i = 0; done && i < PyTuple_GET_SIZE(called.object); ++i) {
+    const Owned result(PyObject_CallNoArgs(PyTuple_GET_ITEM(called.object, i)));
+    done = static_cast<bool>(result);
   }
-  release_slot(slot);
   return done;
 }
 

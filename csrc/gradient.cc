@@ -516,8 +516,11 @@ bool BackwardPass::run(std::vector<FoundGradient>* found) {
 
 bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   if (!slot->hooks) return true;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slot->hooks); ++i) {
-    PyObject* changed = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(slot->hooks, i), *gradient, nullptr);
+  const Owned called(PyList_AsTuple(slot->hooks));  // a hook may remove itself, or add one
+  if (!called) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(called.object); ++i) {
+    PyObject* const hook = PyTuple_GET_ITEM(called.object, i);
+    PyObject* changed = PyObject_CallFunctionObjArgs(hook, *gradient, nullptr);
     if (!changed) return false;
     if (changed == Py_None) {
       Py_DECREF(changed);
@@ -533,7 +536,7 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
     const bool fits = *gradient == Py_None || (before && after && after->type == before->type);
     if (!after || !fits) {
       if (!PyErr_Occurred()) {
-        const Owned error(PyObject_CallFunctionObjArgs(hooks.wrong_gradient, *gradient, changed, PyList_GET_ITEM(slot->hooks, i), nullptr));
+        const Owned error(PyObject_CallFunctionObjArgs(hooks.wrong_gradient, *gradient, changed, hook, nullptr));
         if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.object)), error.object);
       }
       Py_DECREF(changed);

@@ -280,8 +280,10 @@ bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::v
     Hooked outer = std::exchange(hooked, Hooked{visit.scope.saved, visit.index});
     const uint32_t line = std::exchange(recorder_.differentiated, 0);
     const CollectionPause::Lifted lifted(pause_);
-    for (Py_ssize_t i = 0; given && i < PyList_GET_SIZE(slot->call_hooks); ++i) {
-      PyObject* changed = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(slot->call_hooks, i), given.object, result.object, nullptr);
+    const Owned called(PyList_AsTuple(slot->call_hooks));  // a hook may remove itself, or add one
+    if (!called) Py_CLEAR(given.object);
+    for (Py_ssize_t i = 0; given && i < PyTuple_GET_SIZE(called.object); ++i) {
+      PyObject* changed = PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(called.object, i), given.object, result.object, nullptr);
       if (changed == Py_None) Py_DECREF(changed);
       else Py_XSETREF(given.object, changed);
     }
