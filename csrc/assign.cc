@@ -10,6 +10,7 @@
 #include "guard.h"
 #include "layout.h"
 #include "location.h"
+#include "owned.h"
 #include "purity.h"
 
 namespace twofold {
@@ -36,9 +37,8 @@ void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
 
 namespace {
 
-// Copies a result into memory that is shared with foreign code.
+// Copies a result, which is computed, into memory that is shared with foreign code.
 bool write_into(PyTensor* tensor, ValueRef value) {
-  if (!need_values(value.get()) || !realise(value.get())) return false;
   Buffer* target = tensor->value->buffer.get();
   if (target->read_only) {
     PyErr_SetString(PyExc_RuntimeError, "an in-place operation on a tensor that shares read-only memory. Clone it first.");
@@ -117,9 +117,12 @@ void keep_before(ValueRef old, Value* fresh) {
 // In-place operation on a handle that is no view.
 bool store(PyTensor* tensor, ValueRef value, bool silent) {
   bool tracked = Recorder::current().grad_enabled;
+  // First of all: what runs meanwhile may give the handle other memory.
+  if (is_shared_outside(tensor->value) && !tensor->value->buffer->read_only && !(need_values(value.get()) && realise(value.get()))) return false;
   ValueRef old = share(tensor->value);
   if (!tracked && old->requires_grad && !old->is_leaf && !(value = with_data(old.get(), value.get()))) return false;
-  if (tensor->value->buffer && !tensor->value->buffer->read_only && tensor->value->buffer->shared_outside()) {
+  const bool is_shared = is_shared_outside(tensor->value) && !tensor->value->buffer->read_only;
+  if (is_shared) {
     if (!write_into(tensor, std::move(value))) return false;
   } else {
     if (old->is_leaf && old->requires_grad) value->requires_grad = value->is_leaf = true;
@@ -150,8 +153,9 @@ ValueRef plain_value(const ValueRef& value) {
 
 // In-place operation on a view: it is written through to the parent. No gradient flows beyond a detached handle.
 bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
-  View* view = tensor->view;
+  const UsedView view(tensor->view);
   PyTensor* target = view->parent;
+  const Owned parent(Py_NewRef(reinterpret_cast<PyObject*>(target)));
   bool has_graph = value->requires_grad;
   ValueRef written;
   if (view->operation) {
@@ -165,7 +169,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
       made = PyObject_CallFunctionObjArgs(hooks.write_storage, reinterpret_cast<PyObject*>(tensor), handle, nullptr);
     } else if (handle) {
       made = PyObject_CallFunctionObjArgs(hooks.write_view, view->operation->python, view->attributes->tuple, view->inputs,
-                                          reinterpret_cast<PyObject*>(view->parent), handle, nullptr);
+                                          parent.object, handle, nullptr);
     }
     Py_XDECREF(handle);
     if (!made) return false;
@@ -180,6 +184,7 @@ bool write_through(PyTensor* tensor, ValueRef value, bool silent, bool apart) {
     const bool unseen = view->data && (apart || !has_graph || !view->used);
     if (!written || !assign(target, std::move(written), silent || unseen, apart)) return false;
   }
+  if (tensor->view != view) return true;  // it was given other storage meanwhile
   if (view->data) ++tensor->version;
   bool same_position = flows(tensor) ? tensor->value->is_leaf || !before : !view->operation && !tensor->detached && !has_graph;
   if (same_position) return true;  // read again when it is asked for

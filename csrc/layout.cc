@@ -94,6 +94,7 @@ const Layout* layout_of(PyTensor* tensor) {
   View* view = tensor->view;
   if (!view) return row_major_layout(tensor->value->type);
   if (view->layout) return view->layout;
+  const UsedView used(view);
   follow_storage(view);
   const Layout* source = layout_of(view->parent);
   if (!source || !view->operation) return source;
@@ -106,8 +107,9 @@ const Layout* layout_of(PyTensor* tensor) {
 
 bool is_offset_known(PyTensor* tensor, int64_t* offset) {
   *offset = 0;
-  for (; tensor->view; tensor = tensor->view->parent) {
-    View* view = tensor->view;
+  std::vector<UsedView> used;  // of which each holds the next handle
+  for (View* view = tensor->view; view; tensor = view->parent, view = tensor->view) {
+    used.emplace_back(view);
     follow_storage(view);
     if (!view->operation) continue;
     const Layout* source = layout_of(view->parent);
@@ -141,10 +143,11 @@ PyObject* get_is_row_major(PyObject* self, void*) {
 
 // (parent, op or None, attributes, further inputs), or None
 PyObject* get_view(PyObject* self, void*) {
-  View* view = reinterpret_cast<PyTensor*>(self)->view;
+  const UsedView view(reinterpret_cast<PyTensor*>(self)->view);
   if (!view) Py_RETURN_NONE;
   follow_storage(view);
-  return Py_BuildValue("OOOO", reinterpret_cast<PyObject*>(view->parent), view->operation ? view->operation->python : Py_None,
+  const Owned parent(Py_NewRef(reinterpret_cast<PyObject*>(view->parent)));
+  return Py_BuildValue("OOOO", parent.object, view->operation ? view->operation->python : Py_None,
                        view->operation ? view->attributes->tuple : Py_None, view->inputs);
 }
 

@@ -7,6 +7,7 @@
 #include "layout.h"
 #include "location.h"
 #include "out_of_memory.h"
+#include "owned.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -32,6 +33,7 @@ bool owns_alone(PyTensor* tensor) {
     ++links;
   }
   if (Py_REFCNT(reinterpret_cast<PyObject*>(at)) > links + 1 || is_shared_outside(at->value)) return false;
+  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(at)));
   const Layout* layout = layout_of(tensor);
   if (!layout) PyErr_Clear();
   return layout && layout->row_major && at->value->type->size == tensor->value->type->size &&
@@ -102,7 +104,8 @@ bool reads_at_once(const PyTensor* parent, const Type* shown, bool tracked) {
 }
 
 const char* memory_of_view(PyTensor* tensor) {
-  View* view = tensor->view;
+  const UsedView view(tensor->view);
+  if (!view) return nullptr;  // it was given other storage meanwhile
   if (!view->offset) {
     int64_t offset;
     const bool known = is_offset_known(tensor, &offset);

@@ -35,7 +35,10 @@ PyTensor* holder(PyTensor* tensor, uint32_t epoch) {
   return tensor;
 }
 
+}  // namespace
+
 void release_view(View* view) {
+  if (--view->references > 0) return;
   --holder(view->root, view->epoch)->views;
   --holder(view->parent, view->parent_epoch)->views;
   Py_XDECREF(view->inputs);
@@ -43,8 +46,6 @@ void release_view(View* view) {
   Py_DECREF(reinterpret_cast<PyObject*>(view->parent));
   delete view;
 }
-
-}  // namespace
 
 namespace {
 
@@ -89,7 +90,7 @@ View* new_view(PyTensor* parent, Operation* op, Attributes* attributes, PyObject
   Py_INCREF(reinterpret_cast<PyObject*>(root));
   ++root->views;
   ++parent->views;
-  auto* view = new View{parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
+  auto* view = new View{1, parent, root, op, attributes, inputs, root->version, root->epoch, parent->epoch, Recorder::current().grad_enabled};
   note_read(view);
   return view;
 }
@@ -275,18 +276,20 @@ bool at_once(const PyTensor* tensor) {
 
 // Whether shared memory still holds the elements of a view's value, which stays.
 bool holds_shared(PyTensor* tensor) {
-  View* view = tensor->view;
+  const UsedView view(tensor->view);
   const Value* value = tensor->value;
   if (!view->layout || !view->layout->row_major || !value->buffer || !at_once(tensor)) return false;
   const char* now = memory_of_view(tensor);
-  if (!now || std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
+  if (!now || view != tensor->view || value != tensor->value || std::memcmp(now, value->buffer->data, static_cast<size_t>(value->type->nbytes)) != 0) return false;
   note_read(view);
   return true;
 }
 
 // Reads the view again through its parent.
 Value* read_again(PyTensor* tensor) {
-  View* view = tensor->view;
+  const UsedView view(tensor->view);
+  if (!view) return tensor->value;
+  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(view->parent)));
   bool own = view->operation ? is_tracked_leaf(tensor) : !tensor->detached;  // another position in the graph than the parent's
   const bool eager = view->operation && at_once(tensor);
   ValueRef fresh;
@@ -298,7 +301,7 @@ Value* read_again(PyTensor* tensor) {
     fresh = share(parent);
   } else {
     PyObject* arguments[kMostOperands];
-    arguments[0] = reinterpret_cast<PyObject*>(view->parent);
+    arguments[0] = held.object;
     size_t count = static_cast<size_t>(PyTuple_GET_SIZE(view->inputs)) + 1;
     for (size_t i = 1; i < count; ++i) arguments[i] = PyTuple_GET_ITEM(view->inputs, static_cast<Py_ssize_t>(i - 1));
     GradientScope scoped(view->tracked);
@@ -308,6 +311,7 @@ Value* read_again(PyTensor* tensor) {
     Py_DECREF(made);
   }
   if (own && !(fresh = with_data(tensor->value, fresh.get()))) return nullptr;
+  if (tensor->view != view) return current_value(tensor);  // it was given other storage meanwhile
   note_read(view);
   // Operands of one call may be this view: the value of the first stays while the memory holds the same elements.
   if ((own || eager) && is_kept(view, tensor->value, fresh.get())) return tensor->value;
@@ -328,11 +332,14 @@ Value* current_value(PyTensor* tensor) {
   if (!level) return nullptr;
   // From the root, so that a long chain of views does not recurse.
   std::vector<PyTensor*> stale;
+  const UsedView used(view);
+  std::vector<UsedView> above_it;  // of which each holds the next handle
   bool walks = !is_shared_outside(view->root->value) && !at_once(tensor);
   for (PyTensor* above = view->parent; walks && above->view; above = above->view->parent) {
     follow_storage(above->view);
     if (is_current(above->view)) break;
     stale.push_back(above);
+    above_it.emplace_back(above->view);
   }
   while (!stale.empty() && read_again(stale.back())) stale.pop_back();
   return stale.empty() ? read_again(tensor) : nullptr;

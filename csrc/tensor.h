@@ -14,6 +14,7 @@ struct Layout;
 
 // The view of a handle: in-place writes go through to the parent, reads follow the version of the root.
 struct View {
+  int32_t references = 1;  // of the handle, and of those that are reading or writing the view, see UsedView
   PyTensor* parent;
   PyTensor* root;
   Operation* operation;    // null: an identity view (detach)
@@ -44,6 +45,22 @@ struct PyTensor {
   Storage* storage;        // owned; null until a write outside of a graph, or a view, needs it
   bool detached;           // no gradient flows through this handle
   bool standard;           // promotes by the array API standard, and so do results computed from it
+};
+
+void release_view(View* view);
+
+// A view that is being read or written: what rules of Python do meanwhile may give its handle other storage.
+class UsedView {
+ public:
+  explicit UsedView(View* view) : view_(view) { if (view) ++view->references; }
+  UsedView(const UsedView& other) : UsedView(other.view_) {}
+  UsedView& operator=(const UsedView&) = delete;
+  ~UsedView() { if (view_) release_view(view_); }
+  View* operator->() const { return view_; }
+  operator View*() const { return view_; }
+
+ private:
+  View* const view_;
 };
 
 extern PyTypeObject* tensor_type;

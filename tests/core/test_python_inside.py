@@ -1,7 +1,8 @@
-"""Python code that runs in the middle of the core: finalisers, hooks, signal handlers and what operands do when they are asked."""
+"""Python code that runs in the middle of the core: finalisers, hooks, rules, and what operands do."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import twofold as torch
+from twofold import _core
 
 
 class Finalised(np.ndarray):
@@ -26,7 +28,7 @@ def end_a_tensor_of_an_array() -> None:
 
 
 def test_what_a_finaliser_replaces_is_in_no_trace_that_it_runs() -> None:
-    x, sums = torch.ones(3), []
+    x, sums = torch.ones(3), list[float]()
 
     def overwrite_and_read() -> None:
         y = x * len(sums)
@@ -77,3 +79,72 @@ def test_hooks_behind_one_that_removes_itself_are_called_as_in_pytorch() -> None
         register(lambda *gradients, where=where: seen.append(where))
     y.sum().backward()
     assert seen == ["value", "call", "leaf", "after"]
+
+
+class Inside:
+    """Does something once in the first, or the given, call or return of Python inside of a block when it may."""
+
+    def __init__(
+        self, action: Callable[[], Any], when: Callable[[], bool] = lambda: True, first: int = 0
+    ) -> None:
+        self._action, self._when, self._left = action, when, first
+        self.done = False
+
+    def _step(self, frame: Any, event: str, argument: Any) -> None:
+        if self._when():
+            self._left -= 1
+        if self._left < 0:
+            sys.setprofile(None)
+            self.done = True
+            self._action()
+
+    def __enter__(self) -> Inside:
+        sys.setprofile(self._step)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+
+
+def is_running() -> bool:
+    """Whether what was recorded has been taken to run."""
+    return _core.pending() == 0
+
+
+def test_a_handle_gets_other_memory_while_what_is_written_to_it_runs() -> None:
+    array = np.ones(2, np.float32)
+    tensor = torch.from_numpy(array)
+    written = torch.sort(torch.tensor([2.0, 0.0])).values
+
+    def replace() -> None:
+        tensor.data = torch.zeros(2)
+        tensor.add_(5)
+
+    with Inside(replace, is_running) as inside:
+        tensor.add_(written)
+    assert inside.done and array.tolist() == [1, 1]
+    assert tensor.tolist() == [1, 3]  # the sum was computed before, and is written last
+
+
+@pytest.mark.parametrize("use", ["write", "layout", "read"])
+def test_a_view_gets_other_storage_while_it_is_used(use: str) -> None:
+    """The view and its parent end inside of the rules of Python that are asked for them."""
+    for first in range(30):
+        base = torch.ones(3, 4 + first, 5)
+        view = base.transpose(0, 1)[1:]
+        base.add_(1)
+
+        def replace(view: Any = view, first: int = first) -> None:
+            view.data = torch.zeros(3 + first, 3, 5)
+
+        del base
+        with Inside(replace, first=first) as inside:
+            if use == "write":
+                view.mul_(torch.ones(5).cumsum(0))
+            elif use == "layout":
+                view.stride(), view._view, view.numpy()
+            else:
+                (view * 2).sum().item()
+        assert view.sum().item() in (0, (3 + first) * 3 * 5 * 2, (3 + first) * 3 * 15 * 2)
+        if not inside.done:
+            break
