@@ -54,8 +54,8 @@ bool own_value(PyTensor* tensor) {
 }
 
 PyObject* get_grad(PyObject* self, void*) {
-  const Value* value = as_tensor(self)->value;
-  GradientSlot* slot = as_tensor(self)->detached ? nullptr : value->slot;
+  const UsedValue value(as_tensor(self)->value);
+  const GradientSlot* slot = as_tensor(self)->detached ? nullptr : value->slot;
   bool empty = flows(as_tensor(self)) && !value->is_leaf && !is_symbolic(value) && !(slot && (slot->retains || slot->gradient));
   if (empty && PyErr_WarnEx(PyExc_UserWarning,
                             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. A backward pass does not "
@@ -68,7 +68,7 @@ PyObject* get_grad(PyObject* self, void*) {
 }
 
 int set_grad(PyObject* self, PyObject* gradient, void*) {
-  Value* value = as_tensor(self)->value;
+  const UsedValue value(as_tensor(self)->value);
   if (gradient && gradient != Py_None && !is_tensor(gradient) && PyObject_HasAttrString(gradient, "is_sparse")) {
     const Owned dense(PyObject_CallMethod(gradient, "to_dense", nullptr));
     if (!dense || set_grad(self, dense.object, nullptr) < 0) return -1;
@@ -106,10 +106,11 @@ PyObject* get_requires_grad(PyObject* self, void*) {
 
 int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   PyTensor* tensor = as_tensor(self);
+  const int wanted = flag ? PyObject_IsTrue(flag) : 0;
+  const Owned handle(wanted > 0 ? PyWeakref_NewRef(self, nullptr) : nullptr);
+  if (wanted < 0 || (wanted && !handle)) return -1;
   Value* value = current_value(tensor);
   if (!value) return -1;
-  int wanted = flag ? PyObject_IsTrue(flag) : 0;
-  if (wanted < 0) return -1;
   if (wanted && !is_differentiable(value->type->dtype)) {
     PyErr_Format(PyExc_RuntimeError, "requires_grad: only floating and complex tensors can require gradients, this is %s. Cast it first.",
                  value->type->text().c_str());
@@ -127,9 +128,7 @@ int set_requires_grad(PyObject* self, PyObject* flag, void*) {
   value->requires_grad = wanted;
   value->is_leaf = true;
   if (!wanted) return 0;
-  PyObject* handle = PyWeakref_NewRef(self, nullptr);
-  if (!handle) return -1;
-  Py_XSETREF(slot_of(value)->handle, handle);
+  Py_XSETREF(slot_of(value)->handle, Py_NewRef(handle.object));
   return 0;
 }
 
@@ -183,8 +182,11 @@ PyObject* item(PyObject* self, PyObject*) {
 
 // As observe, of a tensor whose memory is handed out.
 bool observe_memory(PyTensor* tensor, const char* what) {
-  if (!observe(tensor, what) || !Recorder::current().flush_readers(tensor->value->buffer.get())) return false;
-  Buffer* buffer = tensor->value->buffer.get();
+  if (!observe(tensor, what)) return false;
+  const UsedValue value(tensor->value);
+  Buffer* buffer = value->buffer.get();
+  if (!Recorder::current().flush_readers(buffer)) return false;
+  if (value != tensor->value) return observe_memory(tensor, what);  // what ran meanwhile has given the handle another one
   ++(buffer->whole ? buffer->whole : buffer)->handovers;
   return true;
 }
@@ -198,6 +200,7 @@ PyObject* array_by(PyObject* self, bool (*observe_tensor)(PyTensor*, const char*
   }
   PyTensor* shown = tensor;
   for (; shown->view && !shown->view->operation; shown = shown->view->parent) follow_storage(shown->view);
+  const Owned held(Py_NewRef(reinterpret_cast<PyObject*>(shown)));
   if (shown->view) return observe(shown, "numpy()") ? PyObject_CallOneArg(hooks.view_array, reinterpret_cast<PyObject*>(shown)) : nullptr;
   return observe_tensor(shown, "numpy()") ? array_of(shown, false) : nullptr;
 }
@@ -327,6 +330,12 @@ bool check_root(PyTensor* tensor, PyObject* seed, Py_ssize_t position) {
   return true;
 }
 
+// The value now, held; null with a Python error set.
+ValueRef held_value(PyTensor* tensor) {
+  Value* value = current_value(tensor);
+  return value ? share(value) : ValueRef();
+}
+
 // With anomaly detection backward passes run at once, before `.grad` has a NaN; false with a Python error set.
 bool look_over(Recorder& recorder) { return settings.anomaly != Anomaly::kBackward || recorder.flush(); }
 
@@ -337,14 +346,24 @@ PyObject* backward(PyObject* self, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "Opp", &seed, &retain, &create)) return nullptr;
   const uint32_t location = capture_location();
   PyTensor* tensor = as_tensor(self);
-  Value* root = current_value(tensor);
+  const ValueRef root = held_value(tensor);
   if (!root || !check_root(tensor, seed, 0)) return nullptr;
+  const ValueRef given = seed == Py_None ? ValueRef() : held_value(as_tensor(seed));
+  if (!given && seed != Py_None) return nullptr;
   Recorder& recorder = Recorder::current();
-  BackwardRequest request{root, seed == Py_None ? nullptr : current_value(as_tensor(seed)), retain != 0, create != 0, location, true, {}};
+  BackwardRequest request{root.get(), given.get(), retain != 0, create != 0, location, true, {}};
   std::vector<FoundGradient> found;
-  ValueRef kept = share(root);
   if (!differentiate(recorder, request, &found) || !look_over(recorder) || !gather_all(found, create != 0, false)) return nullptr;
   Py_RETURN_NONE;
+}
+
+// Makes a list of hooks at its first use, unless a finaliser that the new list calls does; false with a Python error set.
+bool make_list(PyObject*& list) {
+  if (list) return true;
+  PyObject* made = PyList_New(0);
+  if (list) Py_XDECREF(made);
+  else list = made;
+  return list;
 }
 
 // The slot of a value that a backward pass is to look at; null with a Python error set.
@@ -372,9 +391,7 @@ PyObject* slot_object(PyObject* self, PyObject* flag) {
   GradientSlot* slot = watched_slot(value);
   if (!slot) return nullptr;
   if (value->requires_grad && !value->is_leaf) slot->retains = slot->retains || flag == Py_True;
-  if (!slot->hooks) slot->hooks = PyList_New(0);
-  Py_XINCREF(slot->hooks);
-  return slot->hooks;
+  return make_list(slot->hooks) ? Py_NewRef(slot->hooks) : nullptr;
 }
 
 // The hooks on the gradients of the inputs of the call that made a value, and a dict of the program's for the call.
@@ -382,31 +399,32 @@ PyObject* call_state(PyObject* self, PyObject*) {
   const UsedValue value(current_value(as_tensor(self)));
   GradientSlot* slot = value ? watched_slot(value) : nullptr;
   if (!slot) return nullptr;
-  if (!slot->call_hooks) slot->call_hooks = PyList_New(0);
-  if (!slot->metadata) slot->metadata = PyDict_New();
-  return slot->call_hooks && slot->metadata ? PyTuple_Pack(2, slot->call_hooks, slot->metadata) : nullptr;
+  if (!slot->metadata) {
+    PyObject* made = PyDict_New();
+    if (slot->metadata) Py_XDECREF(made);
+    else slot->metadata = made;
+  }
+  return make_list(slot->call_hooks) && slot->metadata ? PyTuple_Pack(2, slot->call_hooks, slot->metadata) : nullptr;
 }
 
 PyObject* after_hooks(PyObject* self, PyObject*) {
-  Value* value = current_value(as_tensor(self));
+  const UsedValue value(current_value(as_tensor(self)));
   if (!value) return nullptr;
   GradientSlot* slot = slot_of(value);
-  if (!slot->after) slot->after = PyList_New(0);
-  Py_XINCREF(slot->after);
-  return slot->after;
+  return make_list(slot->after) ? Py_NewRef(slot->after) : nullptr;
 }
 
 bool add_roots(PyObject* outputs, PyObject* seeds, BackwardRequest& request, std::vector<ValueRef>& held) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
     PyObject *output = PyTuple_GET_ITEM(outputs, i), *seed = PyTuple_GET_ITEM(seeds, i);
-    Value* root = current_value(as_tensor(output));
+    const ValueRef root = held_value(as_tensor(output));
     if (!root || !check_root(as_tensor(output), seed, i)) return false;
-    Value* given = seed == Py_None ? nullptr : current_value(as_tensor(seed));
+    const ValueRef given = seed == Py_None ? ValueRef() : held_value(as_tensor(seed));
     if (!given && seed != Py_None) return false;
-    held.push_back(share(root));
-    if (given) held.push_back(share(given));
-    if (i) request.more.emplace_back(root, given);
-    else request.root = root, request.seed = given;
+    held.push_back(root);
+    if (given) held.push_back(given);
+    if (i) request.more.emplace_back(root.get(), given.get());
+    else request.root = root.get(), request.seed = given.get();
   }
   return true;
 }

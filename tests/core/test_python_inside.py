@@ -111,6 +111,15 @@ def is_running() -> bool:
     return _core.pending() == 0
 
 
+def test_a_handle_gets_a_value_while_the_readers_of_its_memory_run() -> None:
+    tensor = torch.tensor([1.0, 2.0])
+    order = torch.argsort(tensor)  # runs in Python
+    with Inside(lambda: tensor.add_(1), is_running) as inside:
+        array = tensor.numpy()
+    assert inside.done and array.tolist() == [2, 3]
+    assert order.tolist() == [0, 1]
+
+
 def test_a_handle_gets_other_memory_while_what_is_written_to_it_runs() -> None:
     array = np.ones(2, np.float32)
     tensor = torch.from_numpy(array)
@@ -124,6 +133,19 @@ def test_a_handle_gets_other_memory_while_what_is_written_to_it_runs() -> None:
         tensor.add_(written)
     assert inside.done and array.tolist() == [1, 1]
     assert tensor.tolist() == [1, 3]  # the sum was computed before, and is written last
+
+
+def test_a_flag_whose_truth_writes_to_the_tensor() -> None:
+    tensor = torch.tensor([1.0, 2.0])
+
+    class Flag:
+        def __bool__(self) -> bool:
+            tensor.add_(1)
+            return True
+
+    truth: Any = Flag()
+    tensor.requires_grad = truth
+    assert tensor.requires_grad and tensor.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("use", ["write", "layout", "read"])
