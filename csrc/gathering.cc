@@ -23,9 +23,12 @@ bool run_after(GradientSlot* slot) {
 
 // Gives the tensor `.grad` a new value. Gradients that keep their graph are another tensor each time, as in PyTorch.
 bool replace_gradient(GradientSlot* slot, ValueRef value) {
-  if (!Recorder::current().grad_enabled) return assign(as_tensor(slot->gradient), std::move(value));
+  if (slot->gradient && !Recorder::current().grad_enabled) {
+    const Owned held(Py_NewRef(slot->gradient));  // a finaliser may set `.grad` to None
+    return assign(as_tensor(held.object), std::move(value));
+  }
   PyObject* made = wrap(std::move(value));
-  if (made) Py_SETREF(slot->gradient, made);
+  if (made) Py_XSETREF(slot->gradient, made);
   return made != nullptr;
 }
 
@@ -71,7 +74,8 @@ bool gather(FoundGradient item, bool asked) {
     return run_after(slot);
   }
   static Operation* const accumulate = operation_of(hooks.accumulate);
-  PyObject* both[2] = {slot->gradient, gradient};
+  const Owned held(Py_NewRef(slot->gradient));
+  PyObject* both[2] = {held.object, gradient};
   PyObject* sum = call_operation(accumulate, no_attributes(), both, 2);
   Py_DECREF(gradient);
   if (!sum) return false;

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -170,3 +173,37 @@ def test_a_view_gets_other_storage_while_it_is_used(use: str) -> None:
         assert view.sum().item() in (0, (3 + first) * 3 * 5 * 2, (3 + first) * 3 * 15 * 2)
         if not inside.done:
             break
+
+
+@contextmanager
+def at_collection(number: int, action: Callable[[], Any]) -> Iterator[None]:
+    """Does something in the given collection of garbage, of which there is one for each two objects."""
+    seen: list[str] = []
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            seen.append(phase)
+            if len(seen) == number:
+                action()
+
+    before = gc.get_threshold()
+    gc.freeze()  # a full collection, which leaves no free tuples, is quick then
+    gc.collect()
+    gc.callbacks.append(collected)
+    gc.set_threshold(1, 1 << 30, 1 << 30)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collected)
+        gc.unfreeze()
+
+
+def test_a_gradient_is_taken_away_while_another_one_is_added_to_it() -> None:
+    for number in range(1, 40):
+        w = torch.ones(3 + number, requires_grad=True)
+        w.grad = torch.ones(3 + number, requires_grad=True)  # so that it is added behind the pass
+        total = (w * 2).sum()
+        with at_collection(number, functools.partial(setattr, w, "grad", None)):
+            total.backward()
+        assert w.grad is None or w.grad[0].item() in (2, 3)
