@@ -13,7 +13,7 @@ namespace {
 struct Maker {
   Operation* operation = nullptr;
   AttributesRef attributes;
-  const std::vector<Type*>* types = nullptr;
+  std::vector<Type*> types;
   uint64_t mask = 0;
   std::vector<Leaf> inputs;  // those to which gradients flow; empty once the graph was freed
 };
@@ -21,7 +21,7 @@ struct Maker {
 void take_signature(const Signature* signature, Maker& maker) {
   maker.operation = signature->operation;
   maker.attributes = signature->attributes;
-  maker.types = &signature->inputs;
+  maker.types = signature->inputs;
 }
 
 void entry_inputs(const Value* value, Maker& maker) {
@@ -46,7 +46,7 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
     if (!declared->operation) return 0;
     maker.operation = declared->operation;
     maker.attributes = declared->attributes;
-    maker.types = &declared->input_types;
+    maker.types = declared->input_types;
     for (size_t i = 0; inputs && i < declared->inputs.size(); ++i) {
       maker.inputs.push_back((declared->gradient_mask & Entry::mask_bit(i)) ? declared->inputs[i] : Leaf());
     }
@@ -71,43 +71,40 @@ PyObject* leaf_tensor(const ValueRef& value) {
   return wrap(value);
 }
 
-Value* value_with_gradient(PyObject* object) {
+// Held, as its handle may get another one meanwhile; null with a Python error set.
+ValueRef value_with_gradient(PyObject* object) {
   if (!is_tensor(object)) {
     PyErr_Format(PyExc_TypeError, "expected a tensor, not %s", Py_TYPE(object)->tp_name);
-    return nullptr;
+    return ValueRef();
   }
-  return current_value(reinterpret_cast<PyTensor*>(object));
+  Value* value = current_value(reinterpret_cast<PyTensor*>(object));
+  return value ? share(value) : ValueRef();
 }
 
 // made_by(tensor) -> (handle on the same value, op, attributes, input types, number of the call), or None.
 PyObject* made_by(PyObject*, PyObject* object) {
-  Value* value = value_with_gradient(object);
+  const ValueRef value = value_with_gradient(object);
   if (!value) return nullptr;
   Maker maker;
-  int found = !flows(reinterpret_cast<PyTensor*>(object)) || value->is_leaf ? 0 : find_maker(value, false, maker);
+  int found = !flows(reinterpret_cast<PyTensor*>(object)) || value->is_leaf ? 0 : find_maker(value.get(), false, maker);
   if (found < 0) return nullptr;
   if (!found) Py_RETURN_NONE;
-  PyObject* types = PyTuple_New(static_cast<Py_ssize_t>(maker.types->size()));
-  for (size_t i = 0; types && i < maker.types->size(); ++i) {
-    PyObject* type = python_type((*maker.types)[i]);
-    if (!type) Py_CLEAR(types);
-    else PyTuple_SET_ITEM(types, static_cast<Py_ssize_t>(i), Py_NewRef(type));
-  }
-  PyObject* handle = types ? wrap(share(value)) : nullptr;
+  const auto number = static_cast<int>(value->index);
+  PyObject* types = types_tuple(maker.types.data(), maker.types.size());
+  PyObject* handle = types ? wrap(value) : nullptr;
   if (!handle) {
     Py_XDECREF(types);
     return nullptr;
   }
-  return Py_BuildValue("NOONi", handle, maker.operation->python, maker.attributes->tuple, types, static_cast<int>(value->index));
+  return Py_BuildValue("NOONi", handle, maker.operation->python, maker.attributes->tuple, types, number);
 }
 
 // made_from(tensor) -> its operands, None for those without a gradient; () once the graph was freed.
 PyObject* made_from(PyObject*, PyObject* object) {
-  Value* value = value_with_gradient(object);
+  const ValueRef value = value_with_gradient(object);
   if (!value) return nullptr;
-  ValueRef held = share(value);
   Maker maker;
-  if (find_maker(value, true, maker) < 0) return nullptr;
+  if (find_maker(value.get(), true, maker) < 0) return nullptr;
   PyObject* made = PyTuple_New(static_cast<Py_ssize_t>(maker.inputs.size()));
   for (size_t i = 0; made && i < maker.inputs.size(); ++i) {
     const ValueRef& input = maker.inputs[i].value;

@@ -170,14 +170,15 @@ nb::object trace_above(nb::list tensors) {
     if (!value) throw nb::python_error();
     values.push_back(share(value));
   }
+  nb::list numbers, lines, leaves;
   Recorder& recorder = Recorder::current();
   const Value* first = values.at(0).get();
+  // Until all is copied nothing is made that the garbage collector counts: what it calls may run the trace.
   const bool pending = first->pending && first->owner == &recorder && !recorder.in_flight(first);
   if (!pending && !first->saved) return nb::none();
   if (pending) recorder.forget_prediction();
   const SavedTrace* saved = pending ? nullptr : first->saved.get();
   if (saved && !saved->packed.empty()) return nb::none();  // hooks for saved tensors hold what it has read
-  nb::list numbers, lines, leaves;
   std::vector<Ref> outputs;
   for (size_t k = 0; k < values.size(); ++k) {
     const Value* value = values[k].get();
@@ -187,12 +188,13 @@ nb::object trace_above(nb::list tensors) {
     outputs.push_back(value->index);
   }
   const CanonicalTrace canonical(pending ? recorder.trace() : saved->trace->trace, outputs);
+  std::vector<Provenance> made_at;
   for (int32_t entry : canonical.entry_source) {
     const auto i = static_cast<size_t>(entry);
-    const Provenance provenance = pending ? recorder.provenance(i) : saved->provenance[i];
-    lines.append(nb::make_tuple(provenance.location, provenance.differentiated()));
+    made_at.push_back(pending ? recorder.provenance(i) : saved->provenance[i]);
   }
-  const std::vector<Leaf>& sources = pending ? recorder.leaves() : saved->leaves;
+  const std::vector<Leaf> sources = pending ? recorder.leaves() : saved->leaves;
+  for (const Provenance& one : made_at) lines.append(nb::make_tuple(one.location, one.differentiated()));
   for (size_t k = 0; k < canonical.leaf_source.size(); ++k) {
     const auto source = static_cast<size_t>(canonical.leaf_source[k]);
     leaves.append(source < sources.size() ? captured_object(sources[source], canonical.trace.leaves[k]) : nb::none());

@@ -207,3 +207,28 @@ def test_a_gradient_is_taken_away_while_another_one_is_added_to_it() -> None:
         with at_collection(number, functools.partial(setattr, w, "grad", None)):
             total.backward()
         assert w.grad is None or w.grad[0].item() in (2, 3)
+
+
+def test_the_trace_of_a_value_runs_while_it_is_described() -> None:
+    for number in range(1, 60, 4):
+        x = torch.ones(3, requires_grad=True)
+        y = x
+        for k in range(30):
+            y = y * float(k)
+        with at_collection(number, y.tolist):
+            found: Any = _core.trace_above([y])
+        numbers, (_, entries, *_), lines, leaves = found
+        assert numbers == [0] and len(entries) == len(lines) == 30
+        assert len({line for line, _ in lines}) == 1 and not any(leaf is None for leaf in leaves)
+
+
+def test_a_value_is_replaced_while_its_call_is_described() -> None:
+    for number in range(1, 20):
+        y = torch.ones(3, requires_grad=True) * 2
+
+        def replace(y: Any = y) -> None:
+            with torch.no_grad():
+                y.mul_(2)
+
+        with at_collection(number, replace):
+            assert y.grad_fn.name().startswith("Mul") and len(y.grad_fn.next_functions) == 1
