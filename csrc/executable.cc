@@ -176,7 +176,8 @@ bool Executable::ask_for_plan(TraceFamily& family, bool wait, RunProvenance prov
 bool Executable::ask_to_tell(bool wait, RunProvenance provenance, Interrupts& interrupts) {
   asked_to_tell_ = true;
   met_ = false;
-  return find_program(false, provenance, interrupts) && (fused_->tells_finite || ask_for_fused(wait, provenance, interrupts));
+  // A run of the same trace inside of what finds the program may have rejected it.
+  return find_program(false, provenance, interrupts) && ((fused_ && fused_->tells_finite) || ask_for_fused(wait, provenance, interrupts));
 }
 
 bool Executable::ask_for_fused(bool wait, RunProvenance provenance, Interrupts& interrupts) {

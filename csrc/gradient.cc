@@ -418,29 +418,40 @@ bool BackwardPass::start(Value* root, Ref cotangent) {
 
 // `.grad` of leaves as references of the open trace, the same in each repetition of a pass.
 bool BackwardPass::find_starts() {
+  const uint64_t stamp = recorder_.stamp();
   const size_t count = request_.accumulates ? recorder_.leaves().size() : 0;
   for (size_t k = 0; k < count; ++k) {
-    const Value* leaf = recorder_.leaves()[k].value.get();
+    const ValueRef leaf = recorder_.leaves()[k].value;
     GradientSlot* slot = leaf && leaf->is_leaf && leaf->requires_grad ? leaf->slot : nullptr;
     each_seen_ = each_seen_ || (slot && slot->calls_python());
     if (!slot || !slot->gradient) continue;
     auto [start, fresh] = starts_.try_emplace(slot, kNoRef);
     if (fresh && !find_start(slot, leaf->type, &start->second)) return false;
+    if (recorder_.stamp() == stamp) continue;
+    // Reading a view calls Python, where a signal handler may have run the trace; the pass has recorded nothing yet.
+    starts_.clear();
+    held_.clear();
+    return find_starts();
   }
   return true;
 }
 
-// kNoRef if the gradient of the pass is computed by itself, and then added to `.grad`, if that is set.
+// kNoRef if the gradient of the pass is computed by itself, and then added to `.grad`, if that is set. Whoever asks looks whether
+// the trace has run meanwhile.
 bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
   *out = kNoRef;
   if (!request_.accumulates || slot->intermediate || !slot->gradient) return true;
-  auto* tensor = reinterpret_cast<PyTensor*>(slot->gradient);
-  Value* held = current_value(tensor);
+  const uint64_t stamp = recorder_.stamp();
+  const Owned gradient(Py_NewRef(slot->gradient));
+  auto* tensor = reinterpret_cast<PyTensor*>(gradient.object);
+  const UsedValue held(current_value(tensor));
   if (!held) return false;
+  if (recorder_.stamp() != stamp) return true;
   const bool cut = held->requires_grad && (tensor->detached || held->is_leaf);
   if (held->type != type || held->declared || cut) return true;
   const bool is_elsewhere = held->pending && (held->owner != &recorder_ || recorder_.in_flight(held));
   if ((is_elsewhere || held->failed) && !realise(held)) return false;
+  if (recorder_.stamp() != stamp) return true;
   *out = held->pending ? held->index : recorder_.leaf_reference(held);
   each_seen_ = !held_.insert(root_of(tensor)).second || each_seen_;
   return !PyErr_Occurred();

@@ -204,7 +204,7 @@ bool BackwardPass::unpack(Visit& visit) {
       const CollectionPause::Lifted lifted(pause_);
       tensor = PyObject_CallOneArg(packed.unpack, packed.object);
     }
-    Value* value = tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr;
+    const UsedValue value(tensor && is_tensor(tensor) ? current_value(reinterpret_cast<PyTensor*>(tensor)) : nullptr);
     ValueRef found;
     if (tensor && !value && !PyErr_Occurred()) {
       PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",

@@ -170,7 +170,8 @@ bool BackwardPass::settle_slot(Sum& sum) {
   if (terms.empty()) return true;
   if (sum.total == kNoRef) {
     auto [start, fresh] = starts_.try_emplace(sum.slot, kNoRef);
-    if (fresh && !find_start(sum.slot, sum.type, &start->second)) return false;
+    const uint64_t stamp = recorder_.stamp();
+    if (fresh && !(find_start(sum.slot, sum.type, &start->second) && is_open(stamp))) return false;
     sum.start = sum.total = start->second;
   }
   const bool is_seen = sum.total == kNoRef || each_seen_ || sum.slot->has_hooks();

@@ -50,7 +50,7 @@ bool read_gradient(GradientPlan& plan, const Signature* s, PyObject* item) {
     if (!output) return false;
     signature = insert_signature(operation, attributes, inputs.data(), inputs.size());
     signature->output = output;
-    Py_XSETREF(signature->graph, Py_NewRef(graph));
+    if (!signature->graph) signature->graph = Py_NewRef(graph);
     signature->differentiable = is_differentiable(output->dtype);
   }
   add_gradient(plan, s->inputs.size(), position, std::move(signature), std::move(used), form);

@@ -193,8 +193,7 @@ class Recorder {
   bool plan_checks(CachedTrace& cached) const;
   bool mark_kept(CachedTrace& cached, std::vector<char>& kept) const;
   void reset(std::shared_ptr<CachedTrace> prediction);
-  void restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
-               const std::vector<ValueRef>& living);
+  void restore(TraceRun& run);
   Digest digest() const;
 
   uint64_t generation_ = process_generation();

@@ -237,12 +237,19 @@ void Recorder::reset(std::shared_ptr<CachedTrace> prediction) {
 }
 
 // Restores a trace as if it had just been recorded, so that a later flush runs it again.
-void Recorder::restore(std::shared_ptr<CachedTrace> cached, std::vector<Leaf> leaves, const std::vector<Provenance>& provenance,
-                       const std::vector<ValueRef>& living) {
+void Recorder::restore(TraceRun& run) {
+  const std::shared_ptr<CachedTrace> cached = run.cached;
+  const std::vector<ValueRef>& living = run.living;
+  run.give_before();
+  // Of a call that was refused meanwhile; it ends once all is restored, as its finalisers may record calls.
+  const std::vector<Leaf> unused = std::exchange(leaves_, {});
+  const std::shared_ptr<CachedTrace> left = predicted_;
   reset(cached);
   position_ = static_cast<uint32_t>(cached->trace.entries.size());
-  leaves_ = std::move(leaves);
-  std::copy(provenance.begin(), provenance.begin() + position_, provenance_.begin());
+  leaves_ = std::move(run.leaves);
+  watched_ = std::move(run.watched);
+  shown_ = std::move(run.shown);
+  std::copy(run.provenance.begin(), run.provenance.begin() + position_, provenance_.begin());
   std::fill(live_.begin(), live_.begin() + position_, nullptr);
   std::copy(cached->alive.begin(), cached->alive.end(), alive_.begin());
   std::copy(cached->consumed.begin(), cached->consumed.end(), consumed_.begin());
@@ -293,7 +300,8 @@ bool Recorder::flush(bool cuts, const Digest* known, bool goes_on) {
   run.shown = std::move(shown_);
   run.provenance = std::exchange(provenance_, std::move(spare_provenance_));
   const uint64_t stamp = stamp_;
-  last_ = cached;
+  // Until the run: programs of traces that are forgotten may hold objects of the user's, whose finalisers record calls.
+  const std::shared_ptr<CachedTrace> last = std::exchange(last_, cached), followed = followed_, predicted = predicted_;
   if (is_cut_off_) {
     followed_->update = update_ = cached;
   } else {
@@ -331,10 +339,7 @@ bool Recorder::run_here(TraceRun& run, uint64_t stamp) {
     return done && (!saved || !pack || pack_saved(*saved, pack, unpack));
   }
   if ((interrupts.raised() || is_transient_error()) && position_ == 0) {
-    run.give_before();
-    restore(run.cached, std::move(run.leaves), run.provenance, run.living);
-    watched_ = std::move(run.watched);
-    shown_ = std::move(run.shown);
+    restore(run);
     return false;
   }
   run.deliver_rest();

@@ -442,7 +442,7 @@ SignatureRef signature_of(Operation* op, Attributes* attributes, Type* const* in
   if (!fill(&probe, result.object)) return nullptr;
   SignatureRef s = insert_signature(op, attributes, inputs, count);
   s->output = probe.output;
-  std::swap(s->graph, probe.graph);
+  if (!s->graph) std::swap(s->graph, probe.graph);  // that of a nested call may be in use
   account.bytes += s->graph ? kGraph : 0;
   s->differentiable = probe.differentiable;
   return s;

@@ -36,8 +36,11 @@ bool class_handles(PyObject* argument) {
 template <class Predicate>
 bool any_in(PyObject* argument, Predicate predicate) {
   if (!(Py_TYPE(argument)->tp_flags & (Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS))) return predicate(argument);
-  PyObject** items = PySequence_Fast_ITEMS(argument);
-  return std::any_of(items, items + PySequence_Fast_GET_SIZE(argument), predicate);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); ++i) {
+    const Owned item(Py_NewRef(PySequence_Fast_GET_ITEM(argument, i)));  // looking at its class may run Python, which may change the list
+    if (predicate(item.object)) return true;
+  }
+  return false;
 }
 
 // Adds the class of an argument, or of the elements of a list or tuple: classes before those they derive from.
