@@ -41,7 +41,7 @@ uint64_t key_of(const Identity& identity) {
 // A call: its result, operands, and the inputs to which gradients flow.
 struct Call {
   Identity identity;
-  ValueRef result;               // null if a trace that has run did not keep it
+  ValueRef result;               // null if a trace that has run did not keep it, and it has no hooks
   Operation* operation;          // null for a declared gradient
   AttributesRef attributes;
   std::vector<uint64_t> keys;    // of the inputs
@@ -115,6 +115,14 @@ bool CallTraversal::open_entry(size_t index) {
   return true;
 }
 
+// An entry whose value no gradient reads, for the hooks on its cotangent: its elements are zeros.
+ValueRef unread_value(const std::shared_ptr<SavedTrace>& saved, size_t index) {
+  ValueRef value = kept_value(saved, index);
+  value->buffer = BufferRef(new_buffer(static_cast<size_t>(value->type->nbytes)));
+  std::memset(value->buffer->data, 0, value->buffer->nbytes);
+  return value;
+}
+
 bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t index) {
   const Trace& trace = saved->trace->trace;
   const Entry& entry = trace.entries[index];
@@ -126,7 +134,9 @@ bool CallTraversal::saved_entry(const std::shared_ptr<SavedTrace>& saved, size_t
   Signature* signature = entry.signature;
   Call call{{Identity::kSaved, saved->order, index}, ValueRef(), signature->operation, signature->attributes, {}, {}, signature->inputs,
             entry.gradient_mask};
+  const GradientSlot* watched = watched_at(saved->watched, index);
   if (saved->kept[index]) call.result = kept_value(saved, index);
+  else if (watched && watched->has_hooks()) call.result = unread_value(saved, index);
   const Ref* refs = trace.inputs(entry);
   for (uint32_t i = 0; i < entry.count; ++i) {
     Leaf leaf;
