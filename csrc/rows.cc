@@ -18,14 +18,24 @@ namespace {
 
 PyTensor* as_tensor(PyObject* object) { return reinterpret_cast<PyTensor*>(object); }
 
-// The values of a table, computed; null with a Python error set.
+// The values of a table, computed; null with a Python error set. Nothing that may run Python comes between this and reading them, as
+// that may give the table another value.
 Value* table_of(PyObject* object) {
   if (!is_tensor(object) || as_tensor(object)->value->type->shape.empty()) {
     PyErr_Format(PyExc_TypeError, "rows: a table must be a tensor of one dimension or more, this is %R", object);
     return nullptr;
   }
-  Value* value = current_value(as_tensor(object));
-  return value && realise(value) ? value : nullptr;
+  for (;;) {
+    const UsedValue value(current_value(as_tensor(object)));
+    if (!value || !realise(value)) return nullptr;
+    if (value == as_tensor(object)->value) return value;
+  }
+}
+
+// Its type, which is an error where it is no table.
+const Type* table_type(PyObject* object) {
+  const Value* table = table_of(object);
+  return table ? table->type : nullptr;
 }
 
 int64_t row_bytes(const Type* table) { return table->shape[0] ? table->nbytes / table->shape[0] : 0; }
@@ -97,6 +107,12 @@ class Numbers {
   Py_buffer view_{};
 };
 
+// Whether a table, null with an error set, still is of the type for which the numbers of rows were looked over.
+bool is_type(const Value* table, const Type* type) {
+  if (table && table->type != type) PyErr_SetString(PyExc_RuntimeError, "rows: the table has got another shape meanwhile");
+  return table && table->type == type;
+}
+
 // row_of(table, number, tracked) -> a copy of the row, a leaf
 PyObject* row_of(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 3) return PyErr_Format(PyExc_TypeError, "row_of takes 3 arguments, not %zd", count);
@@ -118,8 +134,10 @@ PyObject* rows_of(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "OOp", &object, &array, &tracked)) return nullptr;
   const uint32_t location = capture_location();
   Numbers numbers;
+  const Type* type = table_type(object);
+  if (!type || !numbers.read(array, type)) return nullptr;
   const Value* table = table_of(object);
-  if (!table || !numbers.read(array, table->type)) return nullptr;
+  if (!is_type(table, type)) return nullptr;
   const auto nbytes = static_cast<size_t>(row_bytes(table->type));
   ValueRef made = new_rows(rows_type(table->type, static_cast<int64_t>(numbers.size())), location);
   if (!made) return nullptr;
@@ -147,10 +165,12 @@ PyObject* write_rows(PyObject*, PyObject* arguments) {
   PyObject *object, *array, *given;
   if (!PyArg_ParseTuple(arguments, "OOO", &object, &array, &given)) return nullptr;
   Numbers numbers;
-  const Value* table = table_of(object);
-  if (!table || !numbers.read(array, table->type)) return nullptr;
-  const Value* rows = table_of(given);
+  const Type* type = table_type(object);
+  if (!type || !numbers.read(array, type)) return nullptr;
+  const UsedValue rows(table_of(given));
   if (!rows) return nullptr;
+  const Value* table = table_of(object);
+  if (!is_type(table, type)) return nullptr;
   if (rows->type != rows_type(table->type, static_cast<int64_t>(numbers.size()))) {
     return PyErr_Format(PyExc_TypeError, "write_rows: %zu rows of %s cannot be %s", numbers.size(), table->type->text().c_str(), rows->type->text().c_str());
   }
@@ -168,7 +188,7 @@ PyObject* write_rows(PyObject*, PyObject* arguments) {
 PyObject* gradients_of_rows(PyObject*, PyObject* arguments) {
   PyObject *object, *leaves;
   if (!PyArg_ParseTuple(arguments, "OO!", &object, &PyList_Type, &leaves)) return nullptr;
-  const Value* table = table_of(object);
+  const Type* table = table_type(object);
   const Owned numbers(table ? PyList_New(0) : nullptr);
   if (!numbers) return nullptr;
   std::vector<ValueRef> gradients;
@@ -177,7 +197,8 @@ PyObject* gradients_of_rows(PyObject*, PyObject* arguments) {
     PyObject* leaf = PyList_GET_ITEM(leaves, k);
     const GradientSlot* slot = is_tensor(leaf) ? as_tensor(leaf)->value->slot : nullptr;
     if (!slot || !slot->gradient) continue;
-    const UsedValue value(current_value(as_tensor(slot->gradient)));
+    const Owned gradient(Py_NewRef(slot->gradient));
+    const UsedValue value(current_value(as_tensor(gradient.object)));
     if (!value || !realise(value)) return nullptr;
     const Owned number(PyLong_FromSsize_t(k));
     if (!number || PyList_Append(numbers.object, number.object) < 0) return nullptr;
@@ -185,7 +206,8 @@ PyObject* gradients_of_rows(PyObject*, PyObject* arguments) {
     nbytes += value->type->nbytes;
   }
   if (gradients.empty()) Py_RETURN_NONE;
-  ValueRef made = new_rows(rows_type(table->type, nbytes / std::max<int64_t>(row_bytes(table->type), 1)), capture_location());
+  const uint32_t location = capture_location();
+  ValueRef made = new_rows(rows_type(table, nbytes / std::max<int64_t>(row_bytes(table), 1)), location);
   if (!made) return nullptr;
   char* target = static_cast<char*>(made->buffer->data);
   for (const ValueRef& gradient : gradients) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "owned.h"
 #include "tensor.h"
 
 namespace twofold {
@@ -48,6 +49,8 @@ ValueRef saved_value(const SavedTrace& saved, Ref ref) {
 
 bool pack_saved(SavedTrace& saved, PyObject* pack, PyObject* unpack) {
   const Trace& trace = saved.trace->trace;
+  const Owned both(PyTuple_Pack(2, pack, unpack));  // a hook may set others
+  if (!both) return false;
   std::vector<int32_t> used;
   Recorder& recorder = Recorder::current();
   for (size_t i = 0; i < trace.entries.size(); ++i) {

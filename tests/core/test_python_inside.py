@@ -232,3 +232,11 @@ def test_a_value_is_replaced_while_its_call_is_described() -> None:
 
         with at_collection(number, replace):
             assert y.grad_fn.name().startswith("Mul") and len(y.grad_fn.next_functions) == 1
+
+
+def test_a_table_gets_a_value_while_the_rows_that_are_written_to_it_run() -> None:
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    rows = torch.sort(torch.tensor([[6.0, 5.0]])).values
+    with Inside(lambda: table.add_(1), is_running) as inside:
+        _core.write_rows(table, np.array([1]), rows)
+    assert inside.done and table.tolist() == [[2, 3], [5, 6]]
