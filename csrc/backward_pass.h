@@ -179,6 +179,7 @@ class BackwardPass {
   bool read_shared(const Visit& visit, size_t slot, Ref* out);
   bool translate(Scope& scope, Ref ref, Ref* out);
   bool read(Scope& scope, Ref ref, Ref* out);
+  bool refer(Value* value, Ref* out);
   bool unpack(Visit& visit);
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;

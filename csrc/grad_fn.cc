@@ -53,7 +53,7 @@ int find_maker(Value* value, bool inputs, Maker& maker) {
     return 1;
   }
   // Traces of other threads are not read.
-  if (value->pending && (value->owner != &Recorder::current() || value->owner->in_flight(value)) && !realise(value)) return -1;
+  if (Recorder::current().is_elsewhere(value) && !realise(value)) return -1;
   if (value->pending) take_signature(Recorder::current().entry(static_cast<size_t>(value->index)).signature, maker);
   else if (value->saved) take_signature(value->saved->trace->trace.entries[static_cast<size_t>(value->index)].signature, maker);
   else if (value->freed && value->made_by) take_signature(value->made_by, maker);

@@ -449,8 +449,7 @@ bool BackwardPass::find_start(GradientSlot* slot, Type* type, Ref* out) {
   if (recorder_.stamp() != stamp) return true;
   const bool cut = held->requires_grad && (tensor->detached || held->is_leaf);
   if (held->type != type || held->declared || cut) return true;
-  const bool is_elsewhere = held->pending && (held->owner != &recorder_ || recorder_.in_flight(held));
-  if ((is_elsewhere || held->failed) && !realise(held)) return false;
+  if ((recorder_.is_elsewhere(held) || held->failed) && !realise(held)) return false;
   if (recorder_.stamp() != stamp) return true;
   *out = held->pending ? held->index : recorder_.leaf_reference(held);
   each_seen_ = !held_.insert(root_of(tensor)).second || each_seen_;
@@ -558,23 +557,12 @@ bool run_hooks(GradientSlot* slot, PyObject** gradient) {
   return true;
 }
 
-namespace {
-
-// Computes the values of a request that belong to another trace than the open one: to that of another thread, or to one that
-// another thread is running. While this thread waits for one, another thread may run the open trace.
-bool compute_elsewhere(Recorder& recorder, const BackwardRequest& request) {
-  std::vector<Value*> given = request.targets;
-  given.push_back(request.root);
-  if (request.seed) given.push_back(request.seed);
-  for (auto [root, seed] : request.more) {
-    given.push_back(root);
-    if (seed) given.push_back(seed);
-  }
+bool compute_elsewhere(Recorder& recorder, const std::vector<Value*>& values) {
   for (bool again = true; again;) {
     if (!recorder.wait_until_free()) return false;
     again = false;
-    for (Value* value : given) {
-      if (!value->pending || (value->owner == &recorder && !recorder.in_flight(value))) continue;
+    for (Value* value : values) {
+      if (!recorder.is_elsewhere(value)) continue;
       if (!realise(value)) return false;
       again = true;
     }
@@ -582,10 +570,23 @@ bool compute_elsewhere(Recorder& recorder, const BackwardRequest& request) {
   return true;
 }
 
+namespace {
+
+std::vector<Value*> values_in(const BackwardRequest& request) {
+  std::vector<Value*> given = request.targets;
+  given.push_back(request.root);
+  if (request.seed) given.push_back(request.seed);
+  for (auto [root, seed] : request.more) {
+    given.push_back(root);
+    if (seed) given.push_back(seed);
+  }
+  return given;
+}
+
 }  // namespace
 
 bool differentiate(Recorder& recorder, const BackwardRequest& request, std::vector<FoundGradient>* found) {
-  if (!compute_elsewhere(recorder, request)) return false;
+  if (!compute_elsewhere(recorder, values_in(request))) return false;
   const bool is_hooked = recorder.has_hooks();
   if (is_hooked && !recorder.flush()) return false;
   Recorder::Busy busy(recorder);

@@ -102,9 +102,7 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
     if (state == Snapshot::kSame) return 0;
     if (state == Snapshot::kWritten) return written_over(scope, ref, *snapshot), -1;
     ValueRef now = share(snapshot->now());
-    if (now->pending && now->owner != &recorder_ && !realise(now.get())) return -1;
-    *out = now->pending ? now->index : recorder_.leaf_reference(now.get());
-    return PyErr_Occurred() ? -1 : 1;
+    return refer(now.get(), out) ? 1 : -1;
   }
   if (ref < 0) return 0;
   auto at = [&]() -> const Entry& {
@@ -128,6 +126,15 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
 bool BackwardPass::read(Scope& scope, Ref ref, Ref* out) {
   int state = read_now(scope, ref, out);
   return state < 0 ? false : state == 1 || translate(scope, ref, out);
+}
+
+// The reference of a value, which may belong to another trace.
+bool BackwardPass::refer(Value* value, Ref* out) {
+  const UsedValue held(value);
+  const uint64_t stamp = recorder_.stamp();
+  if (recorder_.is_elsewhere(value) && !(realise(value) && is_open(stamp))) return false;
+  *out = value->pending ? value->index : recorder_.leaf_reference(value);
+  return !PyErr_Occurred();
 }
 
 Type* BackwardPass::type_of(Ref ref) const { return recorder_.type_of(ref); }
@@ -177,8 +184,7 @@ bool BackwardPass::refer_again(Scope& scope, const std::vector<HeldRef>& held) {
       continue;
     }
     if (value->failed) return realise(value.get());
-    *position = value->pending ? value->index : recorder_.leaf_reference(value.get());
-    if (PyErr_Occurred()) return false;
+    if (!refer(value.get(), position)) return false;
   }
   scope.translated.clear();
   for (auto& [order, other] : saved_traces_) other.translated.clear();
@@ -254,8 +260,7 @@ bool BackwardPass::call_hooks(Scope& scope, size_t index, GradientSlot* slot) {
   done = done && (dropped || after) && (recorder_.stamp() == stamp || refer_again(scope, held));
   if (done && dropped) scope.cotangents[index] = kNoRef;
   if (done && after.get() != before.get()) {
-    done = !after->pending || after->owner == &recorder_ || realise(after.get());
-    if (done) scope.cotangents[index] = after->pending ? after->index : recorder_.leaf_reference(after.get());
+    done = refer(after.get(), &scope.cotangents[index]);
   }
   Py_XDECREF(gradient);
   return done && !PyErr_Occurred();
@@ -294,8 +299,8 @@ bool BackwardPass::run_call_hooks(const Visit& visit, GradientSlot* slot, std::v
   for (size_t k = 0; k < made.size(); ++k) {
     PyObject* tensor = PyTuple_GET_ITEM(given.object, static_cast<Py_ssize_t>(k));
     ValueRef value = is_tensor(tensor) ? own_value(tensor) : ValueRef();
-    if (is_tensor(tensor) && (!value || (value->pending && value->owner != &recorder_ && !realise(value.get())))) return false;
-    made[k] = !value ? kNoRef : value->pending ? value->index : recorder_.leaf_reference(value.get());
+    made[k] = kNoRef;
+    if (is_tensor(tensor) && !(value && refer(value.get(), &made[k]))) return false;
   }
   return !PyErr_Occurred();
 }

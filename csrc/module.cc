@@ -172,6 +172,9 @@ nb::object trace_above(nb::list tensors) {
   }
   nb::list numbers, lines, leaves;
   Recorder& recorder = Recorder::current();
+  std::vector<Value*> all;
+  for (const ValueRef& value : values) all.push_back(value.get());
+  if (!compute_elsewhere(recorder, all)) throw nb::python_error();
   const Value* first = values.at(0).get();
   // Until all is copied nothing is made that the garbage collector counts: what it calls may run the trace.
   const bool pending = first->pending && first->owner == &recorder && !recorder.in_flight(first);

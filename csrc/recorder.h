@@ -161,6 +161,8 @@ class Recorder {
   // Waits, without the GIL, while another thread is busy here; false with a Python error set.
   bool wait_until_free();
   bool in_flight(const Value* value) const { return value->stamp != stamp_; }
+  // Whether a value belongs to a trace that is not the open one.
+  bool is_elsewhere(const Value* value) const { return value->pending && (value->owner != this || in_flight(value)); }
   bool grad_enabled = true;
   bool autocast = false;  // whether operations choose the dtype of their operands
   uint8_t autocast_dtype = kBFloat16;
