@@ -51,3 +51,19 @@ def test_hooks_of_a_handle_that_is_gone() -> None:
     assert z.tolist() == [4, 6]
     found: Any = torch.autograd.grad(z, x, torch.eye(2), is_grads_batched=True)
     assert found[0].tolist() == [[20, 0], [0, 20]]
+
+
+def test_a_hook_that_removes_itself_keeps_the_one_behind_it() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x + 1
+
+    def once(gradient: Any) -> Any:
+        handle.remove()
+        return gradient * 10
+
+    handle = y.register_hook(once)
+    y.register_hook(lambda gradient: gradient * 3)
+    batch: Any = torch.autograd.grad(y * 2, x, torch.eye(2), is_grads_batched=True, retain_graph=True)
+    assert batch[0].tolist() == [[60, 0], [0, 60]]
+    again: Any = torch.autograd.grad(y * 2, x, torch.eye(2), is_grads_batched=True)
+    assert again[0].tolist() == [[6, 0], [0, 6]]

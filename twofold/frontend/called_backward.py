@@ -74,7 +74,7 @@ class CalledBackward:
     def _tell_the_rest(self, cotangents: dict[int, Tensor]) -> None:
         for k, known in self._results.items():
             result = known()
-            for hook in () if k in cotangents or result is None else result._gradient_hooks(None) or ():
+            for hook in () if k in cotangents or result is None else hooks_of(result):
                 found = hook(cotangents.get(k))
                 if found is not None:
                     cotangents[k] = found
@@ -84,9 +84,14 @@ class CalledBackward:
         return NotImplemented if found is None else found  # which says that there is no cotangent
 
 
+def hooks_of(value: Tensor) -> list[Any]:
+    """The hooks of a value, which may remove themselves while they are called."""
+    return list(value._gradient_hooks(None) or ())
+
+
 def after_hooks(value: Tensor, cotangent: Tensor) -> Tensor | None:
     """What the hooks of a recorded value make of its cotangent, in a pass that Python makes; None for no cotangent."""
-    for hook in value._gradient_hooks(None) or ():
+    for hook in hooks_of(value):
         function = getattr(hook, "func", hook)
         if getattr(function, "__func__", None) is CalledBackward._call:
             found = function(cotangent, value)
