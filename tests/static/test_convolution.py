@@ -153,3 +153,15 @@ def test_padding_by_numbers(data_format):
     numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="padding"):
         tf.nn.conv2d(x, w, [1, 1, 1, 1], [[1, 0], [0, 0], [0, 0], [0, 0]], data_format=data_format)
+
+
+def test_gradients_by_channel_take_filters_of_unknown_sizes():
+    x, w, share = draw(2, 7, 8, 3), draw(3, 2, 3, 2), draw(2, 4, 4, 6)
+    images, filters, shares = (tf.placeholder(tf.float32, [None] * 4) for _ in range(3))
+    y = tf.nn.depthwise_conv2d(images, filters, [1, 2, 2, 1], "SAME")
+    found = tf.nn.depthwise_conv2d_backprop_input(tf.shape(images), filters, shares, [1, 2, 2, 1], "SAME")
+    with tf.Session() as session:
+        for size in (3, 2):
+            made, gradient = session.run([y, found], {images: x, filters: w[:size], shares: share})
+            # the gradient of what is linear is its adjoint
+            numpy.testing.assert_allclose(numpy.vdot(made, share), numpy.vdot(x, gradient), rtol=1e-4)

@@ -360,6 +360,7 @@ class Recording:
         if (
             name == "eq"
             and not holds
+            and isinstance(b, int)  # bounds are numbers
             and (atom := _sole_atom(a)) is not None
             and self._lower_bounds[atom] == b
         ):
