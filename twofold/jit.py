@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 __all__ = [
     "Attribute",
+    "Error",
     "Final",
     "ScriptModule",
     "TracerWarning",
@@ -46,6 +47,10 @@ ScriptModule = Module
 
 class TracerWarning(Warning):
     """What a trace would warn of: never given, as every call follows its own branches."""
+
+
+class Error(Exception):
+    """What compiled scripts would raise: never raised, as a function raises what its lines say."""
 
 
 class TensorType:
@@ -121,10 +126,28 @@ def ignore(drop: Any = False, **options: Any) -> Any:
     return drop if callable(drop) else script_method
 
 
-def trace(func: T, example_inputs: Any = None, check_trace: bool = True, strict: bool = True) -> T:
+def trace(
+    func: T,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    *,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+) -> T:
     """The function or module itself, which unlike a trace follows the branches of each call.
 
-    It is called once with ``example_inputs``, so that errors show here.
+    Args:
+        func: The function or module.
+        example_inputs: It is called once with these, a tensor or several, so that errors show here.
+        optimize: Without effect, as in PyTorch.
+        check_trace: Without effect, as are ``check_tolerance`` and ``strict``: a function agrees with itself.
+        check_inputs: A list of further inputs that it is called with.
+        check_tolerance: See ``check_trace``.
+        strict: See ``check_trace``.
+        example_kwarg_inputs: Arguments by name for the same call; RuntimeError beside ``example_inputs``.
 
     >>> import twofold as torch
     >>> layer = torch.nn.Linear(2, 1)
@@ -132,21 +155,44 @@ def trace(func: T, example_inputs: Any = None, check_trace: bool = True, strict:
     True
     """
     call: Any = func
-    if example_inputs is not None:
-        call(*(example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)))
+    if example_kwarg_inputs is not None:
+        if example_inputs is not None:
+            raise RuntimeError("only one of example_inputs and example_kwarg_inputs should be specified")
+        call(**example_kwarg_inputs)
+    for given in ([] if example_inputs is None else [example_inputs], check_inputs or []):
+        for inputs in given:
+            call(*(inputs if isinstance(inputs, (tuple, list)) else (inputs,)))
     return func
 
 
-def trace_module(mod: T, inputs: Mapping[str, Any], check_trace: bool = True, strict: bool = True) -> T:
+def trace_module(
+    mod: T,
+    inputs: Mapping[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+) -> T:
     """The module itself; each method that ``inputs`` names is called once with what it gives.
+
+    Args:
+        mod: The module.
+        inputs: By name of a method its inputs.
+        optimize: Without effect, as in PyTorch.
+        check_trace: Without effect, see ``trace``.
+        check_inputs: A list of further such dicts.
+        check_tolerance: Without effect, see ``trace``.
+        strict: Without effect, see ``trace``.
 
     >>> import twofold as torch
     >>> layer = torch.nn.Linear(2, 1)
     >>> torch.jit.trace_module(layer, {"forward": torch.ones(1, 2)}) is layer
     True
     """
-    for name, given in inputs.items():
-        trace(getattr(mod, name), given, check_trace, strict)
+    for named in (inputs, *(check_inputs or [])):
+        for name, given in named.items():
+            trace(mod if name == "forward" else getattr(mod, name), given)
     return mod
 
 

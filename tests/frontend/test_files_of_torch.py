@@ -92,6 +92,14 @@ def test_frozen_modules():
         torch.jit.freeze(layer)
     assert torch.jit.optimize_for_inference(torch.jit.freeze(layer.eval())) is layer
     assert torch.jit.script_if_tracing(len) is len
+    inputs = [torch.ones(size, 1) for size in (1, 2, 3, 4)]
+    seen: list[int] = []
+    called = layer.register_forward_hook(lambda *given: seen.append(len(given[-1])))
+    torch.jit.trace(layer, inputs[0], None, False, [inputs[1]])
+    torch.jit.trace(layer, example_kwarg_inputs={"input": inputs[2]}, check_tolerance=1e-3)
+    torch.jit.trace_module(layer, {"forward": inputs[3]}, check_inputs=[{"forward": inputs[0]}])
+    called.remove()
+    assert seen == [1, 2, 3, 4, 1] and issubclass(torch.jit.Error, Exception)
 
 
 def test_settings_that_each_group_must_give():

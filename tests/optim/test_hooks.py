@@ -117,6 +117,24 @@ def test_a_class_keeps_numbers_for_all_parameters_and_completes_what_it_loads() 
     assert copy.deepcopy(loaded).state["steps"] == 1
 
 
+def test_settings_that_groups_share_stay_shared_when_they_are_loaded() -> None:
+    class Counting(torch.optim.Optimizer):
+        def __init__(self, *params: Any) -> None:
+            super().__init__([{"params": [param]} for param in params], {"calls": []})
+
+        def step(self, closure: Any = None) -> None:
+            for group in self.param_groups:
+                group["calls"].append(group["params"][0].numel())
+
+    optimizer = Counting(weight(), weight())
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    optimizer.step()
+    groups = optimizer.param_groups
+    assert groups[0]["calls"] is groups[1]["calls"] and len(groups[0]["calls"]) == 2
+    assert state["param_groups"][0]["calls"] == []
+
+
 def test_a_wrapper_that_makes_no_groups_of_its_own_has_hooks_on_its_steps() -> None:
     class Wrapper(torch.optim.Optimizer):
         def __init__(self, inner: torch.optim.Optimizer) -> None:

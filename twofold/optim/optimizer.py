@@ -310,7 +310,7 @@ class Optimizer(Hooked):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over state and settings; raises ValueError where the groups do not fit."""
         state_dict = self._call_hooks("load before", dict(state_dict))
-        given = state_dict["param_groups"]
+        given = deepcopy(state_dict["param_groups"])  # at once: settings that groups share stay shared
         if len(given) != len(self.param_groups):
             raise ValueError(
                 f"loaded state dict has a different number of parameter groups: {len(given)}, and the optimizer "
@@ -339,7 +339,7 @@ class Optimizer(Hooked):
                     key: _fitting(self.state_numbers.get(key), value, param) for key, value in values.items()
                 }
         for new, own in zip(given, self.param_groups, strict=True):
-            own.update({key: deepcopy(value) for key, value in new.items() if key != "params"})
+            own.update({key: value for key, value in new.items() if key != "params"})
         self.__setstate__({"state": state, "param_groups": self.param_groups})
         self._call_hooks("load after")
 
