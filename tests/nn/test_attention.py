@@ -179,6 +179,34 @@ def test_transformer(norm_first: bool, batch_first: bool) -> None:
     assert (again != output).any()
 
 
+def test_padding_at_ends_is_zeros_where_nothing_is_differentiated() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8)).eval()
+    x = torch.tensor(G.standard_normal((2, 5, 8)), dtype=torch.float32)
+    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        model.norm.bias.copy_(torch.arange(8.0))
+        found = model(x, src_key_padding_mask=padding)
+        near(found[1:, :3], array(model(x[1:, :3])), 1e-5)
+        assert torch.equal(found[1, 3:], torch.arange(8.0).expand(2, 8))  # the norm of zeros
+        weights = torch.zeros(2, 5).masked_fill(padding, -math.inf)
+        assert torch.equal(model(x, src_key_padding_mask=weights), found)
+        ahead = model(x, src_key_padding_mask=padding.flip(1))  # of beginnings: as the layers compute it
+        assert not torch.equal(ahead[1, 0], torch.arange(8.0))
+    kept = model(x, src_key_padding_mask=padding)
+    assert not torch.equal(kept[1, 4], torch.arange(8.0))
+    near(kept[1, :3], array(found[1, :3]), 1e-5)
+    torch.backends.mha.set_fastpath_enabled(False)
+    with torch.no_grad():
+        near(model(x, src_key_padding_mask=padding), array(kept), 1e-5)
+    torch.backends.mha.set_fastpath_enabled(True)
+    same = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    assert not same.use_nested_tensor and model.use_nested_tensor
+    for settings in ({"nhead": 1}, {"norm_first": True}, {"batch_first": False}, {"bias": False}):
+        other = nn.TransformerEncoderLayer(**{"d_model": 8, "nhead": 2, "batch_first": True} | settings)
+        assert not nn.TransformerEncoder(other, 1).use_nested_tensor
+
+
 def test_layers_are_copied_and_saved() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu")
     stack = nn.TransformerEncoder(layer, 2)

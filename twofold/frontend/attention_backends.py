@@ -11,6 +11,9 @@ from twofold import _core
 enabled = {"math": True, "flash": True, "mem_efficient": True, "cudnn": True}
 """By PyTorch's names; on a CPU PyTorch computes with the first two."""
 
+fused_encoders = True
+"""Whether encoders may leave padding out, where PyTorch would compute them by fused kernels."""
+
 
 def allow(changes: Mapping[str, bool]) -> None:
     """Set which backends are allowed."""

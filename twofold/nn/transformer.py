@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold import _core
+from twofold.frontend import attention_backends
 from twofold.frontend.creation import CREATION
+from twofold.frontend.gradients import is_grad_enabled
 from twofold.frontend.options import check_device
 from twofold.nn import functional, init
+from twofold.nn.activation import GELU, ReLU
 from twofold.nn.attention import MultiheadAttention
 from twofold.nn.containers import ModuleList
 from twofold.nn.layers import Dropout, Linear
@@ -198,8 +201,30 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self.dropout3(self._ff_block(x)))
 
 
+def _leaves_padding_out(layer: Module) -> bool:
+    """Whether PyTorch computes such layers without padding, where nothing is differentiated."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention, activation = layer.self_attn, layer.activation
+    if not attention.batch_first or attention.in_proj_bias is None or attention.num_heads % 2:
+        return False
+    known = activation in (F.relu, F.gelu) or isinstance(activation, (ReLU, GELU))
+    return bool(known and layer.norm1.eps == layer.norm2.eps)
+
+
 class TransformerEncoder(Module):
     """``num_layers`` copies of a layer one after the other, and a norm behind them.
+
+    In evaluation without gradients, what ``src_key_padding_mask`` masks at the ends of sequences is zeros behind the
+    last layer, as in PyTorch: for layers with ``batch_first``, an even number of heads, biases, relu or gelu, and
+    norms behind their parts.
+
+    Args:
+        encoder_layer: The layer.
+        num_layers: How many copies.
+        norm: The norm.
+        enable_nested_tensor: False leaves masked elements as the layers compute them.
+        mask_check: Whether it is asked that the mask is of ends alone.
 
     >>> import twofold as torch
     >>> layer = torch.nn.TransformerEncoderLayer(8, 2, 16)
@@ -220,7 +245,23 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = enable_nested_tensor and _leaves_padding_out(encoder_layer)
         self.mask_check = mask_check
+
+    def _drops_padding(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> bool:
+        if padding is None or mask is not None or not self.use_nested_tensor or src.ndim != 3:
+            return False
+        first: Any = self.layers[0]
+        if first.training or not attention_backends.fused_encoders:
+            return False
+        return not (is_grad_enabled() and any(given.requires_grad for given in (src, *first.parameters())))
+
+    def _without_padding(self, x: Tensor, padding: Tensor) -> Tensor:
+        padded = padding if padding.dtype.kind == "b" else padding != 0
+        masked = padded.unsqueeze(-1)
+        if self.mask_check:
+            masked = masked & (padded[:, 1:] | ~padded[:, :-1]).all()
+        return x.masked_fill(masked, 0)
 
     def forward(
         self,
@@ -231,8 +272,11 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         """The output of the last layer."""
         causal = _is_causal(mask, is_causal)
+        drops = self._drops_padding(src, mask, src_key_padding_mask)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal)
+        if drops and src_key_padding_mask is not None:
+            src = self._without_padding(src, src_key_padding_mask)
         return src if self.norm is None else self.norm(src)
 
 
