@@ -207,6 +207,19 @@ def test_padding_at_ends_is_zeros_where_nothing_is_differentiated() -> None:
         assert not nn.TransformerEncoder(other, 1).use_nested_tensor
 
 
+def test_masks_of_two_lengths() -> None:
+    from twofold.nn.attention.bias import CausalBias, causal_lower_right, causal_upper_left
+
+    q, k = (torch.tensor(G.standard_normal((1, size, 4))) for size in (3, 5))
+    for bias, offset in ((causal_upper_left(3, 5), 0), (causal_lower_right(3, 5), 2)):
+        assert isinstance(bias, CausalBias) and not isinstance(bias & bias, CausalBias)
+        seen = numpy.tril(numpy.ones((3, 5)), offset) > 0
+        scores = numpy.where(seen, array(q[0]) @ array(k[0]).T / 2, -numpy.inf)
+        near(F.scaled_dot_product_attention(q, k, k, attn_mask=bias)[0], softmax(scores) @ array(k[0]))
+    with pytest.raises(ValueError, match="3 sizes"):
+        causal_lower_right(1, 2, 3)
+
+
 def test_layers_are_copied_and_saved() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu")
     stack = nn.TransformerEncoder(layer, 2)
