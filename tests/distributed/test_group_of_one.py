@@ -113,3 +113,38 @@ def test_training(group):
         DistributedDataParallel(torch.nn.Linear(1, 1), device_ids=[0])
     with pytest.raises(RuntimeError, match="not needed"):
         DistributedDataParallel(torch.nn.ReLU())
+
+
+def test_an_optimiser_of_which_each_process_would_have_a_part():
+    from twofold.distributed.optim import ZeroRedundancyOptimizer
+
+    def trained(make):
+        w = torch.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = make([w])
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+            scheduler.step()
+        return optimizer, w
+
+    with pytest.raises(RuntimeError, match="init_process_group"):
+        ZeroRedundancyOptimizer([torch.ones(1)], torch.optim.Adam)
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    try:
+        settings = {"lr": 0.1, "weight_decay": 0.01}
+        optimizer, w = trained(lambda given: ZeroRedundancyOptimizer(given, torch.optim.Adam, **settings))
+        plain, wanted = trained(lambda given: torch.optim.Adam(given, **settings))
+        assert torch.equal(w, wanted) and optimizer.param_groups[0]["lr"] == plain.param_groups[0]["lr"]
+        with pytest.raises(RuntimeError, match="consolidate_state_dict"):
+            optimizer.state_dict()
+        optimizer.consolidate_state_dict()
+        assert optimizer.state_dict()["state"][0]["step"] == plain.state_dict()["state"][0]["step"] == 3
+        optimizer.add_param_group({"params": [torch.ones(1, requires_grad=True)], "lr": 0.2})
+        assert [group["lr"] for group in optimizer.param_groups] == [0.0125, 0.2]
+        fresh = ZeroRedundancyOptimizer([w], torch.optim.Adam, lr=1.0)
+        fresh.load_state_dict(plain.state_dict())
+        assert fresh.param_groups[0]["lr"] == 0.0125 and fresh.state[w]["step"] == 3
+    finally:
+        torch.distributed.destroy_process_group()

@@ -102,6 +102,29 @@ def test_frozen_modules():
     assert seen == [1, 2, 3, 4, 1] and issubclass(torch.jit.Error, Exception)
 
 
+def test_helpers_of_losses_and_layers_that_programs_copy():
+    from twofold.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
+    from twofold.nn.modules.module import _addindent
+
+    reduction = torch.nn.functional._Reduction
+    assert [reduction.get_enum(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+    with pytest.raises(ValueError, match="not a valid value"):
+        reduction.get_enum("median")
+    flags = [(None, None), (False, None), (True, True), (False, False), (None, False)]
+    found = [reduction.legacy_get_string(*pair, emit_warning=False) for pair in flags]
+    assert found == ["mean", "sum", "mean", "none", "none"]
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        assert reduction.legacy_get_enum(False, True) == 2
+    assert torch.nn.functional.has_torch_function is torch.overrides.has_torch_function
+    assert _addindent("a\nb\nc", 2) == "a\n  b\n  c"
+    factor, vectors = torch.tensor([[2.0, 0.0], [1.0, 3.0]]), torch.tensor([[4.0, 5.0], [2.0, 1.0]])
+    assert _batch_mv(factor, vectors).tolist() == [[8, 19], [4, 5]]
+    assert _batch_mahalanobis(factor, _batch_mv(factor, vectors)).tolist() == [41, 5]
+    assert torch.serialization.default_restore_location(factor, "cpu") is factor
+    with pytest.raises(RuntimeError):
+        torch.serialization.default_restore_location(factor, "cuda:0")
+
+
 def test_settings_that_each_group_must_give():
     class Descent(torch.optim.Optimizer):
         def __init__(self, params, lr=torch.optim.optimizer.required):

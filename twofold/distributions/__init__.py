@@ -91,4 +91,12 @@ _FILES = {
     "weibull": "Weibull",
     "wishart": "Wishart",
 }
+_FILES["multivariate_normal"] += " " + " ".join(
+    f"{name}=twofold.distributions.multivariate:{own}"
+    for name, own in {
+        "_batch_mahalanobis": "squared_distance",
+        "_batch_mv": "apply_matrix",
+        "_precision_to_scale_tril": "factor_of_inverse",
+    }.items()
+)
 _other_files(__name__, {file: f"{names} Distribution constraints" for file, names in _FILES.items()})

@@ -28,6 +28,12 @@ def solved(factor: Tensor, vector: Tensor) -> Tensor:
     return _solve(factor, vector.unsqueeze(-1), upper=False).squeeze(-1)
 
 
+def squared_distance(factor: Tensor, difference: Tensor) -> Tensor:
+    """The squared length of vectors in the metric of the inverse of the matrix with this Cholesky factor."""
+    whitened = solved(factor, difference)
+    return (whitened * whitened).sum(-1)
+
+
 def apply_matrix(matrix: Tensor, vector: Tensor) -> Tensor:
     """Matrices times vectors, both with leading axes."""
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
@@ -141,9 +147,7 @@ class MultivariateNormal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        rest = value - self.loc
-        standard = solved(self._unbroadcasted_scale_tril, rest)
-        square = 0.5 * (standard * standard).sum(-1)
+        square = 0.5 * squared_distance(self._unbroadcasted_scale_tril, value - self.loc)
         return (
             -square
             - half_log_determinant(self._unbroadcasted_scale_tril)

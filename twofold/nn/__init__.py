@@ -1,5 +1,6 @@
 """Modules, their parameters, layers, activations and losses, with PyTorch's names."""
 
+from twofold.nn import _reduction as _reduction
 from twofold.nn import common_types, functional, grad, init, modules, utils
 from twofold.nn.activation import (
     CELU,

@@ -8,6 +8,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from twofold import _core
@@ -71,7 +72,20 @@ def _activations() -> dict[str, Callable[..., Any]]:
     return found
 
 
+_LATE = dict.fromkeys(
+    (
+        "handle_torch_function",
+        "has_torch_function",
+        "has_torch_function_unary",
+        "has_torch_function_variadic",
+    ),
+    "twofold.overrides",
+) | {"_Reduction": "twofold.nn"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name.replace("_Reduction", "_reduction"))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

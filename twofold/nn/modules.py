@@ -73,6 +73,7 @@ _BASES: dict[str, dict[str, Any]] = {
     "instancenorm": {"_InstanceNorm": normalization._InstanceNorm},
     "loss": {"_Loss": loss._Loss, "_WeightedLoss": loss._WeightedLoss},
     "module": {
+        "_addindent": module.indented,
         "_IncompatibleKeys": IncompatibleKeys,
         **{name: value for name, value in vars(hooks).items() if name.startswith("register_module_")},
     },

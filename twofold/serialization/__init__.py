@@ -7,6 +7,7 @@ from twofold.serialization.safe import (
     get_safe_globals,
     safe_globals,
 )
+from twofold.serialization.storages import default_restore_location
 from twofold.tracebacks import guard_namespace as _guard_namespace
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "MAP_LOCATION",
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "get_safe_globals",
     "load",
     "safe_globals",

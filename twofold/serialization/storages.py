@@ -16,6 +16,12 @@ from twofold.frontend.options import check_device
 Tensor = _core.Tensor
 
 
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage itself, for functions that programs give as ``map_location``; RuntimeError for another device."""
+    check_device(location)
+    return storage
+
+
 class StorageKind:
     """The class of a storage as a file names it; only a name here. ``dtype`` is None for one of bytes."""
 
