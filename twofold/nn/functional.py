@@ -8,7 +8,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
-from importlib import import_module
+from importlib import import_module as _import_module
 from typing import Any
 
 from twofold import _core
@@ -85,7 +85,7 @@ _LATE = dict.fromkeys(
 
 def __getattr__(name: str) -> Any:
     if name in _LATE:
-        return getattr(import_module(_LATE[name]), name.replace("_Reduction", "_reduction"))
+        return getattr(_import_module(_LATE[name]), name.replace("_Reduction", "_reduction"))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
