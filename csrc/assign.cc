@@ -32,7 +32,8 @@ void note_written(PyTensor* tensor, const ValueRef& old, bool silent) {
   Recorder::note(old.get(), Snapshot(storage, true));
   if (silent) ++storage->silent;
   else ++storage->writes;
-  storage->current = silent ? share(tensor->value) : ValueRef();
+  if (silent) storage->hold(tensor->value);
+  else storage->current = ValueRef();
 }
 
 namespace {

@@ -181,6 +181,7 @@ class BackwardPass {
   bool read(Scope& scope, Ref ref, Ref* out);
   bool refer(Value* value, Ref* out);
   bool unpack(Visit& visit);
+  ValueRef replaced(const Scope& scope, Ref ref, Value* now) const;
   int read_now(Scope& scope, Ref ref, Ref* out);
   bool written_over(const Scope& scope, Ref ref, const Snapshot& snapshot) const;
   bool find_destination(Scope& scope, Ref target, Destination* destination);

@@ -89,6 +89,20 @@ bool BackwardPass::written_over(const Scope& scope, Ref ref, const Snapshot& sna
 }
 
 // Checks whether a value that a gradient reads was overwritten: 1 if *out replaces it, 0 if not, -1 with an error set.
+// What a storage holds now, at the position in the graph of what it held.
+ValueRef BackwardPass::replaced(const Scope& scope, Ref ref, Value* now) const {
+  if (!now->buffer) return share(now);
+  if (ref < 0) {
+    const auto& leaves = scope.saved ? scope.saved->leaves : recorder_.leaves();
+    return at_place_of(leaves[static_cast<size_t>(~ref)].value.get(), now->type, now->buffer);
+  }
+  if (!scope.saved) return share(now);
+  ValueRef made = kept_value(scope.saved, static_cast<size_t>(ref));
+  made->type = now->type;
+  made->buffer = now->buffer;
+  return made;
+}
+
 int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
   if (!scope.saved) read_.add(ref);
   Snapshots& shown = scope.saved ? scope.saved->shown : recorder_.shown();
@@ -101,7 +115,7 @@ int BackwardPass::read_now(Scope& scope, Ref ref, Ref* out) {
     Snapshot::State state = snapshot->state();
     if (state == Snapshot::kSame) return 0;
     if (state == Snapshot::kWritten) return written_over(scope, ref, *snapshot), -1;
-    ValueRef now = share(snapshot->now());
+    const ValueRef now = replaced(scope, ref, snapshot->now());
     return refer(now.get(), out) ? 1 : -1;
   }
   if (ref < 0) return 0;

@@ -245,7 +245,9 @@ bool shows_whole(const PyTensor* tensor) {
 
 // The value of a view has been computed, so that the graph does not have its base.
 void show(PyTensor* tensor) {
-  tensor->value->shown = std::make_unique<Snapshot>(storage_of(tensor), shows_whole(tensor));
+  Storage* storage = storage_of(tensor);
+  if (storage->current.get() == tensor->value) storage->hold(tensor->value);  // it was pending
+  tensor->value->shown = std::make_unique<Snapshot>(storage, shows_whole(tensor));
 }
 
 // `.data` that an operand shows: gradients may read its elements from now on.

@@ -1,5 +1,8 @@
 """Leaves made of detached handles, and values that are written over between their use and the backward pass."""
 
+import gc
+import weakref
+
 import pytest
 
 import twofold as torch
@@ -273,3 +276,35 @@ def test_a_leaf_in_the_memory_of_another_is_used_anew_after_a_write(write, used,
     assert v.grad.tolist() == [6.0, 6.0]
     assert before is None or before.tolist() == [2.0, 2.0]
     assert held is None or held.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_graph_ends_with_its_last_value_though_data_was_written(reads):
+    class Held:
+        pass
+
+    held, x = Held(), leaf(1.0, 2.0)
+    alive = weakref.ref(held)
+    y = x * 2
+    y.register_hook(lambda gradient, held=held: gradient)
+    y.data.mul_(2)
+    shown = y.data
+    shown.add_(1)
+    total = (y * 3).sum() + (shown * 2).sum()
+    if reads:
+        assert total.item() == 3 * 14 + 2 * 14
+    del held, y, shown, total
+    assert (torch.ones(1) + 1).item() == 2  # which runs what is recorded
+    gc.collect()
+    assert alive() is None
+
+
+def test_second_derivatives_read_what_was_written_through_data():
+    x, w = leaf(0.5, 1.0), leaf(2.0, 3.0)
+    y = x * w
+    square = y * y
+    y.data.fill_(5.0)
+    (first,) = torch.autograd.grad(square.sum(), w, create_graph=True)
+    assert first.tolist() == [5.0, 10.0]  # 2 y x
+    of_x, of_w = torch.autograd.grad(first.sum(), [x, w])
+    assert of_x.tolist() == [2 * (5.0 + 0.5 * 2), 2 * (5.0 + 3.0)] and of_w.tolist() == [0.5, 2.0]
